@@ -1,0 +1,1 @@
+"""IR: types, values, ops, functions, module."""

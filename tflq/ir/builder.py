@@ -1,0 +1,236 @@
+"""Emitting ops of the integer form: each method makes one op and infers its result's type.
+
+The ops keep TOSA 1.0's names and semantics. What TOSA passes as compile-time-constant operands (multiplier, shift, zero points,
+perms, pad amounts ...) are attributes here. Shapes broadcast as numpy's; layouts are NHWC with OHWI weights. `ext` holds the few
+numerics that TFLite has and TOSA lacks. `schema/tosa.toml` lists them all with their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tflq.ir.core import Location, Op, Value, constant
+from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
+from tflq.numerics.fixed_point import Multiplier
+
+__all__ = ["Builder", "broadcast"]
+
+Rounding = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """numpy's broadcast of shapes; an unknown dim meets 1 as itself, and a known dim other than 1 as that dim."""
+    known = [s for s in shapes if s is not None]
+    if len(known) != len(shapes):
+        return None
+    out: list[int | None] = []
+    for i in range(max(map(len, known))):
+        dims = {s[-1 - i] for s in known if i < len(s)} - {1}
+        sizes = dims - {None}
+        if len(sizes) > 1:
+            raise ValueError(f"shapes {' and '.join(map(str, known))} do not broadcast")
+        out.append(sizes.pop() if sizes else (None if dims else 1))
+    return tuple(reversed(out))
+
+
+class Builder:
+    """Appends ops to `ops`, each with the current `location`."""
+
+    def __init__(self, ops: list[Op] | None = None) -> None:
+        self.ops: list[Op] = [] if ops is None else ops
+        self.location: Location | None = None
+        self._constants: dict[tuple[object, ...], Value] = {}
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value | None],
+        types: Sequence[TensorType],
+        attributes: Mapping[str, Any] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Op:
+        """Any op, of given result types."""
+        op = Op(name, list(operands), [Value(t) for t in types], dict(attributes or {}), self.location, info=info or {})
+        self.ops.append(op)
+        return op
+
+    def emit(self, name: str, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
+        """Any op with one result."""
+        result = Value(type)
+        self.ops.append(Op(name, list(operands), [result], attributes, self.location))
+        return result
+
+    def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
+        """A constant of a plain element type; equal small ones are one value."""
+        values = np.ascontiguousarray(array, element.dtype)
+        values = values.reshape(np.shape(array))
+        if values.nbytes > 64:
+            return constant(values, element)
+        key = (element, values.shape, values.tobytes())
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = constant(values, element)
+        return found
+
+    # --- conversions ---------------------------------------------------------------------------------------------
+
+    def scast(self, x: Value, type: TensorType) -> Value:
+        """quant.scast: the same stored integers under another type (quantized ↔ its storage type)."""
+        return self.emit("quant.scast", [x], type)
+
+    def dcast(self, x: Value) -> Value:
+        """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
+        return self.emit("quant.dcast", [x], x.type.with_element(x.type.element.expressed))  # type: ignore[union-attr]
+
+    def qcast(self, x: Value, type: TensorType) -> Value:
+        """quant.qcast: clamp(round_half_away(x / scale) + zero_point)."""
+        return self.emit("quant.qcast", [x], type)
+
+    def cast(self, x: Value, to: ScalarType) -> Value:
+        """tosa.cast between plain types; narrowing wraps. No op if the type is that already."""
+        return x if x.type.element == to else self.emit("tosa.cast", [x], x.type.with_element(to))
+
+    def rescale(
+        self,
+        x: Value,
+        multiplier: Multiplier | tuple[npt.ArrayLike, npt.ArrayLike],
+        to: ScalarType = i32,
+        *,
+        input_zp: int = 0,
+        output_zp: int = 0,
+        rounding_mode: Rounding = "DOUBLE_ROUND",
+    ) -> Value:
+        """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) + output_zp) in `to`.
+
+        Several multipliers are per index of the last axis. An i64 input takes the 16-bit form (`reduce_to_16_bits`).
+        Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift in the 16-bit form).
+        """
+        mantissa = np.atleast_1d(np.asarray(multiplier[0], np.int32))
+        left = np.atleast_1d(np.asarray(multiplier[1], np.int64))
+        scale32 = x.type.storage.bits <= 32
+        if not scale32:
+            from tflq.numerics.fixed_point import reduce_to_16_bits
+
+            mantissa, rounding_mode = reduce_to_16_bits(mantissa).astype(np.int32), "SINGLE_ROUND"
+        shift = ((31 if scale32 else 15) - left).astype(np.int8)
+        return self.emit(
+            "tosa.rescale",
+            [x],
+            x.type.with_element(to),
+            multiplier=mantissa,
+            shift=shift,
+            input_zp=int(input_zp),
+            output_zp=int(output_zp),
+            rounding_mode=rounding_mode,
+            scale32=scale32,
+            per_channel=mantissa.size > 1,
+        )
+
+    def table(self, x: Value, table: np.ndarray) -> Value:
+        """tosa.table: 256 entries for an 8-bit x, entry of the smallest value first; result of the table's dtype."""
+        entries = constant(np.ascontiguousarray(table))
+        return self.emit("tosa.table", [x, entries], x.type.with_element(entries.type.element))
+
+    # --- elementwise ---------------------------------------------------------------------------------------------
+
+    def _binary(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+        type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
+        return self.emit(name, [a, b], type, **attributes)
+
+    def add(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.add", a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.sub", a, b)
+
+    def mul(self, a: Value, b: Value, shift: int = 0) -> Value:
+        """tosa.mul: (a * b + 2^(shift-1)) >> shift for i32 with a shift (product in 64 bits), else a * b."""
+        return self._binary("tosa.mul", a, b, shift=shift)
+
+    def maximum(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.maximum", a, b)
+
+    def minimum(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.minimum", a, b)
+
+    def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
+        return self._binary("tosa.arithmetic_right_shift", a, b, round=round)
+
+    def equal(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.equal", a, b, i1)
+
+    def greater(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.greater", a, b, i1)
+
+    def greater_equal(self, a: Value, b: Value) -> Value:
+        return self._binary("tosa.greater_equal", a, b, i1)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
+        return self.emit("tosa.select", [condition, a, b], TensorType(shape, a.type.storage))
+
+    def clamp(self, x: Value, low: int, high: int) -> Value:
+        """tosa.clamp to [low, high]; no op if the type holds no more than that."""
+        storage = x.type.storage
+        if low <= storage.minimum and high >= storage.maximum:
+            return x
+        return self.emit("tosa.clamp", [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
+
+    def identity(self, x: Value) -> Value:
+        return self.emit("tosa.identity", [x], x.type)
+
+    # --- multiply-accumulate -------------------------------------------------------------------------------------
+
+    def conv2d(
+        self,
+        x: Value,
+        weights: Value,
+        bias: Value,
+        out_shape: Shape,
+        *,
+        pad: Sequence[int] = (0, 0, 0, 0),
+        stride: Sequence[int] = (1, 1),
+        dilation: Sequence[int] = (1, 1),
+        input_zp: int = 0,
+        weight_zp: int = 0,
+        acc: ScalarType = i32,
+        depthwise: bool = False,
+    ) -> Value:
+        """tosa.conv2d, NHWC × OHWI (tosa.depthwise_conv2d: × [KH, KW, C, M]) + bias → `acc` (i32; i64 stands for TOSA's i48).
+
+        `pad` is top, bottom, left, right, padded with input_zp; `stride` and `dilation` are y, x; `bias` is [O] of type `acc`.
+        """
+        return self.emit(
+            "tosa.depthwise_conv2d" if depthwise else "tosa.conv2d",
+            [x, weights, bias],
+            TensorType(out_shape, acc),
+            pad=tuple(pad),
+            stride=tuple(stride),
+            dilation=tuple(dilation),
+            input_zp=int(input_zp),
+            weight_zp=int(weight_zp),
+        )
+
+    # --- data movement -------------------------------------------------------------------------------------------
+
+    def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
+        """tosa.reshape; at most one dim may be unknown (None)."""
+        return self.emit("tosa.reshape", [x], TensorType(tuple(shape), x.type.element))
+
+    def transpose(self, x: Value, perms: Sequence[int]) -> Value:
+        shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
+        return self.emit("tosa.transpose", [x], TensorType(shape, x.type.element), perms=tuple(perms))
+
+    def concat(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
+        return self.emit("tosa.concat", list(xs), TensorType(shape, xs[0].type.element), axis=axis)
+
+    def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
+        """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
+        shape = None if x.type.shape is None else tuple(1 if i == axis % len(x.type.shape) else d for i, d in enumerate(x.type.shape))
+        return self.emit(f"tosa.reduce_{kind}", [x], TensorType(shape, x.type.element), axis=axis)
+
+

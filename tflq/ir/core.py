@@ -1,0 +1,289 @@
+"""The IR: values, ops, functions and the module that holds them.
+
+A `Function` is a TFLite subgraph: arguments, an ordered list of ops in SSA form, and the values it returns.
+A constant is a `Value` with a `Buffer` and no producer. What a file says of a tensor and its type cannot
+hold (a stored shape beside a shape signature, min/max statistics, sparsity ...) is in `Value.info`; what it
+says of an operator beside its options is in `Op.info`. A pass builds a new op list and replaces values in
+one sweep (`Function.replace`), so users are computed when asked for (`Function.users`), never kept in step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.types import ScalarType, TensorType, i8
+
+__all__ = ["Buffer", "Function", "Location", "Metadata", "Module", "Op", "Signature", "Value", "constant"]
+
+
+class Buffer:
+    """Bytes that constants or metadata refer to; two tensors that share a buffer hold the same object.
+
+    `data` is a read-only uint8 array, mostly a view into the mapped file. `external` is what the file says of data
+    it keeps outside itself, if it does.
+    """
+
+    __slots__ = ("data", "external")
+
+    def __init__(self, data: np.ndarray, external: Mapping[str, Any] | None = None) -> None:
+        self.data = data
+        self.external = external
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Buffer:
+        """A buffer of an array's bytes, C order; not copied if the array is contiguous."""
+        return cls(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+    def __repr__(self) -> str:
+        return f"<Buffer of {self.data.size} bytes>"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where an op comes from: the path into the source model that every message shows."""
+
+    file: str
+    function: int
+    operator: int
+    opcode: str
+    tensor: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}: subgraph {self.function}, operator {self.operator} ({self.opcode})"
+        return f"{place}, tensor '{self.tensor}'" if self.tensor else place
+
+
+NO_INFO: Mapping[str, Any] = {}
+
+
+class Value:
+    """One SSA value: a function's argument, an op's result, or a constant (`buffer` set)."""
+
+    __slots__ = ("_array", "buffer", "info", "name", "producer", "type")
+
+    def __init__(
+        self,
+        type: TensorType,
+        name: str = "",
+        *,
+        buffer: Buffer | None = None,
+        info: Mapping[str, Any] = NO_INFO,
+        producer: Op | None = None,
+    ) -> None:
+        self.type = type
+        self.name = name
+        self.buffer = buffer
+        self.info = info
+        self.producer = producer
+        self._array: np.ndarray | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its elements are known now: it has data, or has no elements and nothing produces it."""
+        return self.buffer is not None and self.producer is None and (self.buffer.data.size > 0 or 0 in (self.type.shape or ()))
+
+    @property
+    def array(self) -> np.ndarray:
+        """A constant's elements, of `type.storage.dtype` in `type.shape`: a view of its buffer, int4 and int2 unpacked.
+
+        TypeError if it is not a constant or its type has no numpy form.
+        """
+        if self._array is None:
+            if not self.is_constant or self.buffer is None or self.type.shape is None:
+                raise TypeError(f"'{self.name}' is not a constant")
+            storage, shape = self.type.storage, tuple(d or 0 for d in self.type.shape)
+            if storage.bits < 8:
+                self._array = _unpack(self.buffer.data, storage, shape)
+            else:
+                self._array = self.buffer.data.view(storage.dtype).reshape(shape)
+        return self._array
+
+    def __repr__(self) -> str:
+        return f"<Value '{self.name}' {self.type}>"
+
+
+def _unpack(data: np.ndarray, storage: ScalarType, shape: tuple[int, ...]) -> np.ndarray:
+    """Elements of packed int4 or int2 data, low bits first, sign extended."""
+    per = 8 // storage.bits
+    count = int(np.prod(shape, dtype=np.int64))
+    shifts = np.arange(per, dtype=np.uint8) * storage.bits
+    fields = (data[:, None] >> shifts) & np.uint8((1 << storage.bits) - 1)
+    flat = fields.reshape(-1)[:count]
+    if storage.signed:
+        up = np.uint8(8 - storage.bits)
+        flat = (flat << up).view(np.int8) >> up.astype(np.int8)
+    return flat.reshape(shape)
+
+
+def constant(array: np.ndarray, element: ScalarType | None = None, name: str = "") -> Value:
+    """A constant of an array; `element` only where the dtype does not say it (packed types)."""
+    scalar = element or _SCALAR_OF[array.dtype]
+    value = Value(TensorType(array.shape, scalar), name, buffer=Buffer.of(array))
+    value._array = array
+    return value
+
+
+def _scalars() -> dict[np.dtype, ScalarType]:
+    from tflq.ir.types import SCALARS
+
+    return {t.dtype: t for t in SCALARS.values() if t.numpy and t.bits >= 8}
+
+
+_SCALAR_OF = _scalars()
+assert _SCALAR_OF[np.dtype(np.int8)] is i8
+
+
+class Op:
+    """An operation. `attributes` are its options, `info` what a file says of the operator beside them.
+
+    An operand is `None` where an optional one is left out. `intermediates` are TFLite's scratch tensors.
+    """
+
+    __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "results")
+
+    def __init__(
+        self,
+        name: str,
+        operands: list[Value | None],
+        results: list[Value],
+        attributes: dict[str, Any] | None = None,
+        location: Location | None = None,
+        *,
+        info: Mapping[str, Any] = NO_INFO,
+        intermediates: list[Value | None] | None = None,
+    ) -> None:
+        self.name = name
+        self.operands = operands
+        self.results = results
+        self.attributes: dict[str, Any] = {} if attributes is None else attributes
+        self.location = location
+        self.info = info
+        self.intermediates: list[Value | None] = [] if intermediates is None else intermediates
+        for result in results:
+            result.producer = self
+
+    @property
+    def result(self) -> Value:
+        """Its first result."""
+        return self.results[0]
+
+    def operand(self, index: int) -> Value:
+        """An operand that must be there. IndexError or ValueError if it is not."""
+        value = self.operands[index]
+        if value is None:
+            raise ValueError(f"{self.name} has no operand {index}")
+        return value
+
+    def optional(self, index: int) -> Value | None:
+        """An operand that may be left out, by −1 or by a shorter list."""
+        return self.operands[index] if index < len(self.operands) else None
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """Operands that are there, then results."""
+        yield from (v for v in self.operands if v is not None)
+        yield from self.results
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"
+
+
+@dataclass(eq=False)
+class Function:
+    """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included."""
+
+    name: str | None
+    inputs: list[Value]
+    outputs: list[Value]
+    ops: list[Op]
+    tensors: list[Value] = field(default_factory=list)
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def users(self) -> dict[Value, list[Op]]:
+        """The ops that read each value, in order; an op that reads one twice is listed twice."""
+        users: dict[Value, list[Op]] = {}
+        for op in self.ops:
+            for value in op.operands:
+                if value is not None:
+                    users.setdefault(value, []).append(op)
+        return users
+
+    def replace(self, replacements: Mapping[Value, Value]) -> None:
+        """Put values in the place of others, in every operand and output; chains of replacements are followed."""
+        if not replacements:
+            return
+
+        def final(value: Value | None) -> Value | None:
+            while value is not None and value in replacements:
+                value = replacements[value]
+            return value
+
+        for op in self.ops:
+            if any(v in replacements for v in op.operands if v is not None):
+                op.operands = [final(v) for v in op.operands]
+        self.outputs = [final(v) or v for v in self.outputs]
+
+    def values(self) -> Iterator[Value]:
+        """Every value in use, once: inputs, then operands, intermediates and results in op order, then outputs."""
+        seen: set[Value] = set()
+        for value in self._all():
+            if value is not None and value not in seen:
+                seen.add(value)
+                yield value
+
+    def _all(self) -> Iterator[Value | None]:
+        yield from self.inputs
+        for op in self.ops:
+            yield from op.operands
+            yield from op.intermediates
+            yield from op.results
+        yield from self.outputs
+
+
+@dataclass
+class Signature:
+    """A named entry point: (name, value) pairs of `function`'s inputs and outputs."""
+
+    key: str | None
+    function: int
+    inputs: list[tuple[str | None, Value]] | None
+    outputs: list[tuple[str | None, Value]] | None
+
+
+@dataclass
+class Metadata:
+    """A named blob."""
+
+    name: str | None
+    buffer: Buffer
+
+
+@dataclass(eq=False)
+class Module:
+    """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
+
+    `operator_codes` is the table it was read with: one mapping per row of its fields.
+    """
+
+    functions: list[Function]
+    signatures: list[Signature] | None = None
+    metadata: list[Metadata] | None = None
+    description: str | None = None
+    version: int = 3
+    buffers: list[Buffer] = field(default_factory=list)
+    operator_codes: list[Mapping[str, Any]] = field(default_factory=list)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def main(self) -> Function:
+        """The first function, which an interpreter runs."""
+        return self.functions[0]
+
+    def ops(self) -> Iterable[Op]:
+        """The ops of all functions, in order."""
+        return (op for function in self.functions for op in function.ops)

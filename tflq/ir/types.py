@@ -1,0 +1,368 @@
+"""Types: scalar element types, quantized element types and tensors of them.
+
+All types are immutable and hashable. The quantized types and their invariants are those of MLIR's `quant`
+dialect: a stored integer `q` expresses the real value `(q - zero_point) * scale`; `storage_min` and `storage_max`
+bound `q`; scales are finite and positive. Scales and zero points of per-axis types are read-only numpy
+arrays, compared and hashed by their bytes, since a layer can have thousands of channels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "SCALARS",
+    "AnyQuantizedType",
+    "CalibratedQuantizedType",
+    "ElementType",
+    "QuantizedType",
+    "ScalarType",
+    "Shape",
+    "TensorType",
+    "UniformQuantizedPerAxisType",
+    "UniformQuantizedSubChannelType",
+    "UniformQuantizedType",
+    "bf16",
+    "element_storage",
+    "f16",
+    "f32",
+    "f64",
+    "i1",
+    "i2",
+    "i4",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "is_quantized",
+    "string",
+    "ui4",
+    "ui8",
+    "ui16",
+    "ui32",
+    "ui64",
+]
+
+Shape: TypeAlias = tuple[int | None, ...] | None
+"""Dims in order, `None` for an unknown dim; `None` for an unknown rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width."""
+
+    name: str
+    bits: int
+    kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
+    numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The numpy dtype of an unpacked element (int4 unpacks to int8). TypeError if there is none."""
+        if not self.numpy:
+            raise TypeError(f"{self.name} has no numpy element type")
+        return np.dtype(self.numpy)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def signed(self) -> bool:
+        return self.kind == "int"
+
+    @property
+    def minimum(self) -> int:
+        """Smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest value of an integer type."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+i1 = ScalarType("i1", 8, "bool", "bool")
+i2 = ScalarType("i2", 2, "int", "int8")
+i4 = ScalarType("i4", 4, "int", "int8")
+i8 = ScalarType("i8", 8, "int", "int8")
+i16 = ScalarType("i16", 16, "int", "int16")
+i32 = ScalarType("i32", 32, "int", "int32")
+i64 = ScalarType("i64", 64, "int", "int64")
+ui4 = ScalarType("ui4", 4, "uint", "uint8")
+ui8 = ScalarType("ui8", 8, "uint", "uint8")
+ui16 = ScalarType("ui16", 16, "uint", "uint16")
+ui32 = ScalarType("ui32", 32, "uint", "uint32")
+ui64 = ScalarType("ui64", 64, "uint", "uint64")
+f16 = ScalarType("f16", 16, "float", "float16")
+f32 = ScalarType("f32", 32, "float", "float32")
+f64 = ScalarType("f64", 64, "float", "float64")
+bf16 = ScalarType("bf16", 16, "float", "")
+f8e4m3fn = ScalarType("f8E4M3FN", 8, "float", "")
+f8e5m2 = ScalarType("f8E5M2", 8, "float", "")
+complex64 = ScalarType("complex<f32>", 64, "complex", "complex64")
+complex128 = ScalarType("complex<f64>", 128, "complex", "complex128")
+string = ScalarType("!tfl.string", 0, "opaque", "")
+resource = ScalarType("!tfl.resource", 0, "opaque", "")
+variant = ScalarType("!tfl.variant", 0, "opaque", "")
+
+SCALARS: dict[str, ScalarType] = {
+    t.name: t
+    for t in (
+        *(i1, i2, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64),
+        *(f16, f32, f64, bf16, f8e4m3fn, f8e5m2, complex64, complex128, string, resource, variant),
+    )
+}
+
+
+def _check_storage(storage: ScalarType, low: int, high: int) -> None:
+    if not storage.is_integer:
+        raise ValueError(f"storage type {storage} is not an integer type")
+    if not storage.minimum <= low < high <= storage.maximum:
+        raise ValueError(f"storage range <{low}:{high}> is not a range within {storage}")
+
+
+def _frozen(values: npt.ArrayLike, dtype: type[np.generic]) -> np.ndarray:
+    array = np.ascontiguousarray(values, dtype)
+    if array.flags.writeable:
+        array = array.copy() if array is values else array
+        array.flags.writeable = False
+    return array
+
+
+def _check_scales(scales: np.ndarray) -> None:
+    if not (np.isfinite(scales) & (scales > 0)).all():
+        bad = int(np.flatnonzero(~(np.isfinite(scales) & (scales > 0)))[0])
+        raise ValueError(f"scale {scales.flat[bad]} of index {bad} is not a finite positive number")
+
+
+def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:
+    outside = (zero_points < storage.minimum) | (zero_points > storage.maximum)
+    if outside.any():
+        raise ValueError(f"zero point {zero_points[outside].flat[0]} is outside {storage}")
+
+
+@dataclass(frozen=True, slots=True)
+class UniformQuantizedType:
+    """Per-layer quantization: `!quant.uniform<i8<-127:127>:f32, 0.5:3>`."""
+
+    storage: ScalarType
+    expressed: ScalarType
+    scale: float
+    zero_point: int
+    storage_min: int
+    storage_max: int
+
+    @classmethod
+    def of(
+        cls,
+        storage: ScalarType,
+        scale: float,
+        zero_point: int = 0,
+        *,
+        expressed: ScalarType = f32,
+        storage_min: int | None = None,
+        storage_max: int | None = None,
+    ) -> UniformQuantizedType:
+        """Checked constructor; `scale` is rounded to the expressed type. ValueError if an invariant is broken."""
+        low = storage.minimum if storage_min is None else storage_min
+        high = storage.maximum if storage_max is None else storage_max
+        _check_storage(storage, low, high)
+        rounded = np.asarray(scale, expressed.dtype if expressed.numpy else np.float32)
+        _check_scales(rounded)
+        _check_zero_points(storage, np.asarray(zero_point))
+        return cls(storage, expressed, float(rounded), int(zero_point), low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformQuantizedPerAxisType:
+    """Per-axis quantization: `!quant.uniform<i8:f32:1, {2.0:10, 3.0:20}>`; one scale and zero point per index of `axis`."""
+
+    storage: ScalarType
+    expressed: ScalarType
+    axis: int
+    scales: np.ndarray  # float32 [n], read-only
+    zero_points: np.ndarray  # int64 [n], read-only
+    storage_min: int
+    storage_max: int
+
+    @classmethod
+    def of(
+        cls,
+        storage: ScalarType,
+        axis: int,
+        scales: npt.ArrayLike,
+        zero_points: npt.ArrayLike = 0,
+        *,
+        expressed: ScalarType = f32,
+        storage_min: int | None = None,
+        storage_max: int | None = None,
+    ) -> UniformQuantizedPerAxisType:
+        """Checked constructor; one zero point for all scales is allowed. ValueError if an invariant is broken."""
+        low = storage.minimum if storage_min is None else storage_min
+        high = storage.maximum if storage_max is None else storage_max
+        _check_storage(storage, low, high)
+        scale = _frozen(scales, np.float32)
+        if scale.ndim != 1 or not scale.size:
+            raise ValueError("per-axis scales are not a non-empty list")
+        _check_scales(scale)
+        zero = np.asarray(zero_points, np.int64)
+        if zero.size == 1:
+            zero = np.full(scale.shape, zero.reshape(()))
+        if zero.shape != scale.shape:
+            raise ValueError(f"{zero.size} zero points for {scale.size} scales")
+        _check_zero_points(storage, zero)
+        if axis < 0:
+            raise ValueError(f"axis {axis} is negative")
+        return cls(storage, expressed, axis, scale, _frozen(zero, np.int64), low, high)
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        return (
+            *(self.storage, self.expressed, self.axis, self.storage_min, self.storage_max),
+            *(self.scales.tobytes(), self.zero_points.tobytes()),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UniformQuantizedPerAxisType) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformQuantizedSubChannelType:
+    """Blockwise quantization: one scale and zero point per block of `block_sizes` along `axes`.
+
+    `scales` and `zero_points` have one dim per dim of the tensor (the number of blocks along it).
+    """
+
+    storage: ScalarType
+    expressed: ScalarType
+    axes: tuple[int, ...]
+    block_sizes: tuple[int, ...]
+    scales: np.ndarray  # float32, one dim per tensor dim
+    zero_points: np.ndarray  # int64, same shape
+    storage_min: int
+    storage_max: int
+
+    @classmethod
+    def of(
+        cls,
+        storage: ScalarType,
+        axes: tuple[int, ...],
+        block_sizes: tuple[int, ...],
+        scales: npt.ArrayLike,
+        zero_points: npt.ArrayLike = 0,
+        *,
+        expressed: ScalarType = f32,
+        storage_min: int | None = None,
+        storage_max: int | None = None,
+    ) -> UniformQuantizedSubChannelType:
+        """Checked constructor. ValueError if an invariant is broken."""
+        low = storage.minimum if storage_min is None else storage_min
+        high = storage.maximum if storage_max is None else storage_max
+        _check_storage(storage, low, high)
+        if len(axes) != len(block_sizes) or len(set(axes)) != len(axes):
+            raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
+        if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
+            raise ValueError(f"axes {axes} or block sizes {block_sizes} out of range")
+        scale = _frozen(scales, np.float32)
+        _check_scales(scale)
+        zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
+        _check_zero_points(storage, zero)
+        return cls(storage, expressed, tuple(axes), tuple(block_sizes), scale, _frozen(zero, np.int64), low, high)
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        return (
+            *(self.storage, self.expressed, self.axes, self.block_sizes, self.storage_min, self.storage_max),
+            *(self.scales.shape, self.scales.tobytes(), self.zero_points.tobytes()),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UniformQuantizedSubChannelType) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyQuantizedType:
+    """Quantized, parameters not yet known: `!quant.any<i8<-16:7>:f32>`."""
+
+    storage: ScalarType
+    expressed: ScalarType | None
+    storage_min: int
+    storage_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedQuantizedType:
+    """Statistics only: `!quant.calibrated<f32<-0.998:1.2321>>`."""
+
+    expressed: ScalarType
+    minimum: float
+    maximum: float
+
+
+QuantizedType: TypeAlias = UniformQuantizedType | UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
+ElementType: TypeAlias = ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType
+
+
+def is_quantized(element: ElementType) -> bool:
+    """Whether `element` is a uniform quantized type (per-layer, per-axis or sub-channel)."""
+    return isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+
+
+def element_storage(element: ElementType) -> ScalarType:
+    """The plain type an element is stored as: the storage type of a quantized one, else the type itself."""
+    if isinstance(element, ScalarType):
+        return element
+    if isinstance(element, CalibratedQuantizedType):
+        return element.expressed
+    return element.storage
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor: `shape` (see `Shape`) and its element type."""
+
+    shape: Shape
+    element: ElementType
+
+    @property
+    def storage(self) -> ScalarType:
+        return element_storage(self.element)
+
+    @property
+    def quantized(self) -> bool:
+        return is_quantized(self.element)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the rank and every dim are known."""
+        return self.shape is not None and None not in self.shape
+
+    def with_element(self, element: ElementType) -> TensorType:
+        return TensorType(self.shape, element)
+
+    def stripped(self) -> TensorType:
+        """The same tensor of its storage type, without quantization."""
+        return self if isinstance(self.element, ScalarType) else TensorType(self.shape, self.storage)

@@ -1,0 +1,1 @@
+"""Pure functions on numbers: where bit-exactness lives. No IR here."""
