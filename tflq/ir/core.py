@@ -266,7 +266,8 @@ class Metadata:
 class Module:
     """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
 
-    `operator_codes` is the table it was read with: one mapping per row of its fields.
+    `operator_codes` is the table it was read with: one mapping per row of its fields. `warnings` are the harmless
+    defects that reading found.
     """
 
     functions: list[Function]
@@ -278,6 +279,7 @@ class Module:
     operator_codes: list[Mapping[str, Any]] = field(default_factory=list)
     info: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def main(self) -> Function:

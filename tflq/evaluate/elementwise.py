@@ -1,0 +1,159 @@
+"""Evaluators of elementwise ops of the integer form. Integer arithmetic wraps in the result's type, as TOSA's and TFLite's."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.numerics.fixed_point import rescale
+
+__all__: list[str] = []
+
+
+@evaluator("tosa.rescale")
+def _rescale(op: Op, x: np.ndarray) -> np.ndarray:
+    a = op.attributes
+    storage = op.result.type.storage
+    scaled = rescale(
+        x.astype(np.int64) - a["input_zp"],
+        a["multiplier"],
+        a["shift"],
+        double_round=a["rounding_mode"] == "DOUBLE_ROUND",
+        scale32=a["scale32"],
+    )
+    return np.clip(scaled + a["output_zp"], storage.minimum, storage.maximum)
+
+
+@evaluator("tosa.clamp")
+def _clamp(op: Op, x: np.ndarray) -> np.ndarray:
+    return np.clip(x, op.attributes["min_val"], op.attributes["max_val"])
+
+
+@evaluator("tosa.table")
+def _table(op: Op, x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    return table[x.astype(np.int32) - op.operand(0).type.storage.minimum]
+
+
+@evaluator("tosa.cast")
+def _cast(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.astype(op.result.type.storage.dtype)
+
+
+@evaluator("quant.scast", "tosa.identity")
+def _same(op: Op, x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _parameters(element: object, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scale (float32) and zero point (int32), shaped to broadcast against a tensor of `rank`."""
+    if isinstance(element, UniformQuantizedType):
+        return np.asarray(element.scale, np.float32), np.asarray(element.zero_point, np.int32)
+    if isinstance(element, UniformQuantizedPerAxisType):
+        view = [-1 if i == element.axis else 1 for i in range(rank)]
+        return element.scales.reshape(view), element.zero_points.astype(np.int32).reshape(view)
+    raise NotImplementedError(f"no evaluator for {type(element).__name__}")
+
+
+@evaluator("quant.dcast")
+def _dcast(op: Op, x: np.ndarray) -> np.ndarray:
+    scale, zero_point = _parameters(op.operand(0).type.element, x.ndim)
+    return (x.astype(np.int32) - zero_point).astype(np.float32) * scale
+
+
+@evaluator("quant.qcast")
+def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
+    element = op.result.type.element
+    scale, zero_point = _parameters(element, x.ndim)
+    y = np.asarray(x, np.float32) / scale
+    bound = np.float32(2.0**30)
+    whole = np.trunc(np.clip(np.nan_to_num(y), -bound, bound))
+    away = (y - whole >= 0.5).astype(np.int64) - (y - whole <= -0.5)
+    return np.clip(whole.astype(np.int64) + away + zero_point, element.storage_min, element.storage_max)  # type: ignore[union-attr]
+
+
+@evaluator("tosa.add")
+def _add(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a + b
+
+
+@evaluator("tosa.sub")
+def _sub(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a - b
+
+
+@evaluator("tosa.mul")
+def _mul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    shift = op.attributes.get("shift", 0)
+    if not shift:
+        return a * b
+    return (a.astype(np.int64) * b.astype(np.int64) + (1 << (shift - 1))) >> shift
+
+
+@evaluator("tosa.maximum")
+def _maximum(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.maximum(a, b)
+
+
+@evaluator("tosa.minimum")
+def _minimum(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.minimum(a, b)
+
+
+@evaluator("tosa.arithmetic_right_shift")
+def _arithmetic_right_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not op.attributes["round"]:
+        return a >> b
+    wide = a.astype(np.int64)
+    return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
+
+
+@evaluator("tosa.equal")
+def _equal(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a == b
+
+
+@evaluator("tosa.greater")
+def _greater(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a > b
+
+
+@evaluator("tosa.greater_equal")
+def _greater_equal(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a >= b
+
+
+@evaluator("tosa.select")
+def _select(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(condition, a, b)
+
+
+@evaluator("tosa.reshape")
+def _reshape(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.reshape([-1 if d is None else d for d in op.result.type.shape or ()])
+
+
+@evaluator("tosa.transpose")
+def _transpose(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.transpose(op.attributes["perms"])
+
+
+@evaluator("tosa.concat")
+def _concat(op: Op, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, axis=op.attributes["axis"])
+
+
+@evaluator("tosa.reduce_sum")
+def _reduce_sum(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.sum(axis=op.attributes["axis"], keepdims=True, dtype=x.dtype)
+
+
+@evaluator("tosa.reduce_max")
+def _reduce_max(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.max(axis=op.attributes["axis"], keepdims=True)
+
+
+@evaluator("tosa.reduce_min")
+def _reduce_min(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.min(axis=op.attributes["axis"], keepdims=True)

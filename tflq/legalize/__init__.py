@@ -1,0 +1,5 @@
+"""Legalization: quantized TFLite operators → the integer form. One file per operator family."""
+
+from tflq.legalize.engine import Decision, legalize
+
+__all__ = ["Decision", "legalize"]

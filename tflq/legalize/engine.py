@@ -1,0 +1,208 @@
+"""The rule engine: a module in the tfl form → the same module in the integer form.
+
+Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent) keeps its quantized
+tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float operator →
+requantize, if allowed; else the op is refused. All refusals of a module are collected into one `UnsupportedError`. Function arguments
+and results keep their types (`quant.scast` on either side); every other quantized tensor becomes its storage type.
+Each op's result tensor keeps its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType
+from tflq.legalize.fallback import fall_back
+from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
+
+__all__ = ["KEPT", "Decision", "legalize"]
+
+_RECURRENT = (
+    *("svdf", "lstm", "unidirectional_sequence_lstm", "bidirectional_sequence_lstm"),
+    *("rnn", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"),
+)
+KEPT: dict[str, str] = {
+    "tfl.custom": "custom operator",
+    **{"tfl." + name: "recurrent operator" for name in _RECURRENT},
+    **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
+}
+"""Operators that stay as they are, with their own quantized tensors, and why."""
+
+
+@dataclass(slots=True)
+class Decision:
+    """What became of one operator of the source model: a row of the report."""
+
+    op: Op
+    path: str  # "kept", "integer" or "float"
+    reason: str = ""
+    warning: str = ""
+    made: list[Op] = field(default_factory=list)
+
+
+def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Decision]]:
+    """The module in the integer form, and one decision per operator; the values of the module given are used on.
+
+    UnsupportedError lists every operator refused.
+    """
+    decisions: list[Decision] = []
+    refused: list[str] = []
+    functions: list[Function] = []
+    mapping: dict[Value, Value] = {}
+    outputs: dict[Value, Value] = {}
+    for function in module.functions:
+        functions.append(_Legalizer(function, decisions, refused, fallback, mapping, outputs).run())
+    if refused:
+        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
+    result = Module(
+        functions,
+        None if module.signatures is None else [_remap(s, outputs) for s in module.signatures],
+        module.metadata,
+        module.description,
+        module.version,
+        info=module.info,
+        source=module.source,
+    )
+    result.warnings = list(module.warnings)
+    return result, decisions
+
+
+def _remap(signature: Signature, outputs: dict[Value, Value]) -> Signature:
+    """The signature with the values its function now returns."""
+    if signature.outputs is None:
+        return signature
+    return replace(signature, outputs=[(name, outputs.get(value, value)) for name, value in signature.outputs])
+
+
+class _Legalizer:
+    """One function's walk."""
+
+    def __init__(
+        self,
+        function: Function,
+        decisions: list[Decision],
+        refused: list[str],
+        fallback: bool,
+        mapping: dict[Value, Value],
+        outputs: dict[Value, Value],
+    ) -> None:
+        self.source = function
+        self.decisions = decisions
+        self.refused = refused
+        self.fallback = fallback
+        self.plain: dict[Value, Value] = mapping
+        self.outputs = outputs
+        self.b = RuleBuilder([], self.plain)
+
+    def run(self) -> Function:
+        for value in self.source.inputs:
+            if value.type.quantized:
+                self.plain[value] = self.b.scast(value, value.type.stripped())
+        for op in self.source.ops:
+            self._visit(op)
+        outputs = {value: self._output(value) for value in self.source.outputs}
+        self.outputs.update(outputs)
+        return Function(
+            self.source.name,
+            self.source.inputs,
+            [outputs[v] for v in self.source.outputs],
+            self.b.ops,
+            info=self.source.info,
+        )
+
+    def _output(self, value: Value) -> Value:
+        """The value a function returns: of its original type, under its original name."""
+        plain = self.plain.get(value)
+        if plain is None or value in self.source.inputs or value.is_constant:
+            return value
+        if not value.type.quantized:
+            plain.info = value.info
+            return plain
+        producer = plain.producer
+        if producer is not None and producer.operands and producer.operands[0] is value:
+            return value  # a kept operator's own result
+        plain.name = ""
+        self.b.ops.append(Op("quant.scast", [plain], [value], {}, producer.location if producer else None))
+        return value
+    def _visit(self, op: Op) -> None:
+        self.b.location = op.location
+        start = len(self.b.ops)
+        decision = self._decide(op)
+        if decision is not None:
+            decision.made = self.b.ops[start:]
+            self.decisions.append(decision)
+
+    def _decide(self, op: Op) -> Decision | None:
+        quantized = any(v.type.quantized for v in op.values)
+        if not quantized:
+            self._pass_through(op)
+            return Decision(op, "kept", "no quantized tensor")
+        if op.name in KEPT:
+            self._keep(op)
+            return Decision(op, "kept", KEPT[op.name])
+        reasons: list[str] = []
+        for candidate in RULES.get(op.name, ()):
+            start = len(self.b.ops)
+            answer = candidate(op, self.b)
+            if isinstance(answer, NotApplicable):
+                del self.b.ops[start:]
+                reasons.append(answer.reason)
+                continue
+            if isinstance(answer, Rejected):
+                self._refuse(op, answer.reason)
+                return None
+            if isinstance(answer, Value):
+                answer = Rewritten([answer])
+            elif not isinstance(answer, Rewritten):
+                answer = Rewritten(answer)
+            self._name_results(op, answer.results, start)
+            return Decision(op, "integer", answer.note, answer.warning)
+        reason = "; ".join(reasons) or "no integer rule"
+        if not self.fallback:
+            self._refuse(op, f"{reason}; allow the float fallback to convert it")
+            return None
+        start = len(self.b.ops)
+        answer = fall_back(op, self.b)
+        if isinstance(answer, NotApplicable):
+            self._refuse(op, f"{reason}; {answer.reason}")
+            return None
+        self._name_results(op, answer, start)
+        return Decision(op, "float", reason)
+
+    def _refuse(self, op: Op, reason: str) -> None:
+        self.refused.append(f"{op.location}: {reason}")
+        for result in op.results:  # so that later operators can be looked at, too
+            self.plain[result] = Value(result.type.stripped(), result.name)
+
+    def _pass_through(self, op: Op) -> None:
+        operands = [None if v is None else self.plain.get(v, v) for v in op.operands]
+        self._copy(op, operands)
+
+    def _keep(self, op: Op) -> None:
+        operands = [None if v is None else self.b.typed(v) for v in op.operands]
+        self._copy(op, operands)
+        for result in op.results:
+            if result.type.quantized:
+                self.plain[result] = self.b.scast(result, result.type.stripped())
+
+    def _copy(self, op: Op, operands: list[Value | None]) -> None:
+        copy = Op(op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
+        self.b.ops.append(copy)
+
+    def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
+        if len(results) != len(op.results):
+            raise AssertionError(f"rule for {op.name} gave {len(results)} results for {len(op.results)}")
+        fresh = {v for made in self.b.ops[start:] for v in made.results}
+        for old, new in zip(op.results, results, strict=True):
+            if new.type.storage != old.type.storage:
+                raise AssertionError(f"rule for {op.name} gave {new.type.storage} for {old.type.storage}")
+            if new not in fresh:
+                new = self.b.identity(new)
+            fresh.discard(new)
+            new.name = old.name
+            if old.type.shape is not None and new.type.shape != old.type.shape:
+                new.type = TensorType(old.type.shape, new.type.element)
+            self.plain[old] = new

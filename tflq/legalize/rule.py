@@ -1,0 +1,95 @@
+"""What a legalization rule is: a function for one op that answers rewritten, not applicable or rejected.
+
+    @rule("tfl.add", "tfl.sub")
+    def add(op: Op, b: RuleBuilder) -> Answer: ...
+
+The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same
+tensor in the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its new
+results, plain, one per result. Reasons are kept for the report and for `tflq inspect --why`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tflq.ir.builder import Builder
+from tflq.ir.core import Op, Value
+
+__all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplicable:
+    """The rule does not cover this op; the engine tries the next one."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The op cannot be converted at all: the reason and what the user can do."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards parameters)."""
+
+    results: Sequence[Value]
+    note: str = ""
+    warning: str = ""
+
+
+Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Rejected
+
+
+class RuleBuilder(Builder):
+    """A `Builder` that knows what the operands of the op at hand have become."""
+
+    def __init__(self, ops: list[Op], plain: dict[Value, Value]) -> None:
+        super().__init__(ops)
+        self._plain = plain
+
+    def value(self, operand: Value) -> Value:
+        """The operand in the integer form: its stored integers (or itself, if it is not quantized)."""
+        found = self._plain.get(operand)
+        if found is not None:
+            return found
+        if not operand.type.quantized:
+            return operand
+        if operand.is_constant:
+            plain = Value(operand.type.stripped(), operand.name, buffer=operand.buffer)
+        else:  # a variable tensor, or one that nothing writes
+            plain = self.scast(operand, operand.type.stripped())
+        self._plain[operand] = plain
+        return plain
+
+    def typed(self, operand: Value) -> Value:
+        """The operand with its quantized type: what a kept operator reads, and what quant.dcast takes."""
+        plain = self._plain.get(operand)
+        if plain is None or not operand.type.quantized or operand.is_constant:
+            return operand if plain is None else (operand if operand.is_constant else plain)
+        producer = plain.producer
+        if producer is not None and producer.name == "quant.scast" and producer.operand(0).type == operand.type:
+            return producer.operand(0)
+        return self.scast(plain, operand.type)
+
+
+Rule: TypeAlias = Callable[[Op, RuleBuilder], Answer]
+
+RULES: dict[str, list[Rule]] = {}
+"""The rules of each op name, in order of preference."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Registers a rule for op names."""
+
+    def register(function: Rule) -> Rule:
+        for name in names:
+            RULES.setdefault(name, []).append(function)
+        return function
+
+    return register

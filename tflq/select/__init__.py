@@ -1,0 +1,6 @@
+"""Selection: the integer form → TFLite builtins on plain integer tensors. One file per family of ops."""
+
+from tflq.select import basic
+from tflq.select.engine import select
+
+__all__ = ["basic", "select"]

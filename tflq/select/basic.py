@@ -1,0 +1,76 @@
+"""Lowerings that are one kernel each, and the casts at a function's edge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.select.lowering import Kernels, lowering
+
+__all__: list[str] = []
+
+
+@lowering("quant.scast")
+def scast(op: Op, k: Kernels) -> Value:
+    """The same integers in a tensor with or without parameters; `edges` removes the copies that are not needed."""
+    if op.result.name:  # a function's result: the tensor that carries its name and parameters
+        k.ops.append(Op("tfl.cast", [k.value(op.operand(0))], [op.result], {}, op.location))
+        return op.result
+    return k.copy(k.value(op.operand(0)), op.result.type)
+
+
+@lowering("tosa.identity")
+def identity(op: Op, k: Kernels) -> Value:
+    return k.copy(k.value(op.operand(0)))
+
+
+@lowering("tosa.cast")
+def cast(op: Op, k: Kernels) -> Value:
+    return k.cast(k.value(op.operand(0)), op.result.type.storage)
+
+
+@lowering("tosa.reshape")
+def reshape(op: Op, k: Kernels) -> Value:
+    return k.reshape(k.value(op.operand(0)), op.result.type.shape or ())
+
+
+@lowering("tosa.transpose")
+def transpose(op: Op, k: Kernels) -> Value:
+    return k.transpose(k.value(op.operand(0)), op.attributes["perms"])
+
+
+@lowering("tosa.concat")
+def concat(op: Op, k: Kernels) -> Value:
+    return k.concatenation([k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape)
+
+
+@lowering("tosa.add")
+def add(op: Op, k: Kernels) -> Value:
+    return k.add(k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+@lowering("tosa.sub")
+def sub(op: Op, k: Kernels) -> Value:
+    return k.sub(k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+@lowering("tosa.maximum")
+def maximum(op: Op, k: Kernels) -> Value:
+    return k.maximum(k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+@lowering("tosa.minimum")
+def minimum(op: Op, k: Kernels) -> Value:
+    return k.minimum(k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+@lowering("tosa.clamp")
+def clamp(op: Op, k: Kernels) -> Value:
+    """MAXIMUM, MINIMUM, each only where it can bite."""
+    x, storage = k.value(op.operand(0)), op.result.type.storage
+    low, high = op.attributes["min_val"], op.attributes["max_val"]
+    if low > storage.minimum:
+        x = k.maximum(x, k.constant(np.asarray(low), storage))
+    if high < storage.maximum:
+        x = k.minimum(x, k.constant(np.asarray(high), storage))
+    return x

@@ -1,0 +1,47 @@
+"""Selection: a module in the integer form → the same module on TFLite builtins.
+
+`tfl` ops (already kernels) pass through; every other op has one lowering. `quant.scast` at a function's edge is where a tensor with
+quantization parameters meets plain integers. A kernel that disregards parameters reads an argument, or writes a result, directly; for
+any other an identity kernel stands between, since with parameters on it would compute something else.
+"""
+
+from __future__ import annotations
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.select.lowering import LOWERINGS, Kernels, Mac
+
+__all__ = ["select"]
+
+
+def select(module: Module, *, mac: Mac = "integer") -> Module:
+    """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a lowering."""
+    missing = [f"{op.location}: no kernel for {op.name}" for op in module.ops() if not _known(op)]
+    if missing:
+        raise UnsupportedError(f"{len(missing)} operator(s) of the integer form have no kernel:", missing)
+    for function in module.functions:
+        _select_function(function, mac)
+    return module
+
+
+def _known(op: Op) -> bool:
+    return op.name.startswith("tfl.") or op.name in LOWERINGS
+
+
+def _select_function(function: Function, mac: Mac) -> None:
+    k = Kernels(function.users(), frozenset(function.outputs), mac)
+    for op in function.ops:
+        if op in k.fused:
+            continue
+        k.location = op.location
+        if op.name.startswith("tfl."):
+            operands = [None if v is None else k.value(v) for v in op.operands]
+            info, inner = op.info, op.intermediates
+            k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
+            continue
+        k.begin()
+        results = LOWERINGS[op.name](op, k)
+        for old, new in zip(op.results, [results] if isinstance(results, Value) else results, strict=True):
+            k.claim(old, new)
+    function.ops = k.ops
+    function.outputs = [k.value(v) for v in function.outputs]

@@ -1,0 +1,139 @@
+"""Emitting TFLite builtins on plain tensors: each method makes one operator, with its options, and infers its result's type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.builder import Builder, broadcast
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
+
+__all__ = ["KernelBuilder"]
+
+
+class KernelBuilder(Builder):
+    """A `Builder` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
+
+    def _elementwise(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **options: Any) -> Value:
+        type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
+        return self.emit("tfl." + name, [a, b], type, **options)
+
+    # Arithmetic. Types that each kernel gets right: rules/integer.toml.
+
+    def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+        return self._elementwise("add", a, b, fused_activation_function=activation, pot_scale_int16=False)
+
+    def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+        return self._elementwise("sub", a, b, fused_activation_function=activation, pot_scale_int16=False)
+
+    def mul(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+        return self._elementwise("mul", a, b, fused_activation_function=activation)
+
+    def maximum(self, a: Value, b: Value) -> Value:
+        return self._elementwise("maximum", a, b)
+
+    def minimum(self, a: Value, b: Value) -> Value:
+        return self._elementwise("minimum", a, b)
+
+    def right_shift(self, a: Value, b: Value) -> Value:
+        """Arithmetic shift; the amount is of a's type."""
+        return self._elementwise("right_shift", a, b)
+
+    def bitwise_xor(self, a: Value, b: Value) -> Value:
+        return self._elementwise("bitwise_xor", a, b)
+
+    def equal(self, a: Value, b: Value) -> Value:
+        return self._elementwise("equal", a, b, i1)
+
+    def greater(self, a: Value, b: Value) -> Value:
+        return self._elementwise("greater", a, b, i1)
+
+    def greater_equal(self, a: Value, b: Value) -> Value:
+        return self._elementwise("greater_equal", a, b, i1)
+
+    def select_v2(self, condition: Value, a: Value, b: Value) -> Value:
+        shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
+        return self.emit("tfl.select_v2", [condition, a, b], TensorType(shape, a.type.storage))
+
+    # Conversions.
+
+    def cast(self, x: Value, to: ScalarType) -> Value:
+        """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already."""
+        return x if x.type.element == to else self.emit("tfl.cast", [x], x.type.with_element(to))
+
+    def copy(self, x: Value, type: TensorType | None = None) -> Value:
+        """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the same type."""
+        return self.emit("tfl.cast", [x], type or x.type.stripped())
+
+    def bitcast(self, x: Value, to: ScalarType, shape: Shape | None = None) -> Value:
+        """BITCAST; between widths the last dim appears or goes (`shape` if it is not x's)."""
+        return self.emit("tfl.bitcast", [x], TensorType(x.type.shape if shape is None else shape, to))
+
+    # Data movement.
+
+    def gather(self, x: Value, indices: Value, axis: int = 0) -> Value:
+        shape = None
+        if x.type.shape is not None and indices.type.shape is not None:
+            shape = (*x.type.shape[:axis], *indices.type.shape, *x.type.shape[axis + 1 :])
+        return self.emit("tfl.gather", [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
+
+    def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
+        """RESHAPE to a shape with at most one unknown dim."""
+        dims = np.asarray([-1 if d is None else d for d in shape], np.int32)
+        if (dims < 0).sum() > 1:
+            raise ValueError(f"RESHAPE to {tuple(shape)}: more than one unknown dim")
+        type = TensorType(tuple(shape), x.type.element)
+        return self.emit("tfl.reshape", [x, self.constant(dims)], type, new_shape=dims)
+
+    def transpose(self, x: Value, perms: Sequence[int]) -> Value:
+        shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
+        type = TensorType(shape, x.type.element)
+        return self.emit("tfl.transpose", [x, self.constant(np.asarray(perms, np.int32))], type)
+
+    def concatenation(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
+        type = TensorType(shape, xs[0].type.element)
+        return self.emit("tfl.concatenation", list(xs), type, axis=axis, fused_activation_function="NONE")
+
+    def padv2(self, x: Value, paddings: np.ndarray, value: int | float, shape: Shape) -> Value:
+        """PADV2 with a scalar of x's type."""
+        fill = self.constant(np.asarray(value), x.type.storage)
+        return self.emit("tfl.padv2", [x, self.constant(paddings, i32), fill], TensorType(shape, x.type.element))
+
+    def strided_slice(
+        self,
+        x: Value,
+        begin: Sequence[int],
+        end: Sequence[int],
+        strides: Sequence[int],
+        shape: Shape,
+        *,
+        begin_mask: int = 0,
+        end_mask: int = 0,
+        shrink_axis_mask: int = 0,
+    ) -> Value:
+        """STRIDED_SLICE with constant bounds."""
+        bounds = [self.constant(np.asarray(v, np.int32)) for v in (begin, end, strides)]
+        return self.emit(
+            "tfl.strided_slice",
+            [x, *bounds],
+            TensorType(shape, x.type.element),
+            begin_mask=begin_mask,
+            end_mask=end_mask,
+            ellipsis_mask=0,
+            new_axis_mask=0,
+            shrink_axis_mask=shrink_axis_mask,
+            offset=False,
+        )
+
+    def reduce(self, name: str, x: Value, axes: Sequence[int], keep_dims: bool, shape: Shape) -> Value:
+        """SUM, REDUCE_MAX, REDUCE_MIN ... (`name` in lower case)."""
+        operands = [x, self.constant(np.asarray(axes, np.int32))]
+        return self.emit("tfl." + name, operands, TensorType(shape, x.type.element), keep_dims=keep_dims)
+
+    def batch_matmul(self, a: Value, b: Value, shape: Shape, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
+        """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
+        type = TensorType(shape, to)
+        return self.emit("tfl.batch_matmul", [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)

@@ -1,0 +1,82 @@
+"""Instruction selection: how one op of the integer form becomes TFLite builtins on plain integer tensors.
+
+    @lowering("tosa.add")
+    def add(op: Op, k: Kernels) -> Value | Sequence[Value]: ...
+
+`k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right on plain
+integers, and on which types, is `rules/integer.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType
+from tflq.select.kernels import KernelBuilder
+
+__all__ = ["LOWERINGS", "Kernels", "Lowering", "Mac", "lowering"]
+
+Mac = Literal["integer", "float32"]
+
+
+class Kernels(KernelBuilder):
+    """A `KernelBuilder` that knows the function being selected: what its values have become, who uses them."""
+
+    def __init__(self, users: Mapping[Value, list[Op]], outputs: frozenset[Value], mac: Mac) -> None:
+        super().__init__()
+        self.mac = mac
+        self.fused: set[Op] = set()
+        self._start = 0
+        self._users = users
+        self._outputs = outputs
+        self._selected: dict[Value, Value] = {}
+
+    def value(self, operand: Value) -> Value:
+        """What an operand has become; arguments and constants are themselves."""
+        return self._selected.get(operand, operand)
+
+    def begin(self) -> None:
+        """Starts the lowering of one op: what is emitted from here on is its own."""
+        self._start = len(self.ops)
+
+    def claim(self, old: Value, new: Value) -> None:
+        """Records what a value has become. A value with a name gives it to a tensor of its own."""
+        if old.name:
+            made = any(new is v for op in self.ops[self._start :] for v in op.results)
+            if new.name or not made:
+                new = self.copy(new)
+            new.name = old.name
+            if old.type.shape is not None:
+                new.type = TensorType(old.type.shape, new.type.element)
+        self._selected[old] = new
+
+    def only_user(self, value: Value, name: str) -> Op | None:
+        """The op `name` that is the one reader of an unnamed value: the one a lowering may fuse with its producer."""
+        users = self._users.get(value, [])
+        if len(users) != 1 or users[0].name != name or value.name or value in self._outputs:
+            return None
+        return users[0]
+
+    def fuse(self, op: Op, result: Value) -> Value:
+        """Says that `result` is what `op`, a reader, would have computed, so that it is not selected again."""
+        self.fused.add(op)
+        self.claim(op.result, result)
+        return result
+
+
+Lowering: TypeAlias = Callable[[Op, Kernels], Value | Sequence[Value]]
+LOWERINGS: dict[str, Lowering] = {}
+"""The lowering of each op of the integer form."""
+
+
+def lowering(*names: str) -> Callable[[Lowering], Lowering]:
+    """Registers a lowering for op names."""
+
+    def register(function: Lowering) -> Lowering:
+        for name in names:
+            LOWERINGS[name] = function
+        return function
+
+    return register
