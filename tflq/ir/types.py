@@ -18,6 +18,7 @@ import numpy.typing as npt
 __all__ = [
     "SCALARS",
     "AnyQuantizedType",
+    "BareType",
     "CalibratedQuantizedType",
     "ElementType",
     "QuantizedType",
@@ -366,3 +367,18 @@ class TensorType:
     def stripped(self) -> TensorType:
         """The same tensor of its storage type, without quantization."""
         return self if isinstance(self.element, ScalarType) else TensorType(self.shape, self.storage)
+
+
+@dataclass(frozen=True, slots=True)
+class BareType(TensorType):
+    """A scalar that is in no tensor, as the text form allows (`f32`, `!quant.uniform<i8:f32, 2.0>`); its shape is ()."""
+
+    @classmethod
+    def of(cls, element: ElementType) -> BareType:
+        return cls((), element)
+
+    def with_element(self, element: ElementType) -> TensorType:
+        return BareType((), element)
+
+    def stripped(self) -> TensorType:
+        return BareType((), self.storage)

@@ -1,0 +1,155 @@
+"""What `quant.qcast`, `quant.dcast` and `quant.scast` must satisfy, as in the `quant` dialect's specification.
+
+Each constraint is a predicate on an op whose docstring is the sentence that the user reads when it does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tflq.ir.core import Op
+from tflq.ir.types import (
+    BareType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    is_quantized,
+)
+
+__all__ = ["CONSTRAINTS", "Check", "axis_problem"]
+
+Check: TypeAlias = Callable[[Op], str | None]
+"""The reason why an op is invalid, or None."""
+
+
+def axis_problem(type: TensorType) -> str | None:
+    """How a type breaks the per-axis quantization integrity, or None if it does not."""
+    element = type.element
+    if isinstance(element, UniformQuantizedPerAxisType):
+        if isinstance(type, BareType):
+            return "a scalar cannot have per-axis quantization: its type must be the element type of a tensor"
+        if type.shape is None:
+            return None
+        if element.axis >= len(type.shape):
+            return f"the tensor's rank ({len(type.shape)}) must be greater than the quantized axis ({element.axis})"
+        size = type.shape[element.axis]
+        if size is not None and size != element.scales.size:
+            return f"there are {element.scales.size} scales, but dim {element.axis} of the tensor is {size}"
+    if isinstance(element, UniformQuantizedSubChannelType):
+        return _block_problem(type, element)
+    return None
+
+
+def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) -> str | None:
+    if isinstance(type, BareType) or type.shape is None:
+        return "sub-channel quantization needs a tensor of known rank"
+    if element.scales.ndim != len(type.shape) or any(axis >= len(type.shape) for axis in element.axes):
+        return f"the scales have {element.scales.ndim} dims, but the tensor's rank is {len(type.shape)}"
+    blocks = dict(zip(element.axes, element.block_sizes, strict=True))
+    for axis, (size, count) in enumerate(zip(type.shape, element.scales.shape, strict=True)):
+        if size is not None and count != (size // blocks[axis] if axis in blocks else 1):
+            return f"there are {count} blocks along dim {axis}, which is {size} long"
+        if size is not None and axis in blocks and size % blocks[axis]:
+            return f"dim {axis}, which is {size} long, is not a multiple of the block size {blocks[axis]}"
+    return None
+
+
+def _one_operand_and_result(op: Op) -> bool:
+    """the op must have one operand and one result"""
+    return len(op.operands) == 1 and op.operands[0] is not None and len(op.results) == 1
+
+
+def _operand_float(op: Op) -> bool:
+    """the operand must be a floating-point scalar or tensor"""
+    element = op.operand(0).type.element
+    return isinstance(element, ScalarType) and element.is_float
+
+
+def _operand_quantized(op: Op) -> bool:
+    """the operand must be a scalar or tensor of type !quant.uniform"""
+    return is_quantized(op.operand(0).type.element)
+
+
+def _result_float(op: Op) -> bool:
+    """the result must be a floating-point scalar or tensor"""
+    element = op.result.type.element
+    return isinstance(element, ScalarType) and element.is_float
+
+
+def _result_quantized(op: Op) -> bool:
+    """the result must be a scalar or tensor of type !quant.uniform"""
+    return is_quantized(op.result.type.element)
+
+
+def _expressed_matches(op: Op) -> bool:
+    """the expressed type of the quantized type must be the floating-point type of the other side"""
+    plain, quantized = _sides(op)
+    return getattr(quantized.element, "expressed", None) == plain.element
+
+
+def _integer_or_quantized(op: Op) -> bool:
+    """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
+    elements = (op.operand(0).type.element, op.result.type.element)
+    return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
+
+
+def _one_side_quantized(op: Op) -> bool:
+    """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
+    return is_quantized(op.operand(0).type.element) != is_quantized(op.result.type.element)
+
+
+def _storage_width(op: Op) -> bool:
+    """the width of the quantized type's storage type must be the width of the integer type"""
+    plain, quantized = _sides(op)
+    return plain.storage.bits == quantized.storage.bits
+
+
+def _both_scalars_or_tensors(op: Op) -> bool:
+    """the operand and the result must be both scalars or both tensors"""
+    return isinstance(op.operand(0).type, BareType) == isinstance(op.result.type, BareType)
+
+
+def _both_ranked_or_unranked(op: Op) -> bool:
+    """the operand and the result must be both ranked or both unranked"""
+    return (op.operand(0).type.shape is None) == (op.result.type.shape is None)
+
+
+def _same_shape(op: Op) -> bool:
+    """the operand and the result must have the same shape, dynamic dims included"""
+    return op.operand(0).type.shape == op.result.type.shape
+
+
+def _sides(op: Op) -> tuple[TensorType, TensorType]:
+    """The plain type and the quantized one."""
+    source, target = op.operand(0).type, op.result.type
+    return (target, source) if source.quantized else (source, target)
+
+
+def _check(predicate: Callable[[Op], bool]) -> Check:
+    def check(op: Op) -> str | None:
+        return None if predicate(op) else predicate.__doc__
+
+    return check
+
+
+def _axis_integrity(op: Op) -> str | None:
+    return axis_problem(op.operand(0).type) or axis_problem(op.result.type)
+
+
+_SHAPES = (_both_scalars_or_tensors, _both_ranked_or_unranked, _same_shape)
+
+_PREDICATES: dict[str, tuple[Callable[[Op], bool], ...]] = {
+    "quant.qcast": (_one_operand_and_result, _operand_float, _result_quantized, _expressed_matches, *_SHAPES),
+    "quant.dcast": (_one_operand_and_result, _operand_quantized, _result_float, _expressed_matches, *_SHAPES),
+    "quant.scast": (
+        *(_one_operand_and_result, _integer_or_quantized, _one_side_quantized),
+        *(*_SHAPES, _storage_width),
+    ),
+}
+
+CONSTRAINTS: dict[str, tuple[Check, ...]] = {
+    name: (*(_check(predicate) for predicate in predicates), _axis_integrity) for name, predicates in _PREDICATES.items()
+}
+"""Per op the checks it must pass, in an order in which each can rely on those before it."""

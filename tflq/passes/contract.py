@@ -1,0 +1,64 @@
+"""The pass contract.
+
+A pass is a frozen dataclass whose fields are its options. `run` changes the module in place and hands it back
+with whether it changed anything. After each pass of a pipeline the IR is verified, and a failure names the pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tflq.errors import TflqError, VerificationError
+from tflq.ir.core import Module
+from tflq.ir.verifier import verify
+
+__all__ = ["Pass", "PassResult", "Pipeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """The module after a pass, and whether the pass changed it."""
+
+    module: Module
+    modified: bool
+
+
+class Pass(ABC):
+    """A transformation of a module."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def run(self, module: Module) -> PassResult:
+        """Transform `module`, whose IR is valid, into valid IR."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes run one after the other."""
+
+    passes: Sequence[Pass]
+
+    def run(self, module: Module) -> PassResult:
+        """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind."""
+        modified = False
+        for item in self.passes:
+            result = self._run_one(item, module)
+            module, modified = result.module, modified or result.modified
+        return PassResult(module, modified)
+
+    def _run_one(self, item: Pass, module: Module) -> PassResult:
+        try:
+            result = item.run(module)
+        except TflqError as error:
+            error.add_note(f"in pass '{item.name}'")
+            raise
+        if result.modified:
+            try:
+                verify(result.module)
+            except VerificationError as error:
+                raise VerificationError(f"pass '{item.name}' left invalid IR: {error}") from error
+        return result

@@ -1,0 +1,101 @@
+"""Common subexpression elimination: identical pure ops and equal small constants become one.
+
+Ops are identical if their names, operands, attributes and result types are. A result that stands for a tensor of the
+source model carries that tensor's name. Of an unnamed result and a named one the named one stays; two with
+different names both stay, unless `keep_names` is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.equal import attribute_key
+from tflq.passes.contract import Pass, PassResult
+from tflq.passes.effects import is_pure, is_variable
+from tflq.passes.rewriting import remove_ops, replace_values, take_over
+
+__all__ = ["CommonSubexpressionElimination"]
+
+CONSTANT_LIMIT = 4096
+"""Bytes up to which constants are compared by content; larger ones only if they share a buffer."""
+
+
+@dataclass(frozen=True)
+class CommonSubexpressionElimination(Pass):
+    """Merges identical pure ops and equal small constants."""
+
+    name: ClassVar[str] = "cse"
+    keep_names: bool = True
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            modified |= self._constants(module, function)
+            modified |= self._ops(module, function)
+        return PassResult(module, modified)
+
+    def _constants(self, module: Module, function: Function) -> bool:
+        first: dict[Hashable, Value] = {}
+        replacements: dict[Value, Value] = {}
+        for value in function.values():
+            if not value.is_constant or is_variable(value):
+                continue
+            key = _constant_key(value)
+            known = first.setdefault(key, value)
+            if known is value or self._clash(known, value):
+                continue
+            if value.name and not known.name:
+                first[key], known, value = value, value, known
+            replacements[value] = known
+        replace_values(module, function, replacements)
+        return bool(replacements)
+
+    def _ops(self, module: Module, function: Function) -> bool:
+        first: dict[Hashable, Op] = {}
+        replacements: dict[Value, Value] = {}
+        merged: set[Op] = set()
+        for op in function.ops:
+            if not is_pure(op):
+                continue
+            known = first.setdefault(_op_key(op, replacements), op)
+            pairs = list(zip(known.results, op.results, strict=True))
+            if known is op or any(self._clash(a, b) for a, b in pairs):
+                continue
+            for a, b in pairs:
+                if b.name and take_over(a, b):
+                    replacements[a] = b
+                else:
+                    replacements[b] = a
+            merged.add(op)
+        replace_values(module, function, replacements)
+        remove_ops(function, merged)
+        return bool(merged)
+
+    def _clash(self, a: Value, b: Value) -> bool:
+        return self.keep_names and bool(a.name) and bool(b.name) and a.name != b.name
+
+
+def _constant_key(value: Value) -> Hashable:
+    buffer = value.buffer
+    if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
+        return (value.type, id(buffer), attribute_key(value.info))
+    return (value.type, buffer.data.tobytes(), attribute_key(value.info))
+
+
+def _op_key(op: Op, replacements: dict[Value, Value]) -> Hashable:
+    def final(value: Value | None) -> Value | None:
+        while value is not None and value in replacements:
+            value = replacements[value]
+        return value
+
+    return (
+        op.name,
+        tuple(final(value) for value in op.operands),
+        tuple(op.intermediates),
+        attribute_key(op.attributes),
+        attribute_key(op.info),
+        tuple(result.type for result in op.results),
+    )
