@@ -1,5 +1,6 @@
 """Legalization: quantized TFLite operators → the integer form. One file per operator family."""
 
+from tflq.legalize import movement
 from tflq.legalize.engine import Decision, legalize
 
-__all__ = ["Decision", "legalize"]
+__all__ = ["Decision", "legalize", "movement"]

@@ -1,0 +1,59 @@
+"""tflq: quantized TFLite models in, the integer form out.
+
+    tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the result equals the original bit for bit
+    tflq.read(source) -> Module                  tflq.write(module, destination)
+    tflq.verify(a, b)                            run two models in the interpreter and compare
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tflq.conversion import Conversion, convert
+    from tflq.errors import InvalidModelError, TflqError, UnsupportedError, VerificationError
+    from tflq.flatbuffer.reader import read
+    from tflq.flatbuffer.writer import write
+    from tflq.ir.core import Module
+    from tflq.verify import Verification, verify
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Conversion": "tflq.conversion",
+    "InvalidModelError": "tflq.errors",
+    "Module": "tflq.ir.core",
+    "TflqError": "tflq.errors",
+    "UnsupportedError": "tflq.errors",
+    "Verification": "tflq.verify",
+    "VerificationError": "tflq.errors",
+    "convert": "tflq.conversion",
+    "read": "tflq.flatbuffer.reader",
+    "verify": "tflq.verify",
+    "write": "tflq.flatbuffer.writer",
+}
+
+__all__ = [
+    "Conversion",
+    "InvalidModelError",
+    "Module",
+    "TflqError",
+    "UnsupportedError",
+    "Verification",
+    "VerificationError",
+    "__version__",
+    "convert",
+    "read",
+    "verify",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name from its home when first asked for, so that `tflq --version` imports nothing heavy."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tflq' has no attribute '{name}'")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,122 @@
+"""The main job: read → legalize → simplify → select → write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from tflq.errors import TflqError, UnsupportedError
+from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Module
+from tflq.ir.verifier import verify
+from tflq.legalize import Decision, legalize
+from tflq.passes.canonicalize import Canonicalize
+from tflq.passes.cse import Cse
+from tflq.passes.dce import Dce
+from tflq.passes.fold import Fold
+from tflq.report import Report
+from tflq.select import select
+from tflq.select.edges import trim_edges
+from tflq.select.legality import check
+from tflq.select.lowering import Mac
+from tflq.select.tabulate import tabulate
+
+__all__ = ["Conversion", "convert"]
+
+Fallback = Literal["float", "error"]
+Semantics = Literal["interpreter", "real"]
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion gave: the `module` on the target's kernels, its bytes (`data`) and the `report`."""
+
+    module: Module
+    report: Report
+
+    @cached_property
+    def data(self) -> bytes:
+        """The converted model as a TFLite file; made when first asked for."""
+        return bytes(write(self.module))
+
+
+def convert(
+    source: Source,
+    destination: str | os.PathLike[str] | None = None,
+    *,
+    target: str = "integer",
+    mac: Mac = "integer",
+    fallback: Fallback = "float",
+    semantics: Semantics = "interpreter",
+    force: bool = False,
+) -> Conversion:
+    """Converts a TFLite model (a path, bytes or a binary file) to the integer form and writes it to `destination`, if given.
+
+    target: what the result may hold; "integer" is every builtin on plain integer tensors.
+    mac: multiply-accumulate as int8 BATCH_MATMUL ("integer") or float convolutions on integer values, proven exact ("float32").
+    fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
+    semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization parameters.
+    force: replace an existing destination.
+
+    InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every operator.
+    TflqError: the destination exists already, or its suffix names no format. Nothing is written on an error.
+    """
+    _check_options(target, mac, fallback, semantics)
+    if destination is not None:
+        _check_destination(Path(destination), force)
+    module = read(source)
+    verify(module)
+    module, decisions = legalize(module, fallback=fallback == "float")
+    module = simplify(module, real_semantics=semantics == "real")
+    tabulate(module)
+    _run(module, Dce())
+    module = select(module, mac=mac)
+    trim_edges(module)
+    _run(module, Cse(), Dce())
+    check(module, allowed(decisions))
+    report = Report.of(module, decisions)
+    if destination is not None:
+        write(module, destination)
+    return Conversion(module, report)
+
+
+def simplify(module: Module, *, real_semantics: bool = False) -> Module:
+    """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
+    _run(module, Canonicalize(real_semantics=real_semantics), Cse(), Fold(), Dce())
+    return module
+
+
+def allowed(decisions: Sequence[Decision]) -> Any:
+    return decisions
+
+
+def _run(module: Module, *passes: Any) -> None:
+    for step in passes:
+        step.run(module)
+
+
+def _check_options(target: str, mac: str, fallback: str, semantics: str) -> None:
+    for name, value, known in (
+        ("mac", mac, ("integer", "float32")),
+        ("fallback", fallback, ("float", "error")),
+        ("semantics", semantics, ("interpreter", "real")),
+    ):
+        if value not in known:
+            raise ValueError(f"{name}={value!r}: not one of {', '.join(known)}")
+    if target != "integer":
+        raise UnsupportedError(f"target {target!r} is not known; this version converts for target 'integer'")
+
+
+def _check_destination(path: Path, force: bool) -> None:
+    if path.suffix in (".tosa", ".mlir"):
+        raise UnsupportedError(f"{path}: this version writes .tflite files, not {path.suffix}")
+    if path.exists() and not force:
+        raise TflqError(f"{path}: exists already; give force (--force) to replace it")
+    if not path.parent.is_dir():
+        raise TflqError(f"{path}: there is no folder {path.parent}")

@@ -1,0 +1,31 @@
+"""Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales.
+
+    stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)   s = scale_in * (1 / scale_out), bias = -zero_point_in * s
+
+all in float32. Source: kernels/internal/reference/concatenation.h (ConcatenationWithScaling).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.numerics.fixed_point import round_half_away
+
+__all__ = ["requantize_table", "rescaled_value"]
+
+
+def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """The requantized value of each of the 256 values of an 8-bit `dtype`, smallest first."""
+    info = np.iinfo(dtype)
+    f = np.float32
+    scale = f(scale_in) * (f(1) / f(scale_out))
+    bias = f(-zero_in) * scale
+    real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
+    whole = np.trunc(real)
+    rounded = whole + np.where(np.abs(real - whole) >= 0.5, np.sign(real), 0)
+    return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
+
+
+def rescaled_value(stored: int, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> int:
+    """The stored value of the same real value under other parameters, rounded half away from zero, not clamped."""
+    return round_half_away((stored - zero_in) * scale_in / scale_out) + zero_out
