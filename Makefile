@@ -1,0 +1,61 @@
+# The project's commands. Each sets up what it needs in a virtual environment of its own.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= auto
+DEMO := models/cnn_int8
+
+.PHONY: help demo test check lint types imports tests format models clean
+
+help:
+	@echo "make demo     convert a quantized network and verify it in the interpreter"
+	@echo "make test     lint, types, import rules and tests, as CI runs them"
+	@echo "make check    the same without the tests"
+	@echo "make format   format the code and mend what the linter can mend"
+	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tflq needs Python 3.11 or newer; say which: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[verify]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[verify,dev]'
+	@touch $@
+
+demo: $(VENV)/.run
+	@mkdir -p build
+	$(BIN)/tflq convert $(DEMO).tflite build/demo.tflite --force
+	$(BIN)/tflq verify $(DEMO).tflite build/demo.tflite --layers
+
+test: check tests
+
+check: lint types imports
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+models:
+	$(PYTHON) models/make_models.py
+	PYTHONPATH=. $(PYTHON) models/handmade.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,126 @@
+"""Makes the models that TensorFlow's converter can make: networks with fixed weights, quantized after training.
+
+    python models/make_models.py [FOLDER]        (needs tensorflow 2.20; the result is the same on every run)
+
+The weights are drawn from fixed seeds, not trained: what matters here is the arithmetic. The classifier's weights are scaled up, so
+that its answers are not all alike. `handmade.py` makes the models that the converter cannot make.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+HERE = Path(__file__).resolve().parent
+SAMPLES = 64
+CLASSES = 10
+
+
+def images(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Smooth random images in [-1, 1], so that neighbouring pixels are alike as in a photograph."""
+    noise = np.random.default_rng(seed).normal(size=(SAMPLES, *shape)).astype(np.float32)
+    smooth = sum(np.roll(noise, (dy, dx), (1, 2)) for dy in (-1, 0, 1) for dx in (-1, 0, 1))
+    return np.clip(np.asarray(smooth) / 6, -1, 1)
+
+
+def initializer(seed: int, gain: float = 2.0) -> tf.keras.initializers.Initializer:
+    return tf.keras.initializers.VarianceScaling(gain, seed=seed)
+
+
+def residual_network(activation: Callable[[], tf.keras.layers.Layer], *, pooled: bool) -> tf.keras.Model:
+    """Convolution, a depthwise separable block with a residual ADD, and a classifier of ten classes."""
+    layers = tf.keras.layers
+    inputs = layers.Input(batch_shape=(1, 24, 24, 3), name="image")
+    x = layers.Conv2D(16, 3, 2, "same", kernel_initializer=initializer(1), bias_initializer=initializer_of_bias(2))(inputs)
+    x = shortcut = activation()(x)
+    x = layers.DepthwiseConv2D(3, padding="same", depthwise_initializer=initializer(3), bias_initializer=initializer_of_bias(4))(x)
+    x = activation()(x)
+    x = layers.Conv2D(16, 1, kernel_initializer=initializer(5), bias_initializer=initializer_of_bias(6))(x)
+    x = layers.Add()([x, shortcut])
+    x = layers.Conv2D(32, 3, 2, "same", kernel_initializer=initializer(7), bias_initializer=initializer_of_bias(8))(x)
+    x = activation()(x)
+    x = layers.GlobalAveragePooling2D()(layers.MaxPooling2D(2)(x)) if pooled else layers.Flatten()(x)
+    x = layers.Dense(CLASSES, kernel_initializer=initializer(9, 8.0), bias_initializer=initializer_of_bias(10))(x)
+    return tf.keras.Model(inputs, layers.Softmax()(x) if pooled else x)
+
+
+def initializer_of_bias(seed: int) -> tf.keras.initializers.Initializer:
+    return tf.keras.initializers.RandomNormal(stddev=0.2, seed=seed)
+
+
+def quantized(converter: Any, samples: Callable[[], Iterator[Any]], storage: tf.DType = tf.int8) -> bytes:
+    """The network with integer activations, per-channel int8 weights, integer inputs and outputs."""
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = samples
+    converter.inference_input_type = converter.inference_output_type = storage
+    int16x8 = tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+    converter.target_spec.supported_ops = [int16x8 if storage == tf.int16 else tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    return bytes(converter.convert())
+
+
+def cnn_int8() -> bytes:
+    model = residual_network(lambda: tf.keras.layers.ReLU(6.0), pooled=True)
+    return quantized(tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 11)))
+
+
+def cnn_int16x8() -> bytes:
+    model = residual_network(lambda: tf.keras.layers.LeakyReLU(negative_slope=0.1), pooled=False)
+    return quantized(tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 12)), tf.int16)
+
+
+class TwoHeads(tf.Module):
+    """One trunk, two entry points: `classify` gives class scores, `embed` a vector of features; any number of images.
+
+    Weights are constants: the converter does not freeze variables that two signatures share.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        rng = np.random.default_rng(21)
+        shapes = {"first": (3, 3, 1, 8), "second": (3, 3, 8, 16), "head": (16, CLASSES)}
+        self.weights = {name: rng.normal(size=s).astype(np.float32) / np.sqrt(np.prod(s[:-1])) for name, s in shapes.items()}
+        self.biases = {name: rng.normal(scale=0.2, size=s[-1]).astype(np.float32) for name, s in shapes.items()}
+
+    def trunk(self, image: tf.Tensor) -> tf.Tensor:
+        first = tf.nn.relu(tf.nn.conv2d(image, self.weights["first"], 2, "SAME") + self.biases["first"])
+        second = tf.nn.relu(tf.nn.conv2d(first, self.weights["second"], 2, "VALID") + self.biases["second"])
+        return tf.reduce_mean(second, (1, 2))
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 16, 16, 1), tf.float32, "image")])
+    def classify(self, image: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"scores": tf.nn.softmax(4 * (self.trunk(image) @ self.weights["head"] + self.biases["head"]))}
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 16, 16, 1), tf.float32, "image")])
+    def embed(self, image: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"features": tf.nn.tanh(self.trunk(image))}
+
+
+def two_signatures() -> bytes:
+    module = TwoHeads()
+    samples = images((16, 16, 1), 27)
+    keys = ["classify", "embed"]
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, signatures={key: getattr(module, key) for key in keys})
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=keys)
+        return quantized(converter, lambda: ((key, {"image": x[None]}) for key in keys for x in samples))
+
+
+def main(folder: Path) -> None:
+    tf.config.experimental.enable_op_determinism()
+    for make in (cnn_int8, cnn_int16x8, two_signatures):
+        tf.keras.utils.set_random_seed(0)
+        tf.keras.backend.clear_session()
+        data = make()
+        path = folder / f"{make.__name__}.tflite"
+        path.write_bytes(data)
+        print(f"{path}: {len(data)} bytes")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
