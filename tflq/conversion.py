@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
-from tflq.ir.verifier import verify
-from tflq.legalize import Decision, legalize
+from tflq.legalize import legalize
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.cse import Cse
-from tflq.passes.dce import Dce
+from tflq.passes.contract import Pass, Pipeline
+from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.report import Report
 from tflq.select import select
 from tflq.select.edges import trim_edges
 from tflq.select.legality import check
 from tflq.select.lowering import Mac
-from tflq.select.tabulate import tabulate
+from tflq.select.tabulate import Tabulate
 
 __all__ = ["Conversion", "convert"]
 
@@ -70,35 +69,33 @@ def convert(
     _check_options(target, mac, fallback, semantics)
     if destination is not None:
         _check_destination(Path(destination), force)
-    module = read(source)
-    verify(module)
-    module, decisions = legalize(module, fallback=fallback == "float")
-    module = simplify(module, real_semantics=semantics == "real")
-    tabulate(module)
-    _run(module, Dce())
+    module, decisions = legalize(read(source), fallback=fallback == "float")
+    module = _simplification(semantics).run(module).module
+    module = _run(module, Tabulate(), DeadCodeElimination())
     module = select(module, mac=mac)
     trim_edges(module)
-    _run(module, Cse(), Dce())
-    check(module, allowed(decisions))
+    module = _run(module, CommonSubexpressionElimination(), DeadCodeElimination())
+    check(module, decisions)
     report = Report.of(module, decisions)
     if destination is not None:
         write(module, destination)
     return Conversion(module, report)
 
 
-def simplify(module: Module, *, real_semantics: bool = False) -> Module:
+def _simplification(semantics: Semantics) -> Pipeline:
     """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
-    _run(module, Canonicalize(real_semantics=real_semantics), Cse(), Fold(), Dce())
-    return module
+    return Pipeline(
+        [
+            Canonicalize(real_semantics=semantics == "real"),
+            CommonSubexpressionElimination(),
+            Fold(),
+            DeadCodeElimination(),
+        ]
+    )
 
 
-def allowed(decisions: Sequence[Decision]) -> Any:
-    return decisions
-
-
-def _run(module: Module, *passes: Any) -> None:
-    for step in passes:
-        step.run(module)
+def _run(module: Module, *passes: Pass) -> Module:
+    return Pipeline(passes).run(module).module
 
 
 def _check_options(target: str, mac: str, fallback: str, semantics: str) -> None:

@@ -252,6 +252,7 @@ class Signature:
     function: int
     inputs: list[tuple[str | None, Value]] | None
     outputs: list[tuple[str | None, Value]] | None
+    info: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
