@@ -1,0 +1,235 @@
+"""Bytes → nested dicts, by the layout tables. `encoder.py` is the way back.
+
+A table becomes a dict with every field of its layout: numbers with their default where absent, enums as the names of
+their members, strings and tables as `str` and dict, `None` where absent; a union as `(member, dict)`. A vector is a tuple,
+a vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. So an absent vector
+(`None`) and an empty one differ, and what is written is what was read.
+
+Each distinct vtable is compiled once: one `struct` call reads the inline part of a table. Bounds are not checked here:
+`structure.check` has done that.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.errors import InvalidModelError
+from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, Enum, Field, enum, table, union
+
+__all__ = ["LONG_VECTOR", "NUMPY_TYPES", "Decoder", "decode"]
+
+LONG_VECTOR: Final = 1024
+"""Vectors longer than this become numpy views."""
+
+NUMPY_TYPES: Final = {name: np.dtype(f"<{code}") for name, code in SCALAR_CODES.items()}
+
+_UINT32 = struct.Struct("<I")
+_INT32 = struct.Struct("<i")
+_UINT16 = struct.Struct("<H")
+
+Reader = Callable[[int], Any]
+
+
+@cache
+def _vector_struct(code: str, count: int) -> struct.Struct:
+    return struct.Struct(f"<{count}{code}")
+
+
+class _Plan:
+    """How to read a table with one particular vtable."""
+
+    __slots__ = ("defaults", "enums", "numbers", "offsets", "unions", "unpack_from")
+
+    def __init__(self) -> None:
+        self.defaults: dict[str, Any] = {}
+        self.numbers: list[tuple[int, str]] = []
+        self.enums: list[tuple[int, str, Enum]] = []
+        self.offsets: list[tuple[int, str, int, Reader]] = []
+        self.unions: list[tuple[int | None, int | None, str, int, str]] = []
+
+
+class Decoder:
+    """Decodes tables out of one file's bytes."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self._array = np.frombuffer(data, np.uint8)
+        self._plans: dict[tuple[str, int], _Plan] = {}
+        self._readers: dict[tuple[str, int], Reader] = {}
+
+    def root(self, name: str) -> dict[str, Any]:
+        """The root table, of layout `name`."""
+        return self.table(name, _UINT32.unpack_from(self.data, 0)[0])
+
+    def table(self, name: str, position: int) -> dict[str, Any]:
+        """The table at a position. InvalidModelError for a field or enum member that the layout does not know."""
+        key = (name, position - _INT32.unpack_from(self.data, position)[0])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._compile(*key)
+        inline = plan.unpack_from(self.data, position)
+        out = plan.defaults.copy()
+        for index, field in plan.numbers:
+            out[field] = inline[index]
+        for index, field, members in plan.enums:
+            member = members.names.get(inline[index])
+            if member is None:
+                raise InvalidModelError(field, f"unknown {members.name} {inline[index]}")
+            out[field] = member
+        for index, field, offset, read in plan.offsets:
+            out[field] = read(position + offset + inline[index])
+        for code, index, field, offset, kind in plan.unions:
+            out[field] = self._union(
+                field, kind, 0 if code is None else inline[code], None if index is None else position + offset + inline[index]
+            )
+        return out
+
+    def _compile(self, name: str, vtable: int) -> _Plan:
+        size = _UINT16.unpack_from(self.data, vtable)[0]
+        slots = struct.unpack_from(f"<{size // 2 - 2}H", self.data, vtable + 4)
+        fields = table(name).fields
+        for slot in range(len(fields), len(slots)):
+            if slots[slot]:
+                reason = f"{name} has a field in slot {slot}, newer than the schema known here ({len(fields)} slots)"
+                raise InvalidModelError(name, reason, hint="a newer release may know it")
+        offsets = dict(enumerate(slots))
+        plan = _Plan()
+        present = sorted((offsets[f.slot], f) for f in fields if offsets.get(f.slot))
+        index = {f.slot: i for i, (_, f) in enumerate(present)}
+        plan.unpack_from = struct.Struct(_inline_format(name, present)).unpack_from
+        for field in fields:
+            at, offset = index.get(field.slot), offsets.get(field.slot, 0)
+            if field.kind == "union":
+                plan.unions.append((index.get(field.slot - 1), at, field.name, offset, field.type))
+                plan.defaults[field.name] = None
+            elif field.kind == "union_type":
+                continue
+            elif at is None:
+                default = field.default if field.kind != "enum" else enum(field.type).names[int(field.default or 0)]
+                plan.defaults[field.name] = default
+            elif field.kind == "enum":
+                plan.enums.append((at, field.name, enum(field.type)))
+                plan.defaults[field.name] = None
+            elif field.kind == "scalar":
+                plan.numbers.append((at, field.name))
+                plan.defaults[field.name] = None
+            else:
+                plan.offsets.append((at, field.name, offset, self._reader(name, field)))
+                plan.defaults[field.name] = None
+        plan.unions = [u for u in plan.unions if u[0] is not None or u[1] is not None]
+        return plan
+
+    def _union(self, field: str, kind: str, code: int, position: int | None) -> tuple[str, dict[str, Any]] | None:
+        if code == 0 and position is None:
+            return None
+        member = union(kind).names.get(code)
+        if member is None:
+            raise InvalidModelError(field, f"unknown member {code} of union {kind}")
+        if position is None or code == 0:
+            raise InvalidModelError(field, f"{kind} of type {member} {'without' if position is None else 'with'} a value")
+        try:
+            return member, self.table(member, position)
+        except InvalidModelError as error:
+            raise InvalidModelError(f"{field}.{error.where}", error.reason, hint=error.hint) from None
+
+    def _reader(self, name: str, field: Field) -> Reader:
+        key = (name, field.slot)
+        if key not in self._readers:
+            self._readers[key] = self._make_reader(field)
+        return self._readers[key]
+
+    def _make_reader(self, field: Field) -> Reader:
+        if field.kind == "string":
+            return self._string_reader(field)
+        if field.kind == "table":
+            return self._table_reader(field)
+        if field.kind == "tables":
+            return self._tables_reader(field)
+        if field.kind == "enums":
+            return self._enums_reader(field)
+        return self._vector_reader(field.scalar)
+
+    def _string_reader(self, field: Field) -> Reader:
+        data, length = self.data, _UINT32.unpack_from
+
+        def read(position: int) -> str:
+            start = position + 4
+            try:
+                return str(data[start : start + length(data, position)[0]], "utf-8")
+            except UnicodeDecodeError as error:
+                raise InvalidModelError(field.name, f"not valid UTF-8: {error.reason} at byte {error.start}") from None
+
+        return read
+
+    def _table_reader(self, field: Field) -> Reader:
+        def read(position: int) -> dict[str, Any]:
+            try:
+                return self.table(field.type, position)
+            except InvalidModelError as error:
+                raise InvalidModelError(f"{field.name}.{error.where}", error.reason, hint=error.hint) from None
+
+        return read
+
+    def _tables_reader(self, field: Field) -> Reader:
+        data, table_at, kind = self.data, self.table, field.type
+
+        def read(position: int) -> list[dict[str, Any]]:
+            count = _UINT32.unpack_from(data, position)[0]
+            offsets = _vector_struct("I", count).unpack_from(data, position + 4)
+            out: list[dict[str, Any]] = []
+            try:
+                for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
+                    out.append(table_at(kind, at + offset))
+            except InvalidModelError as error:
+                raise InvalidModelError(f"{field.name}[{len(out)}].{error.where}", error.reason, hint=error.hint) from None
+            return out
+
+        return read
+
+    def _enums_reader(self, field: Field) -> Reader:
+        numbers, members = self._vector_reader(field.scalar), enum(field.type)
+
+        def read(position: int) -> tuple[str, ...]:
+            values = numbers(position)
+            unknown = [v for v in values if v not in members.names]
+            if unknown:
+                raise InvalidModelError(field.name, f"unknown {members.name} {unknown[0]}")
+            return tuple(members.names[v] for v in values)
+
+        return read
+
+    def _vector_reader(self, scalar: str) -> Reader:
+        data, array, length = self.data, self._array, _UINT32.unpack_from
+        code, size, dtype = SCALAR_CODES[scalar], SCALAR_SIZES[scalar], NUMPY_TYPES[scalar]
+        always_view = scalar == "uint8"
+
+        def read(position: int) -> Any:
+            count = length(data, position)[0]
+            start = position + 4
+            if always_view or count > LONG_VECTOR:
+                return array[start : start + count * size].view(dtype)
+            return _vector_struct(code, count).unpack_from(data, start)
+
+        return read
+
+
+def _inline_format(name: str, present: list[tuple[int, Field]]) -> str:
+    """The `struct` format of the inline part of a table, from its start."""
+    parts, end = ["<"], 0
+    for offset, field in present:
+        if offset < end:
+            raise InvalidModelError(field.name, f"fields of {name} overlap")
+        parts.append(f"{offset - end}x{'I' if field.is_offset else SCALAR_CODES[field.scalar]}")
+        end = offset + field.size
+    return "".join(parts)
+
+
+def decode(data: bytes | bytearray | memoryview | np.ndarray, name: str = "Model") -> dict[str, Any]:
+    """The root table of a flatbuffer as nested dicts."""
+    view = memoryview(data).cast("B").toreadonly()
+    return Decoder(view).root(name)

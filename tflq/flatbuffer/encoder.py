@@ -1,0 +1,192 @@
+"""Nested dicts → bytes, by the layout tables: the inverse of `codec.py`.
+
+A flatbuffer is built from its end, children before parents, so that every offset is known when it is written.
+Places are counted from the end of the file: an object's `end` is the distance of its first byte from the last one. The
+file's length becomes a multiple of 16, so alignment counts the same from both sides. Vtables are written once each. Big vectors
+are kept as the views they are: nothing is copied before `write_to`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tflq.flatbuffer.codec import NUMPY_TYPES
+from tflq.flatbuffer.layout import SCALAR_CODES, Field, enum, table, union
+
+__all__ = ["ALIGNMENT", "Encoder", "Template", "encode", "template"]
+
+ALIGNMENT: Final = 16
+"""Alignment of constants in a file, and of the file's length."""
+
+IDENTIFIER: Final = b"TFL3"
+
+_PADS = [bytes(n) for n in range(ALIGNMENT)]
+_UINT32 = struct.Struct("<I").pack
+_INT32 = struct.Struct("<i").pack
+
+
+class Template(NamedTuple):
+    """Inline layout of a table with certain fields present. `pack` takes the vtable's distance, then `slots` in order."""
+
+    vtable: bytes
+    pack: Any
+    size: int  # without the vtable's distance
+    align: int
+    slots: tuple[int, ...]
+    offsets: dict[int, int]  # slot -> place in the table
+
+
+@cache
+def template(name: str, present: frozenset[int]) -> Template:
+    """The layout of a table of which the slots `present` are there: largest fields first, so that none needs padding."""
+    fields = sorted((table(name).fields[slot] for slot in present), key=lambda f: (-f.size, f.slot))
+    offsets, at = {}, 4
+    for field in fields:
+        offsets[field.slot] = at
+        at += field.size
+    count = max(present, default=-1) + 1
+    vtable = struct.pack(f"<{count + 2}H", 4 + 2 * count, at, *(offsets.get(slot, 0) for slot in range(count)))
+    codes = "".join("I" if f.is_offset else SCALAR_CODES[f.scalar] for f in fields)
+    align = max((f.size for f in fields), default=4)
+    return Template(vtable, struct.Struct(f"<i{codes}").pack, at - 4, max(align, 4), tuple(f.slot for f in fields), offsets)
+
+
+@cache
+def _vector_pack(code: str, count: int) -> Any:
+    return struct.Struct(f"<I{count}{code}").pack
+
+
+class Encoder:
+    """Collects the pieces of a flatbuffer, last first. `end` is how many bytes it has, always a multiple of 4."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes | bytearray | memoryview | np.ndarray] = []
+        self.end = 0
+        self._vtables: dict[bytes, int] = {}
+        self._last = template("Buffer", frozenset())
+
+    def reserve(self, size: int, align: int) -> int:
+        """Pads so that `size` more bytes begin aligned; the `end` they will have."""
+        pad = -(self.end + size) % align
+        if pad:
+            self.chunks.append(_PADS[pad])
+        return self.end + pad + size
+
+    def bytes_vector(self, data: np.ndarray | memoryview | bytes, align: int = 4) -> int:
+        """A vector of bytes, kept as a view; its `end`."""
+        size = len(data)
+        end = self.reserve(size, max(align, 4)) + 4
+        self.chunks.append(data)
+        self.chunks.append(_UINT32(size))
+        self.end = end
+        return end
+
+    def vector(self, scalar: str, values: Sequence[Any] | np.ndarray, align: int = 4) -> int:
+        """A vector of numbers; its `end`."""
+        if isinstance(values, np.ndarray):
+            data = np.ascontiguousarray(values, NUMPY_TYPES[scalar]).reshape(-1).view(np.uint8)
+            end = self.bytes_vector(data, align)
+            self.chunks[-1] = _UINT32(values.size)
+            return end
+        chunk = _vector_pack(SCALAR_CODES[scalar], len(values))(len(values), *values)
+        self.end = self.reserve(len(chunk) - 4, align) + 4
+        self.chunks.append(chunk)
+        return self.end
+
+    def offsets(self, ends: Iterable[int]) -> int:
+        """A vector of offsets to objects already written."""
+        places = np.fromiter(ends, np.int64)
+        count = places.size
+        self.end = self.reserve(4 * count, 4) + 4
+        own = self.end - 4 - 4 * np.arange(count, dtype=np.int64)
+        self.chunks.append(_UINT32(count) + (own - places).astype("<u4").tobytes())
+        return self.end
+
+    def string(self, text: str) -> int:
+        """A string; its `end`."""
+        data = text.encode()
+        size = len(data)
+        self.chunks.append(_UINT32(size) + data + _PADS[4 - size % 4])  # it ends with a zero byte
+        self.end += size - size % 4 + 8
+        return self.end
+
+    def vtable(self, data: bytes) -> int:
+        """The `end` of a vtable, written when first asked for."""
+        end = self._vtables.get(data)
+        if end is None:
+            end = self._vtables[data] = self.reserve(len(data), 4)
+            self.chunks.append(data)
+            self.end = end
+        return end
+
+    def table(self, name: str, values: Mapping[str, Any]) -> int:
+        """A table and all below it; its `end`. Numbers at their default and None are left out."""
+        inline: dict[int, Any] = {}
+        references: dict[int, int] = {}
+        for field in table(name).fields:
+            value = values.get(field.name)
+            if value is None:
+                continue
+            if field.kind == "scalar":
+                if value != field.default:
+                    inline[field.slot] = value
+            elif field.kind == "enum":
+                number = enum(field.type).values[value]
+                if number != field.default:
+                    inline[field.slot] = number
+            elif field.kind == "union":
+                member, content = value
+                inline[field.slot - 1] = union(field.type).values[member]
+                references[field.slot] = self.table(member, content)
+            else:
+                references[field.slot] = self.reference(field, value)
+        return self.pack(template(name, frozenset((*inline, *references))), inline, references)
+
+    def reference(self, field: Field, value: Any) -> int:
+        """What an offset field leads to; its `end`."""
+        if field.kind == "string":
+            return self.string(value)
+        if field.kind == "table":
+            return self.table(field.type, value)
+        if field.kind == "tables":
+            ends = [self.table(field.type, item) for item in reversed(value)]
+            return self.offsets(reversed(ends))
+        if field.kind == "enums":
+            value = [enum(field.type).values[v] for v in value]
+        return self.vector(field.scalar, value, field.align)
+
+    def pack(self, shape: Template, inline: Mapping[int, Any], references: Mapping[int, int]) -> int:
+        """A table of numbers and of offsets to objects already written; its `end`."""
+        vtable = self.vtable(shape.vtable)
+        end = self.end = self.reserve(shape.size, shape.align) + 4
+        row = [inline[s] if s in inline else end - shape.offsets[s] - references[s] for s in shape.slots]
+        self.chunks.append(shape.pack(vtable - end, *row))
+        self._last = shape
+        return end
+
+    def open_last(self, slot: int) -> tuple[bytearray, int]:
+        """The last table written by `pack`, to be changed, and the place in it of a slot."""
+        chunk = self.chunks[-1] = bytearray(self.chunks[-1])
+        return chunk, self._last.offsets[slot]
+
+    def finish(self, root: int) -> None:
+        """Writes the head: the offset of the root table and the identifier."""
+        end = self.reserve(8, ALIGNMENT)
+        self.chunks.append(_UINT32(end - root) + IDENTIFIER)
+        self.end = end
+
+    def pieces(self) -> Iterable[bytes | bytearray | memoryview | np.ndarray]:
+        """The file's bytes, in order."""
+        return reversed(self.chunks)
+
+
+def encode(values: Mapping[str, Any], name: str = "Model") -> bytes:
+    """The flatbuffer of a root table given as nested dicts."""
+    encoder = Encoder()
+    encoder.finish(encoder.table(name, values))
+    return b"".join(encoder.pieces())

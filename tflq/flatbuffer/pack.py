@@ -1,0 +1,245 @@
+"""The two tables a model has thousands of, `Tensor` and `Operator`, packed with one `struct` call each.
+
+What has nothing beside the common fields takes the short way here; the rest goes through `Encoder.table`, with the same result
+but for the order of the bytes. An operator's vectors of tensor indices directly follow its table.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from tflq.flatbuffer.encoder import Encoder, Template, template
+from tflq.flatbuffer.layout import enum, options_of, table, union
+from tflq.flatbuffer.operators import options_field
+from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType
+
+__all__ = ["OperatorPacker", "TensorPacker"]
+
+_SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
+    table("Tensor").by_name[name].slot
+    for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
+)
+_BESIDE: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
+_FORMS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
+
+_PER_LAYER: Final = template("QuantizationParameters", frozenset((2, 3)))
+_PER_LAYER_PACK: Final = struct.Struct("<iIIIfIq").pack
+_INT32: Final = struct.Struct("<i").pack
+
+
+@cache
+def _ints(count: int) -> Callable[..., bytes]:
+    return struct.Struct(f"<I{count}i").pack
+
+
+@cache
+def _type_code(storage: ScalarType) -> int:
+    return enum("TensorType").values[TENSOR_TYPES[storage]]
+
+
+class TensorPacker:
+    """Writes `Tensor` tables; `index` finds the tensors that quantization details name."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._templates: dict[tuple[int, ...], tuple[Template, int]] = {}
+
+    def __call__(self, value: Value, buffer: int, index: Mapping[Value, int]) -> int:
+        """The tensor's `end`."""
+        encoder, info = self.encoder, value.info
+        if info and not _BESIDE.isdisjoint(info):
+            fields = tensor_fields(value)
+            fields["quantization"] = _with_indices(fields["quantization"], index)
+            return encoder.table("Tensor", {**fields, "buffer": buffer})
+        stored, signature, has_rank = shape_fields(value)
+        quantization = self._quantization(value, index)
+        name = encoder.string(value.name)
+        shape = None if stored is None else self._dims(stored)
+        signed = None if signature is None else self._dims(signature)
+        code = _type_code(value.type.storage)
+        slots = tuple(
+            slot
+            for slot, there in (
+                (_SHAPE, stored is not None),
+                *((_BUFFER, buffer), (_NAME, True), (_QUANTIZATION, quantization is not None)),
+                *((_SIGNATURE, signature is not None), (_TYPE, code), (_HAS_RANK, has_rank)),
+            )
+            if there
+        )
+        known = self._templates.get(slots)
+        if known is None:
+            made = template("Tensor", frozenset(slots))
+            known = self._templates[slots] = made, encoder.vtable(made.vtable)
+        form, vtable = known
+        at = form.offsets
+        end = encoder.reserve(form.size, 4) + 4
+        row: list[int | bool] = [vtable - end]
+        if shape is not None:
+            row.append(end - at[_SHAPE] - shape)
+        if buffer:
+            row.append(buffer)
+        row.append(end - at[_NAME] - name)
+        if quantization is not None:
+            row.append(end - at[_QUANTIZATION] - quantization)
+        if signed is not None:
+            row.append(end - at[_SIGNATURE] - signed)
+        if code:
+            row.append(code)
+        if has_rank:
+            row.append(True)
+        encoder.chunks.append(form.pack(*row))
+        encoder.end = end
+        return end
+
+    def _dims(self, dims: Sequence[int]) -> int:
+        encoder, count = self.encoder, len(dims)
+        encoder.chunks.append(_ints(count)(count, *dims))
+        encoder.end += 4 + 4 * count
+        return encoder.end
+
+    def _quantization(self, value: Value, index: Mapping[Value, int]) -> int | None:
+        element, encoder = value.type.element, self.encoder
+        if isinstance(element, UniformQuantizedType) and (not value.info or _FORMS.isdisjoint(value.info)):
+            vtable = encoder.vtable(_PER_LAYER.vtable)
+            end = encoder.end = encoder.reserve(32, 8)
+            # scale vector at byte 12 of the table, zero points at 20, so that the int64 at 28 - 4 is aligned
+            encoder.chunks.append(_PER_LAYER_PACK(vtable - end, 8, 12, 1, element.scale, 1, element.zero_point))
+            return end
+        fields = _with_indices(quantization_fields(value), index)
+        return None if fields is None else encoder.table("QuantizationParameters", fields)
+
+
+def _with_indices(quantization: Mapping[str, Any] | None, index: Mapping[Value, int]) -> Mapping[str, Any] | None:
+    """Quantization with the tensors that its details name as indices again."""
+    if quantization is None or quantization.get("details") is None:
+        return quantization
+    member, details = quantization["details"]
+    named = {key: index[v] if isinstance(v, Value) else v for key, v in details.items()}
+    if "zero_points" in named and named["zero_points"] is None:
+        named["zero_points"] = -1
+    return {**quantization, "details": (member, named)}
+
+
+class _Options(NamedTuple):
+    """An options table all of whose fields are numbers of at most four bytes."""
+
+    code: int
+    first_union: bool
+    names: tuple[str, ...]
+
+
+@cache
+def _options(member: str) -> _Options | None:
+    fields = table(member).fields
+    if any(f.is_offset or f.size > 4 for f in fields):
+        return None
+    first = options_field(member) == "builtin_options"
+    code = union("BuiltinOptions" if first else "BuiltinOptions2").values[member]
+    return _Options(code, first, tuple(f.name for f in fields))
+
+
+def _member(op: Op) -> str | None:
+    """The options table an operator has: what it was read with, else what its builtin usually has."""
+    return op.info["options"] if "options" in op.info else options_of(op.name[4:].upper())
+
+
+class _Record(NamedTuple):
+    """An operator's table with its index vectors behind it."""
+
+    pack: Callable[..., bytes]
+    vtable: bytes
+    size: int
+    options: int  # place of the options offset in the table
+    vectors: tuple[int, int]  # the offsets of the vectors, as stored
+
+
+@cache
+def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Record:
+    slots = [*([0] if has_opcode else []), 1, 2, *((union_slot, union_slot + 1) if union_slot else ())]
+    form = template("Operator", frozenset(slots))
+    numbers = "".join("B" if slot == union_slot and union_slot else "I" for slot in form.slots)
+    size = 4 + form.size + -form.size % 4
+    pad = f"{-form.size % 4}x"
+    pack = struct.Struct(f"<i{numbers}{pad}I{inputs}iI{outputs}i").pack
+    first = size - form.offsets[1]
+    second = size + 4 + 4 * inputs - form.offsets[2]
+    total = size + 8 + 4 * (inputs + outputs)
+    return _Record(pack, form.vtable, total, form.offsets.get(union_slot + 1, 0), (first, second))
+
+
+class OperatorPacker:
+    """Writes `Operator` tables."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self._bodies: dict[tuple[Any, ...], tuple[int, bytes]] = {}
+
+    def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
+        """The operator's `end`; `index` gives a tensor's place, −1 for None."""
+        member = _member(op)
+        beside = op.info and any(key not in ("version", "opcode", "options") for key in op.info)
+        plan = None if member is None else _options(member)
+        if beside or op.intermediates or (member is not None and plan is None):
+            return self.encoder.table("Operator", self.fields(op, opcode, index))
+        encoder = self.encoder
+        options = 0 if plan is None or member is None else self._body(member, plan, op.attributes)
+        union_slot = 0 if plan is None else (3 if plan.first_union else 11)
+        inputs, outputs = op.operands, op.results
+        record = _record(len(inputs), len(outputs), opcode != 0, union_slot)
+        vtable = encoder.vtable(record.vtable)
+        end = encoder.end = encoder.end + record.size
+        row = [vtable - end, *((opcode,) if opcode else ()), *record.vectors]
+        if plan is not None:
+            row.append(end - record.options - options)
+            row.append(plan.code)
+        row.append(len(inputs))
+        row += [index[v] for v in inputs]
+        row.append(len(outputs))
+        row += [index[v] for v in outputs]
+        encoder.chunks.append(record.pack(*row))
+        return end
+
+    def _body(self, member: str, plan: _Options, attributes: Mapping[str, Any]) -> int:
+        encoder = self.encoder
+        key = (member, *[attributes.get(name) for name in plan.names])
+        known = self._bodies.get(key)
+        if known is None:
+            known = self._bodies[key] = self._encode_body(member, attributes)
+        vtable, body = known
+        encoder.end += 4 + len(body)
+        encoder.chunks.append(_INT32(vtable - encoder.end) + body)
+        return encoder.end
+
+    def _encode_body(self, member: str, attributes: Mapping[str, Any]) -> tuple[int, bytes]:
+        """The vtable's `end` and the table without its first word, padded."""
+        inline: dict[int, Any] = {}
+        for field in table(member).fields:
+            value = attributes.get(field.name)
+            if value is not None:
+                number = enum(field.type).values[value] if field.kind == "enum" else value
+                if number != field.default:
+                    inline[field.slot] = number
+        form = template(member, frozenset(inline))
+        body = form.pack(0, *(inline[slot] for slot in form.slots))[4:]
+        return self.encoder.vtable(form.vtable), body + bytes(-len(body) % 4)
+
+    def fields(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> dict[str, Any]:
+        """The `Operator` as nested dicts."""
+        info, member = op.info, _member(op)
+        absent = info.get("absent", ())
+        fields: dict[str, Any] = {
+            "opcode_index": opcode,
+            "inputs": None if "inputs" in absent and not op.operands else [index[v] for v in op.operands],
+            "outputs": None if "outputs" in absent and not op.results else [index[v] for v in op.results],
+            "intermediates": [index[v] for v in op.intermediates] if op.intermediates else info.get("intermediates"),
+        }
+        if member is not None:
+            fields[options_field(member)] = (member, op.attributes)
+        for key in ("custom_options", "custom_options_format", "mutating_variable_inputs", "debug_metadata_index"):
+            fields[key] = info.get(key)
+        return fields

@@ -1,0 +1,263 @@
+"""`Module` → a TFLite file.
+
+Order of a written file: tables first, then the constants, each aligned to 16 bytes, in the order of the buffer table. A file
+of 2 GiB or more keeps its constants behind the flatbuffer and finds them by `Buffer.offset` and `size`, counted from the
+start of the file (schema.fbs, version 3c).
+
+The tensor table is `Function.tensors`, then the values in use that are not in it, in order of first use; the buffer table
+is `Module.buffers`, then the buffers of new constants; operator codes likewise.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, template
+from tflq.flatbuffer.layout import table
+from tflq.flatbuffer.operators import OpcodeTable
+from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
+from tflq.flatbuffer.reader import NO_DATA
+from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
+
+__all__ = ["write"]
+
+LIMIT: Final = 2**31 - 2**26
+"""Constants of more bytes than this go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""
+
+_DATA_TABLE: Final = template("Buffer", frozenset((0,)))
+_EMPTY_TABLE: Final = template("Buffer", frozenset())
+_OUTSIDE_TABLE: Final = template("Buffer", frozenset((1, 2)))
+_LARGE_OFFSET: Final = table("Operator").by_name["large_custom_options_offset"].slot
+_PAIR: Final = struct.Struct("<iI").pack
+_INT32: Final = struct.Struct("<i").pack
+_UINT64: Final = struct.Struct("<Q")
+
+
+def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
+    """The file's bytes; with a destination, written there under a temporary name and renamed, and b"" returned."""
+    pieces = _Writer(module).pieces()
+    if destination is None:
+        return b"".join(pieces)
+    _replace(Path(destination), pieces)
+    return b""
+
+
+def _replace(destination: Path, pieces: Iterable[Any]) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
+    try:
+        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+            file.writelines(pieces)
+        os.chmod(name, destination.stat().st_mode & 0o777 if destination.exists() else 0o666 & ~_umask())
+        os.replace(name, destination)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+class _Tensors:
+    """The tensor table of a function: `rows`, and the place of each value."""
+
+    def __init__(self, function: Function) -> None:
+        self.rows = list(function.tensors)
+        self.index: dict[Value | None, int] = {value: i for i, value in enumerate(self.rows)}
+        for value in function.values():
+            self.add(value)
+        self.index[None] = -1
+
+    def add(self, value: Value) -> None:
+        if value not in self.index:
+            self.index[value] = len(self.rows)
+            self.rows.append(value)
+
+    def add_named_by_details(self) -> None:
+        """The scales and zero points that blockwise quantization names."""
+        for value in self.rows:  # grows while it is walked: what is added is walked too
+            details = (value.info.get("quantization") or {}).get("details") if value.info else None
+            for named in details[1].values() if details else ():
+                if isinstance(named, Value):
+                    self.add(named)
+
+
+class _Writer:
+    """Writes one module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.encoder = Encoder()
+        self.codes = OpcodeTable(module.operator_codes)
+        self.tensors = [_Tensors(function) for function in module.functions]
+        for signature in module.signatures or ():
+            for _, value in (*(signature.inputs or ()), *(signature.outputs or ())):
+                self.tensors[signature.function].add(value)
+        for tensors in self.tensors:
+            tensors.add_named_by_details()
+        self.buffers, self.buffer_index = self._buffer_table()
+        total = sum(b.data.size + ALIGNMENT for b in self.buffers)
+        self.all_outside = total > LIMIT
+        self.tail: list[np.ndarray | bytes] = []
+        self.tail_size = 0
+        self.places: list[tuple[bytearray, int, int]] = []  # where to put the place of what is behind the flatbuffer
+
+    def pieces(self) -> Iterable[Any]:
+        """The file's bytes, in order."""
+        self.encoder.finish(self._model())
+        for chunk, at, offset in self.places:
+            _UINT64.pack_into(chunk, at, self.encoder.end + offset)
+        yield from self.encoder.pieces()
+        yield from self.tail
+
+    def _buffer_table(self) -> tuple[list[Buffer], dict[Buffer, int]]:
+        """The rows and the place of each; row 0 is the empty buffer that a tensor without data names."""
+        rows = list(self.module.buffers)
+        used = [value.buffer for tensors in self.tensors for value in tensors.rows if value.buffer is not None]
+        if not rows and "buffers" not in self.module.info.get("absent", ()):
+            rows = [Buffer(NO_DATA)]
+        elif rows and rows[0].data.size and rows[0] in used:
+            rows = [Buffer(NO_DATA), *rows]
+        index = {buffer: i for i, buffer in reversed(list(enumerate(rows)))}
+        for buffer in (*used, *(m.buffer for m in self.module.metadata or ())):
+            if buffer not in index:
+                index[buffer] = len(rows)
+                rows.append(buffer)
+        return rows, index
+
+    def _model(self) -> int:
+        module, encoder = self.module, self.encoder
+        absent = module.info.get("absent", ())
+        references: dict[int, int] = {}
+        slots = {field.name: field for field in table("Model").fields}
+
+        def put(name: str, end: int | None) -> None:
+            if end is not None:
+                references[slots[name].slot] = end
+
+        put("buffers", self._buffers() if self.buffers or "buffers" not in absent else None)
+        operators = [self._function(f, t) for f, t in reversed(list(zip(module.functions, self.tensors, strict=True)))]
+        put("subgraphs", encoder.offsets(reversed(operators)) if operators or "subgraphs" not in absent else None)
+        rest: dict[str, Any] = {
+            "operator_codes": self.codes.rows if self.codes.rows or "operator_codes" not in absent else None,
+            "description": module.description,
+            "signature_defs": None if module.signatures is None else [self._signature(s) for s in module.signatures],
+            **{key: module.info.get(key) for key in ("metadata_buffer", "external_buffer_groups", "external_buffers")},
+        }
+        if module.metadata is not None:
+            rest["metadata"] = [{"name": m.name, "buffer": self.buffer_index[m.buffer]} for m in module.metadata]
+        for name, value in rest.items():
+            put(name, None if value is None else encoder.reference(slots[name], value))
+        inline = {slots["version"].slot: module.version} if module.version else {}
+        return encoder.pack(template("Model", frozenset((*inline, *references))), inline, references)
+
+    def _buffers(self) -> int:
+        encoder = self.encoder
+        data_vtable, empty_vtable = encoder.vtable(_DATA_TABLE.vtable), encoder.vtable(_EMPTY_TABLE.vtable)
+        contents = [self._content(buffer) for buffer in reversed(self.buffers)]
+        self.outside = {b: self._append(b.data) for b in self.buffers if self._is_outside(b)}
+        ends: list[int] = []
+        for buffer, content in zip(reversed(self.buffers), contents, strict=True):
+            if self._is_outside(buffer):
+                ends.append(self._outside_table(buffer))
+                continue
+            if buffer.external:  # a placeholder
+                ends.append(encoder.table("Buffer", {**buffer.external, "data": self._data(buffer)}))
+                continue
+            if content:
+                encoder.end += 8
+                encoder.chunks.append(_PAIR(data_vtable - encoder.end, encoder.end - 4 - content))
+            else:
+                encoder.end += 4
+                encoder.chunks.append(_INT32(empty_vtable - encoder.end))
+            ends.append(encoder.end)
+        return encoder.offsets(reversed(ends))
+
+    def _is_outside(self, buffer: Buffer) -> bool:
+        return (buffer.external is not None and buffer.external["offset"] > 1) or (self.all_outside and buffer.data.size > 0)
+
+    def _content(self, buffer: Buffer) -> int:
+        """The `end` of a buffer's data vector in the flatbuffer; 0 if it has none there."""
+        if buffer.data is NO_DATA or buffer.external or self._is_outside(buffer):
+            return 0
+        return self.encoder.bytes_vector(buffer.data, ALIGNMENT)
+
+    def _data(self, buffer: Buffer) -> np.ndarray | None:
+        return None if buffer.data is NO_DATA else buffer.data
+
+    def _outside_table(self, buffer: Buffer) -> int:
+        end = self.encoder.pack(_OUTSIDE_TABLE, {1: 0, 2: buffer.data.size}, {})
+        self._put_place(1, self.outside[buffer])
+        return end
+
+    def _append(self, data: np.ndarray) -> int:
+        """Puts data behind the flatbuffer; its distance from the flatbuffer's end."""
+        pad = -self.tail_size % ALIGNMENT
+        self.tail += [bytes(pad), data]
+        self.tail_size += pad + data.size
+        return self.tail_size - data.size
+
+    def _put_place(self, slot: int, offset: int) -> None:
+        """Has the place of data behind the flatbuffer put into a slot of the table just written."""
+        chunk, at = self.encoder.open_last(slot)
+        self.places.append((chunk, at, offset))
+
+    def _function(self, function: Function, tensors: _Tensors) -> int:
+        encoder = self.encoder
+        pack_tensor, pack_operator = TensorPacker(encoder), OperatorPacker(encoder)
+        index, absent = tensors.index, function.info.get("absent", ())
+        place = self.buffer_index
+        rows = [pack_tensor(v, 0 if v.buffer is None else place[v.buffer], index) for v in reversed(tensors.rows)]
+        ops = [self._operator(op, pack_operator, index) for op in reversed(function.ops)]
+        references = {
+            0: encoder.offsets(reversed(rows)) if rows or "tensors" not in absent else None,
+            1: self._indices(function.inputs, index, "inputs" in absent),
+            2: self._indices(function.outputs, index, "outputs" in absent),
+            3: encoder.offsets(reversed(ops)) if ops or "operators" not in absent else None,
+            4: None if function.name is None else encoder.string(function.name),
+        }
+        there = {slot: end for slot, end in references.items() if end is not None}
+        debug = function.info.get("debug_metadata_index", -1)
+        inline = {} if debug == -1 else {5: debug}
+        return encoder.pack(template("SubGraph", frozenset((*inline, *there))), inline, there)
+
+    def _indices(self, values: list[Value], index: Mapping[Value | None, int], absent: bool) -> int | None:
+        return None if absent and not values else self.encoder.vector("int32", [index[v] for v in values])
+
+    def _operator(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
+        info = op.info
+        custom = op.attributes.get("custom_code") if op.name == "tfl.custom" else None
+        opcode = self.codes.index(op.name, custom, info.get("version", 1), info.get("opcode"))
+        large = info.get("large_custom_options")
+        if large is None:
+            return pack(op, opcode, index)
+        offset, size = large
+        fields = {**pack.fields(op, opcode, index), "large_custom_options_offset": offset, "large_custom_options_size": size}
+        options = fields.pop("custom_options") if offset > 1 else None
+        end = self.encoder.table("Operator", fields)
+        if options is not None:
+            self._put_place(_LARGE_OFFSET, self._append(options))
+        return end
+
+    def _signature(self, signature: Signature) -> dict[str, Any]:
+        index = self.tensors[signature.function].index
+
+        def maps(pairs: list[tuple[str | None, Value]] | None) -> list[dict[str, Any]] | None:
+            return None if pairs is None else [{"name": name, "tensor_index": index[value]} for name, value in pairs]
+
+        return {
+            "inputs": maps(signature.inputs),
+            "outputs": maps(signature.outputs),
+            "signature_key": signature.key,
+            "subgraph_index": signature.function,
+            **signature.info,
+        }
