@@ -1,6 +1,6 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
-Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent) keeps its quantized
+Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps its quantized
 tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float operator →
 requantize, if allowed; else the op is refused. All refusals of a module are collected into one `UnsupportedError`. Function arguments
 and results keep their types (`quant.scast` on either side); every other quantized tensor becomes its storage type.
@@ -68,6 +68,15 @@ def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Dec
     )
     result.warnings = list(module.warnings)
     return result, decisions
+
+
+def _is_hybrid(op: Op) -> bool:
+    """Whether an op computes in float on quantized constants: its kernel quantizes the activations as it runs, or dequantizes."""
+    if op.name == "tfl.dequantize" or any(v.type.quantized for v in op.results):
+        return False
+    quantized = [v for v in op.operands if v is not None and v.type.quantized]
+    activations = [v for v in op.operands if v is not None and not v.is_constant]
+    return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
 
 def _remap(signature: Signature, outputs: dict[Value, Value]) -> Signature:
@@ -143,6 +152,9 @@ class _Legalizer:
         if op.name in KEPT:
             self._keep(op)
             return Decision(op, "kept", KEPT[op.name])
+        if _is_hybrid(op):
+            self._pass_through(op)
+            return Decision(op, "kept", "hybrid: float activations with quantized constants")
         reasons: list[str] = []
         for candidate in RULES.get(op.name, ()):
             start = len(self.b.ops)
