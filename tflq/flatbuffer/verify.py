@@ -1,0 +1,75 @@
+"""The module verifier: what a reader returns holds, or `InvalidModelError` says what does not and where.
+
+The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`). Here
+follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and its
+operators (`verify_attributes`, `verify_quantization`, by the traits in `schema/tfl.toml`). Harmless defects become warnings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tflq.errors import InvalidModelError
+from tflq.flatbuffer import verify_attributes, verify_graph, verify_quantization, verify_shapes
+from tflq.flatbuffer.verify_notes import Notes
+from tflq.flatbuffer.verify_schema import op_schema
+
+if TYPE_CHECKING:
+    from tflq.ir.core import Function, Module, Op, Value
+
+__all__ = ["verify_module"]
+
+_VERSION = 3
+_CHECKS = verify_attributes.CHECKS | verify_quantization.CHECKS
+
+
+def verify_module(module: Module) -> list[str]:
+    """Check a module just read; `InvalidModelError` at the first defect, else the harmless ones, also in `module.warnings`."""
+    notes = Notes()
+    if module.version != _VERSION:
+        notes.fail("Model.version", f"schema version {module.version}, not {_VERSION}")
+    if not module.functions:
+        notes.fail("Model.subgraphs", "there is no subgraph")
+    if module.buffers and module.buffers[0].data.size:
+        notes.warn("Model.buffers[0]", "holds data, but stands for no buffer; no tensor can use them")
+    verify_graph.verify_operator_codes(module, notes)
+    verify_shapes.verify_external(module, notes)
+    for index, function in enumerate(module.functions):
+        _verify_tensors(function, index, notes)
+        verify_graph.verify_flow(function, index, notes)
+    verify_graph.verify_calls(module, notes)
+    for op in module.ops():
+        _verify_op(module, op, notes)
+    module.warnings = notes.finish()
+    return module.warnings
+
+
+def _verify_tensors(function: Function, index: int, notes: Notes) -> None:
+    used = set(function.values())
+    for number, value in enumerate(function.tensors):
+        where = f"subgraph {index}, tensor {number} '{value.name}'"
+        if value in used:
+            _verify_tensor(value, where, notes)
+            continue
+        try:
+            _verify_tensor(value, where, notes)
+        except InvalidModelError as error:
+            notes.warn(error.where, f"{error.reason}; no operator uses it")
+
+
+def _verify_tensor(value: Value, where: str, notes: Notes) -> None:
+    verify_shapes.verify_tensor(value, where, notes)
+    verify_quantization.verify_parameters(value, where, notes)
+
+
+def _verify_op(module: Module, op: Op, notes: Notes) -> None:
+    schema = op_schema(op.name)
+    if schema is None:
+        notes.fail_op(op, f"{op.name} is not in the operator table")
+    if op.info:
+        verify_attributes.verify_options(op, schema, notes)
+    verify_graph.verify_signature(op, schema, notes)
+    verify_graph.verify_call_arity(module, op, notes)
+    for trait in schema.traits:
+        if (check := _CHECKS.get(trait.name)) is not None:
+            check(op, schema, trait.arguments, notes)

@@ -1,0 +1,229 @@
+"""Quantization parameters: of each tensor by itself, and of an operator's tensors among each other.
+
+An interpreter checks little of this and computes something anyway; a converter would compute something else. So what has
+no clear meaning is refused, what an interpreter refuses or disregards but has one is noted. Source: the Prepare functions
+of tflite/kernels; `GetQuantizedConvolutionMultipler` and `PopulateConvolutionQuantizationParams` in
+kernels/kernel_util.cc; `QuantizeMultiplier` in kernels/internal/quantization_util.cc (shift at most 30).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tflq.flatbuffer.tensors import quantized_element
+from tflq.flatbuffer.verify_schema import fixed_parameters
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tflq.flatbuffer.verify_notes import Notes
+    from tflq.flatbuffer.verify_schema import OpSchema
+    from tflq.ir.core import Op, Value
+
+    Check = Callable[[Op, OpSchema, tuple[str, ...], Notes], None]
+
+__all__ = ["CHECKS", "verify_parameters"]
+
+_NARROW: Final = 16
+"""Integers up to this width are nearly always quantized values; wider ones are accumulators, indices or biases."""
+_DENORMAL: Final = float(np.finfo(np.float32).tiny)
+_BIAS_TOLERANCE: Final = 0.02
+"""Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
+_MOST_MULTIPLIER: Final = float(1 << 30)
+
+
+def verify_parameters(value: Value, where: str, notes: Notes) -> None:
+    """A tensor's own parameters: valid, along one of its dims, as many as that dim is long."""
+    element = value.type.element
+    if isinstance(element, UniformQuantizedType):
+        if element.scale < _DENORMAL:
+            notes.warn(where, f"scale {element.scale} is denormal")
+        return
+    if isinstance(element, UniformQuantizedPerAxisType):
+        _verify_axis(value, element, where, notes)
+        return
+    raw = value.info.get("quantization") if value.info else None
+    if raw is None:
+        return
+    if raw.get("details") is not None:
+        notes.warn(where, f"has quantization details of type {raw['details'][0]}, kept as they are")
+        return
+    if not value.type.storage.is_integer:
+        return
+    try:
+        quantized_element(raw, value.type.storage)
+    except ValueError as error:
+        if value.type.storage.bits <= _NARROW:
+            notes.fail(f"{where}.quantization", str(error))
+        notes.warn(f"{where}.quantization", f"{error}; disregarded")
+
+
+def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str, notes: Notes) -> None:
+    shape, count = value.type.shape, element.scales.size
+    if element.scales.min() < _DENORMAL:
+        notes.warn(where, f"scale {element.scales.min()} is denormal")
+    if shape is None:
+        return
+    if element.axis >= len(shape):
+        described = f"quantized_dimension {element.axis} is not a dim of a tensor of rank {len(shape)}"
+        if len(shape) != 1 or shape[0] != count:
+            notes.fail(f"{where}.quantization", described)
+        notes.warn(f"{where}.quantization", f"{described}; read as 0, the only dim, and so written by a conversion")
+        return
+    dim = shape[element.axis]
+    if dim is not None and dim != count:
+        notes.fail(f"{where}.quantization", f"{count} scales for dim {element.axis}, which is {dim} long")
+
+
+def _has_details(value: Value) -> bool:
+    raw = value.info.get("quantization")
+    return raw is not None and raw.get("details") is not None
+
+
+def _lacks(value: Value) -> bool:
+    """Whether a tensor of integers has no quantization parameters of any kind."""
+    return value.type.storage.is_integer and not value.type.quantized and not _has_details(value)
+
+
+def _quantized(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+    values = [v for name in names for v in schema.values(op, name)]
+    if not any(isinstance(v.type.element, (UniformQuantizedType, UniformQuantizedPerAxisType)) for v in values):
+        return
+    for value in values:
+        if _lacks(value) and value.type.storage.bits <= _NARROW:
+            notes.fail_op(op, f"'{value.name}' has no quantization parameters, but other tensors of the operator have")
+
+
+def _needs(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+    for name in names:
+        for value in schema.values(op, name):
+            if _lacks(value):
+                notes.fail_op(op, f"{name} '{value.name}' needs quantization parameters and has none")
+
+
+def _zero(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+    for name in names:
+        for value in schema.values(op, name):
+            element = value.type.element
+            if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
+                notes.warn_op(op, f"{name} '{value.name}' is int16 with zero point {element.zero_point}; kernels need 0")
+
+
+def _same(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+    first: Value | None = None
+    for name in names:
+        for value in schema.values(op, name):
+            element = value.type.element
+            if not isinstance(element, UniformQuantizedType):
+                continue
+            if first is None:
+                first = value
+            elif element is not first.type.element and element != first.type.element:
+                one, other = first.type.element, element
+                assert isinstance(one, UniformQuantizedType)
+                described = f"'{first.name}' ({one.scale}, {one.zero_point}) and '{value.name}' ({other.scale}, {other.zero_point})"
+                notes.warn_op(op, f"{described} differ in scale or zero point; the kernel copies values as they are")
+                return
+
+
+def _fixed(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+    result = op.results[0]
+    element = result.type.element
+    if not isinstance(element, UniformQuantizedType) or op.operands[0] is None:
+        return
+    if op.operands[0].type.storage != element.storage:
+        return
+    fixed = fixed_parameters(arguments[0], element.storage.name)
+    if fixed is None:
+        return
+    scale, zero_point = fixed
+    if abs(element.scale - scale) > scale / 1000 or element.zero_point != zero_point:
+        stated = f"scale {element.scale} and zero point {element.zero_point}"
+        notes.warn_op(op, f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}")
+
+
+def _mac(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+    axis = int(arguments[0])
+    data, bias = schema.value(op, "input"), schema.value(op, "bias")
+    weights, result = schema.value(op, "filter" if "filter" in schema.places else "weights"), op.results[0]
+    if data is None or weights is None or not isinstance(data.type.element, UniformQuantizedType):
+        return
+    filter_element = weights.type.element
+    if isinstance(filter_element, UniformQuantizedType):
+        scales = np.array([filter_element.scale], np.float64)
+        if filter_element.storage.signed and filter_element.zero_point and op.name != "tfl.fully_connected":
+            notes.warn_op(op, f"filter '{weights.name}' has zero point {filter_element.zero_point}, which kernels disregard")
+    elif isinstance(filter_element, UniformQuantizedPerAxisType):
+        scales = filter_element.scales.astype(np.float64)
+        _verify_filter_axes(op, weights, filter_element, axis, notes)
+    else:
+        return
+    scales *= data.type.element.scale
+    if isinstance(result.type.element, UniformQuantizedType):
+        largest = float(scales.max()) / result.type.element.scale
+        if largest >= _MOST_MULTIPLIER:
+            notes.fail_op(op, f"effective multiplier {largest} is 2^30 or more: its shift does not fit")
+        _verify_bias(op, bias, scales, result.type.element.scale, notes)
+    _verify_accumulator(op, weights, axis, notes)
+
+
+def _verify_filter_axes(op: Op, weights: Value, element: UniformQuantizedPerAxisType, axis: int, notes: Notes) -> None:
+    if element.axis != axis and weights.type.rank != 1:
+        notes.fail_op(op, f"filter '{weights.name}' is quantized along dim {element.axis}, where dim {axis} is expected")
+    if element.zero_points.any():
+        if element.storage.signed:
+            notes.fail_op(op, f"filter '{weights.name}' is per-axis with zero points other than 0")
+        notes.warn_op(op, f"filter '{weights.name}' is per-axis with zero points other than 0, which no kernel supports")
+
+
+def _verify_bias(op: Op, bias: Value | None, scales: np.ndarray, output_scale: float, notes: Notes) -> None:
+    """Kernels add a bias to the accumulator as it is: its scale must be the accumulator's, its zero point 0."""
+    if bias is None:
+        return
+    element = bias.type.element
+    if isinstance(element, UniformQuantizedType):
+        stated, zero = np.array([element.scale]), element.zero_point != 0
+    elif isinstance(element, UniformQuantizedPerAxisType):
+        stated, zero = element.scales.astype(np.float64), bool(element.zero_points.any())
+    else:
+        return
+    if zero:
+        notes.fail_op(op, f"bias '{bias.name}' has a zero point other than 0")
+    if stated.size not in (1, scales.size) and scales.size != 1:
+        notes.fail_op(op, f"bias '{bias.name}' has {stated.size} scales for {scales.size} channels")
+    apart = np.abs(stated - scales)
+    if (apart > _BIAS_TOLERANCE * output_scale).any():
+        notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
+    if (apart > 0.01 * scales).any():
+        notes.warn_op(op, f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
+
+
+def _verify_accumulator(op: Op, weights: Value, axis: int, notes: Notes) -> None:
+    shape = weights.type.shape
+    if weights.type.storage.bits > 8 or shape is None or None in shape or axis >= len(shape):
+        return
+    terms = 1
+    for index, dim in enumerate(shape):
+        terms *= (dim or 0) if index != axis else 1
+    data = op.operands[schema_index(op)]
+    if data is not None and data.type.storage.bits <= 8 and terms * 255 * 255 >= 1 << 31:
+        notes.warn_op(op, f"{terms} products per output may overflow an int32 accumulator")
+
+
+def schema_index(op: Op) -> int:
+    """Where an op of the multiply-accumulate family has its data: TRANSPOSE_CONV has it third."""
+    return 2 if op.name == "tfl.transpose_conv" else 0
+
+
+CHECKS: Final[dict[str, Check]] = {
+    "quantized": _quantized,
+    "needs": _needs,
+    "zero": _zero,
+    "same": _same,
+    "fixed": _fixed,
+    "mac": _mac,
+}
+"""Trait -> its check; a check raises for a defect without a clear meaning and notes the others."""
