@@ -98,7 +98,7 @@ class Uint8Network:
 
     def classifier(self, name: str, x: Value, classes: int) -> Value:
         depth = _dims(x)[1]
-        w = self.weights(name, (classes, depth), depth, 6.0)
+        w = self.weights(name, (classes, depth), depth, 1.0)
         result = tensor(name, (1, classes), UniformQuantizedType.of(ui8, 16 / 255, 128))
         return self.apply("fully_connected", [x, w, self.bias(name, x, w, classes)], result)
 
