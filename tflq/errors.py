@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["InvalidModelError", "TflqError", "UnsupportedError", "VerificationError"]
+__all__ = ["InvalidModelError", "ParseError", "TflqError", "UnsupportedError", "VerificationError"]
 
 
 class TflqError(Exception):
@@ -29,3 +29,13 @@ class UnsupportedError(TflqError):
 
 class VerificationError(TflqError):
     """IR or results that must hold do not: an op illegal in its form, or two models that differ."""
+
+
+class ParseError(TflqError):
+    """The text form is not valid: `line` and `column` (from 1) are in the message, `excerpt` shows the place."""
+
+    def __init__(self, file: str, line: int, column: int, reason: str, excerpt: str) -> None:
+        self.line = line
+        self.column = column
+        self.reason = reason
+        super().__init__(f"{file}:{line}:{column}: {reason}\n{excerpt}")

@@ -62,7 +62,7 @@ class _Comparison:
         self.buffers_back: dict[Buffer, Buffer] = {}
 
     def module(self, a: Module, b: Module) -> Iterator[str]:
-        for field in ("version", "description", "source", "info", "operator_codes"):
+        for field in ("version", "description", "source", "info", "operator_codes", "warnings"):
             yield from self.attribute(field, getattr(a, field), getattr(b, field))
         yield from self.lengths("buffers", a.buffers, b.buffers)
         for index, (left, right) in enumerate(zip(a.buffers, b.buffers, strict=True)):
@@ -80,7 +80,7 @@ class _Comparison:
         yield from self.lengths("signatures", a, b)
         for index, (s, t) in enumerate(zip(a or [], b or [], strict=True)):
             place = f"signature {index}"
-            yield from self.attribute(place, [s.key, s.function], [t.key, t.function])
+            yield from self.attribute(place, [s.key, s.function, s.info], [t.key, t.function, t.info])
             for side in ("inputs", "outputs"):
                 left, right = getattr(s, side), getattr(t, side)
                 yield from self.lengths(f"{place} {side}", left, right)

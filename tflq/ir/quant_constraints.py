@@ -150,6 +150,6 @@ _PREDICATES: dict[str, tuple[Callable[[Op], bool], ...]] = {
 }
 
 CONSTRAINTS: dict[str, tuple[Check, ...]] = {
-    name: (*(_check(predicate) for predicate in predicates), _axis_integrity) for name, predicates in _PREDICATES.items()
+    name: (*map(_check, predicates), _axis_integrity) for name, predicates in _PREDICATES.items()
 }
 """Per op the checks it must pass, in an order in which each can rely on those before it."""

@@ -40,6 +40,7 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "index",
     "is_quantized",
     "string",
     "ui4",
@@ -118,10 +119,12 @@ complex128 = ScalarType("complex<f64>", 128, "complex", "complex128")
 string = ScalarType("!tfl.string", 0, "opaque", "")
 resource = ScalarType("!tfl.resource", 0, "opaque", "")
 variant = ScalarType("!tfl.variant", 0, "opaque", "")
+index = ScalarType("index", 64, "index", "int64")  # of shapes, in the text form only; no file stores it
 
 SCALARS: dict[str, ScalarType] = {
     t.name: t
     for t in (
+        index,  # before i64, so that a table by dtype says i64 for int64
         *(i1, i2, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64),
         *(f16, f32, f64, bf16, f8e4m3fn, f8e5m2, complex64, complex128, string, resource, variant),
     )

@@ -1,7 +1,7 @@
 """The IR verifier: what holds in every form, whatever its dialect.
 
-Values are defined once and before their use; the `quant` ops obey the constraints of the `quant` dialect. Which other ops
-are legal is for each form's own verifier. Runs after every pass, so it walks the module once.
+Values are defined once and before their use; the `quant` ops obey the constraints of the `quant` dialect. Which other
+ops are legal is for each form's own verifier. Runs after every pass, so it walks the module once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Canonicalization: casts that undo each other disappear.
 
-    qcast(dcast(q)) → q    if the quantized types are equal: (q − z)·s / s + z is q again
+    qcast(dcast(q)) → q    if the quantized types are equal: (q - z)·s / s + z is q again
     dcast(qcast(x)) → x    only with `real_semantics`, since it removes a rounding that the interpreter does
     scast(scast(x)) → x    if the outer types are equal
     cast(x) → x            if the types are equal

@@ -1,0 +1,215 @@
+"""Types from text; the counterpart of `print_types`, which also reads what MLIR allows and `tflq` does not print.
+
+type     ::= tensor<dims element> | element
+dims     ::= `*x` | ((integer | `?`) `x`)*
+element  ::= name | !alias | !quant.uniform<...> | !quant.any<...> | !quant.calibrated<...>
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from tflq.ir.lexer import Scanner
+from tflq.ir.types import (
+    SCALARS,
+    AnyQuantizedType,
+    BareType,
+    CalibratedQuantizedType,
+    ElementType,
+    QuantizedType,
+    ScalarType,
+    Shape,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    f32,
+)
+
+__all__ = ["TypeParser"]
+
+_DIMS = re.compile(r"\*x|(?:(?:\d+|\?)x)*")
+_SCALAR = re.compile(r"!?[A-Za-z][\w.]*(?:<[a-z]\d+>)?")
+_SIMPLE_TENSOR = re.compile(r"tensor<[\w?*]*>")
+_SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
+_PAIRS = re.compile(r"[^{}]*")
+_ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
+
+
+class TypeParser(Scanner):
+    """A scanner that reads types."""
+
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(text, file)
+        self.type_aliases: dict[str, TensorType | ElementType] = {}
+        self._tensors: dict[str, TensorType] = {}
+        self._quantized: dict[str, ElementType] = {}
+
+    def value_type(self) -> TensorType:
+        """The type of an SSA value; an element type alone is a scalar's."""
+        found = self.type()
+        return found if isinstance(found, TensorType) else BareType.of(found)
+
+    def type(self) -> TensorType | ElementType:
+        self.skip()
+        if not self.text.startswith("tensor<", self.pos):
+            return self.element_or_alias()
+        simple = _SIMPLE_TENSOR.match(self.text, self.pos)
+        if simple is not None and simple[0] in self._tensors:
+            self.pos = simple.end()
+            return self._tensors[simple[0]]
+        self.pos += len("tensor<")
+        shape = self._shape()
+        at = self.pos
+        element = self.element_or_alias()
+        if isinstance(element, TensorType):
+            self.fail("a tensor's elements cannot be tensors", at)
+        self.expect(">")
+        found = TensorType(shape, element)
+        if simple is not None:
+            self._tensors[simple[0]] = found
+        return found
+
+    def _shape(self) -> Shape:
+        dims = self.take(_DIMS, "dims")
+        if dims == "*x":
+            return None
+        return tuple(None if dim == "?" else int(dim) for dim in dims.split("x")[:-1])
+
+    def element_or_alias(self) -> TensorType | ElementType:
+        self.skip()
+        if self.text.startswith("!quant.", self.pos):
+            return self._quantized_type()
+        at = self.pos
+        alias = _ALIAS.match(self.text, self.pos)
+        if alias is not None and alias[0] in self.type_aliases:
+            self.pos = alias.end()
+            return self.type_aliases[alias[0]]
+        return self.scalar(at)
+
+    def scalar(self, at: int) -> ScalarType:
+        name = self.take(_SCALAR, "a type")
+        found = SCALARS.get(name)
+        if found is None:
+            self.fail(f"'{name}' is not a type, or an alias that is not defined", at)
+        return found
+
+    def _quantized_type(self) -> ElementType:
+        simple = _SIMPLE_QUANT.match(self.text, self.pos)
+        if simple is not None and simple[0] in self._quantized:
+            self.pos = simple.end()
+            return self._quantized[simple[0]]
+        at = self.pos
+        name = self.take(_ALIAS, "a quantized type")
+        self.expect("<")
+        try:
+            found = self._quantized_body(name, at)
+        except ValueError as error:
+            self.fail(str(error), at)
+        self.expect(">")
+        if simple is not None:
+            self._quantized[simple[0]] = found
+        return found
+
+    def _quantized_body(self, name: str, at: int) -> ElementType:
+        if name == "!quant.calibrated":
+            expressed = self._expressed()
+            self.expect("<")
+            low = self.real()
+            self.expect(":")
+            high = self.real()
+            self.expect(">")
+            return CalibratedQuantizedType(expressed, low, high)
+        storage = self._storage()
+        low, high = self._range(storage)
+        if name == "!quant.any":
+            return AnyQuantizedType(storage, self._expressed() if self.accept(":") else None, low, high)
+        if name != "!quant.uniform":
+            self.fail(f"'{name}' is not a type", at)
+        self.expect(":")
+        return self._uniform(storage, self._expressed(), low, high)
+
+    def _uniform(self, storage: ScalarType, expressed: ScalarType, low: int, high: int) -> QuantizedType:
+        if not self.accept(":"):
+            self.expect(",")
+            scale = self.real()
+            zero = self.integer() if self.accept(":") else 0
+            return UniformQuantizedType.of(storage, scale, zero, expressed=expressed, storage_min=low, storage_max=high)
+        if self.peek("{"):
+            axes, blocks = self._blocks()
+            self.expect(",")
+            scales, zeros = self._nested_pairs()
+            return UniformQuantizedSubChannelType.of(
+                storage, axes, blocks, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
+            )
+        axis = self.integer()
+        self.expect(",")
+        scales, zeros = self._pairs()
+        return UniformQuantizedPerAxisType.of(
+            storage, axis, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
+        )
+
+    def _storage(self) -> ScalarType:
+        at = self.pos
+        name = self.word("a storage type")
+        found = SCALARS.get(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
+        if found is None or not found.is_integer:
+            self.fail(f"'{name}' is not a storage type", at)
+        return found
+
+    def _expressed(self) -> ScalarType:
+        self.skip()
+        at = self.pos
+        found = self.scalar(at)
+        if not found.is_float:
+            self.fail(f"the expressed type must be a floating-point type, not {found}", at)
+        return found
+
+    def _range(self, storage: ScalarType) -> tuple[int, int]:
+        if not self.accept("<"):
+            return storage.minimum, storage.maximum
+        low = self.integer()
+        self.expect(":")
+        high = self.integer()
+        self.expect(">")
+        return low, high
+
+    def real(self) -> float:
+        return float(self.number())
+
+    def _blocks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        axes: list[int] = []
+        sizes: list[int] = []
+        self.expect("{")
+        while True:
+            axes.append(self.integer())
+            self.expect(":")
+            sizes.append(self.integer())
+            if not self.accept(","):
+                break
+        self.expect("}")
+        return tuple(axes), tuple(sizes)
+
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """`{scale, scale:zero_point, ...}`"""
+        self.expect("{")
+        pairs = [pair.partition(":") for pair in self.take(_PAIRS, "scales").split(",")]
+        self.expect("}")
+        scales = np.array([float(scale) for scale, _, _ in pairs], f32.dtype)
+        return scales, np.array([int(zero or 0) for _, _, zero in pairs], np.int64)
+
+    def _nested_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        self.skip()
+        if not self.text.startswith("{", self.pos):
+            self.fail("expected '{'")
+        inner = re.compile(r"\{\s*\{").match(self.text, self.pos)
+        if inner is None:
+            return self._pairs()
+        self.expect("{")
+        rows = [self._nested_pairs()]
+        while self.accept(","):
+            rows.append(self._nested_pairs())
+        self.expect("}")
+        return np.stack([scale for scale, _ in rows]), np.stack([zero for _, zero in rows])

@@ -1,0 +1,117 @@
+"""Attributes as text.
+
+MLIR's builtin attributes where they say it: integers, floats, strings, booleans, `unit` for None, lists, dictionaries,
+types, `dense<...>` for arrays (of at most `INLINE_LIMIT` elements, else hexadecimal). What MLIR has no builtin for:
+`#tflq.bytes<"0x..">`, `#tflq.tuple<[...]>`, and `#tflq.scalar<dense<..>>` for numpy scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.print_types import TypePrinter
+from tflq.ir.syntax import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, float_text, quote
+from tflq.ir.types import (
+    AnyQuantizedType,
+    CalibratedQuantizedType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+)
+
+__all__ = ["attribute_text", "dictionary_text", "elements_text"]
+
+_TYPES = (
+    *(TensorType, ScalarType, UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
+    *(AnyQuantizedType, CalibratedQuantizedType),
+)
+
+
+def attribute_text(value: Any, types: TypePrinter) -> str:
+    """An attribute's text. TypeError if the text form has none for it."""
+    if value is None:
+        return "unit"
+    if isinstance(value, (bool, np.bool_)) and not isinstance(value, np.generic):
+        return "true" if value else "false"
+    if isinstance(value, Symbol):
+        return f"@{value}" if BARE_KEY.fullmatch(value) else f"@{quote(value)}"
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, np.generic):
+        return f"#tflq.scalar<{_array(np.asarray(value))}>"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        text = float_text(value)
+        return f"{text} : f64" if text.startswith("0x") else text
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f'#tflq.bytes<"0x{bytes(value).hex()}">'
+    if isinstance(value, list):
+        return f"[{', '.join(attribute_text(item, types) for item in value)}]"
+    if isinstance(value, tuple):
+        return f"#tflq.tuple<[{', '.join(attribute_text(item, types) for item in value)}]>"
+    if isinstance(value, Mapping):
+        return dictionary_text(value, types)
+    if isinstance(value, _TYPES):
+        return types.text(value)
+    raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
+
+
+def dictionary_text(items: Mapping[str, Any], types: TypePrinter) -> str:
+    """`{key = value, flag}`, where a lone key has the value None."""
+    return f"{{{', '.join(_entry(key, value, types) for key, value in items.items())}}}"
+
+
+def _entry(key: str, value: Any, types: TypePrinter) -> str:
+    name = key if BARE_KEY.fullmatch(key) else quote(key)
+    return name if value is None else f"{name} = {attribute_text(value, types)}"
+
+
+def _array(array: np.ndarray) -> str:
+    scalar = SCALAR_OF_DTYPE.get(array.dtype.str)
+    if scalar is None:
+        raise TypeError(f"the text form has no attribute for an array of {array.dtype}")
+    dims = "".join(f"{dim}x" for dim in array.shape)
+    elements = elements_text(array)
+    return f"dense<{_hex(array) if elements is None else elements}> : tensor<{dims}{scalar.name}>"
+
+
+def _hex(array: np.ndarray) -> str:
+    return f'"0x{np.ascontiguousarray(array).tobytes().hex()}"'
+
+
+def elements_text(array: np.ndarray) -> str | None:
+    """The elements, nested as the shape says; one of them if they are all the same; None if they are too many."""
+    if array.dtype.kind not in "biuf":
+        return None
+    if array.size > 1 and _is_splat(array):
+        return _literal(array.flat[0])
+    if array.size > INLINE_LIMIT:
+        return None
+    if not array.size:
+        return ""
+    if array.dtype.kind in "iu":
+        return str(array.tolist())
+    return _nested(array)
+
+
+def _is_splat(array: np.ndarray) -> bool:
+    bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.itemsize}")
+    return bool(bits[0] == bits[-1]) and bool((bits == bits[0]).all())
+
+
+def _nested(array: np.ndarray) -> str:
+    if not array.ndim:
+        return _literal(array.flat[0])
+    return f"[{', '.join(map(_nested, array))}]"
+
+
+def _literal(value: np.generic) -> str:
+    return float_text(value) if isinstance(value, np.floating) else str(value.item()).lower()
