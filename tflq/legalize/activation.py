@@ -1,0 +1,132 @@
+"""Activations as operators of their own: RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH.
+
+The RELU kernels scale (x - z1) by input / output, add z and clamp. LEAKY_RELU and PRELU do so with one of two multipliers, by the
+sign of x - z1. HARD_SWISH is 16-bit fixed point all through, so a table. Source: kernels/activations.cc,
+kernels/internal/reference/leaky_relu.h, prelu.h, hard_swish.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.scaling import kernel_name, per_layer, scaled, symmetric
+from tflq.numerics.activation import (
+    activation_range,
+    float_ratio,
+    hard_swish_table,
+    leaky_multipliers,
+    prelu_multipliers,
+)
+from tflq.numerics.fixed_point import quantize_multiplier
+
+__all__: list[str] = []
+
+
+def _unary(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+    """The types of operand 0 and the result, if their storage type is the same one of `storages`."""
+    elements = per_layer(op, [op.operand(0), op.result])
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    if source.storage != output.storage or source.storage not in storages:
+        return NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
+    if source.storage is i16 and (refusal := symmetric(op, source, output)):
+        return refusal
+    return source, output
+
+
+def _refused(error: ValueError) -> NotApplicable:
+    return NotApplicable(f"the kernel refuses these parameters: {error}")
+
+
+@rule("tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1", "tfl.relu_0_to_1")
+def relu(op: Op, b: RuleBuilder) -> Answer:
+    """clamp((x - z1) * input / output + z)."""
+    elements = _unary(op, i8, ui8, *((i16,) if op.name in ("tfl.relu", "tfl.relu6") else ()))
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    storage = output.storage
+    try:
+        low, high = activation_range(kernel_name(op), storage.minimum, storage.maximum, output.scale, output.zero_point)
+        multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
+    except ValueError as error:
+        return _refused(error)
+    zero_points = {"input_zp": source.zero_point, "output_zp": output.zero_point}
+    return b.clamp(scaled(b, b.value(op.operand(0)), multiplier, storage, 1 << storage.bits, **zero_points), low, high)
+
+
+def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
+    """An i32 plus the zero point, in the storage type."""
+    storage = output.storage
+    total = b.add(x, b.constant(np.asarray(output.zero_point))) if output.zero_point else x
+    return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
+
+
+def _centred(b: RuleBuilder, value: Value, element: UniformQuantizedType) -> Value:
+    """x - zero_point as i32."""
+    wide = b.cast(b.value(value), i32)
+    return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
+
+
+@rule("tfl.leaky_relu")
+def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
+    """x - z1 by input / output from zero up, by input * alpha / output below. A negative alpha negates after rounding."""
+    elements = _unary(op, i8, ui8, i16)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    try:
+        identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.attributes.get("alpha", 0.0))
+    except ValueError as error:
+        return _refused(error)
+    bound = 1 << source.storage.bits
+    x, zero = _centred(b, op.operand(0), source), b.constant(np.asarray(0))
+    below = scaled(b, x, alpha, i32, bound)
+    if negated:
+        below = b.sub(zero, below)
+    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
+    return _saturated(b, chosen, output)
+
+
+@rule("tfl.prelu")
+def prelu(op: Op, b: RuleBuilder) -> Answer:
+    """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output."""
+    elements = _unary(op, i8, ui8, i16)
+    if isinstance(elements, NotApplicable):
+        return elements
+    slope = per_layer(op, [op.operand(1)])
+    if isinstance(slope, NotApplicable):
+        return slope
+    source, output = elements
+    (weight,) = slope
+    if weight.storage is not (ui8 if source.storage is ui8 else i8):
+        return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
+    try:
+        identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
+    except ValueError as error:
+        return _refused(error)
+    bound = 1 << source.storage.bits
+    x, zero = _centred(b, op.operand(0), source), b.constant(np.asarray(0))
+    product = b.mul(x, _centred(b, op.operand(1), weight))
+    below = scaled(b, product, alpha, i32, bound << 8)
+    chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
+    return _saturated(b, chosen, output)
+
+
+@rule("tfl.hard_swish")
+def hard_swish(op: Op, b: RuleBuilder) -> Answer:
+    """A table of the kernel's fixed-point arithmetic."""
+    elements = _unary(op, i8, ui8)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    dtype = source.storage.dtype
+    try:
+        table = hard_swish_table(dtype, source.scale, source.zero_point, output.scale, output.zero_point)
+    except ValueError as error:
+        return _refused(error)
+    return b.table(b.value(op.operand(0)), table)

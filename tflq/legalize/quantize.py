@@ -1,0 +1,55 @@
+"""QUANTIZE and DEQUANTIZE.
+
+    float → integer      quant.qcast: clamp(round_half_away(x / scale) + zero_point), per layer or per axis
+    integer → integer    (x - z1) * input / output + z, one RESCALE
+    integer → float      quant.dcast: (x - zero_point) * scale, per layer or per axis
+
+Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.h, requantize.h, dequantize.h.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.core import Op
+from tflq.ir.types import ScalarType, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer, scaled, symmetric
+from tflq.numerics.quantize import requantize_multiplier
+
+__all__: list[str] = []
+
+_REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
+    i8: (i8, ui8, i16),
+    ui8: (i8, ui8, i16),
+    i16: (i8, i16, i32),
+    i32: (i8, i16),
+}
+"""Result types of each integer operand type."""
+
+
+@rule("tfl.quantize")
+def quantize(op: Op, b: RuleBuilder) -> Answer:
+    """Float to integer, or integer to integer."""
+    source, result = op.operand(0), op.result
+    if source.type.storage.is_float:
+        return b.scast(b.qcast(b.value(source), result.type), result.type.stripped())
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    first, output = elements
+    storage = first.storage
+    if output.storage not in _REQUANTIZED.get(storage, ()):
+        return NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
+    if storage is i16 and output.storage is i16 and (refusal := symmetric(op, first, output)):
+        return refusal
+    try:
+        multiplier = requantize_multiplier(first.scale, output.scale)
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    zero_points = {"input_zp": first.zero_point, "output_zp": output.zero_point}
+    return scaled(b, b.value(source), multiplier, output.storage, 1 << storage.bits, **zero_points)
+
+
+@rule("tfl.dequantize")
+def dequantize(op: Op, b: RuleBuilder) -> Answer:
+    """Integer to float32."""
+    return b.dcast(b.typed(op.operand(0)))

@@ -1,0 +1,80 @@
+"""What the rules of elementwise operators share: guards on quantization parameters, and scaling as the kernels do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.numerics.fixed_point import Multiplier
+
+__all__ = ["kernel_name", "per_layer", "rounding_shift", "scaled", "symmetric"]
+
+
+def kernel_name(op: Op) -> str:
+    """TFLite's name of an operator: ADD for tfl.add."""
+    return op.name.removeprefix("tfl.").upper()
+
+
+def per_layer(op: Op, values: Iterable[Value] | None = None) -> list[UniformQuantizedType] | NotApplicable:
+    """The quantized types of tensors (default: operands, then results), all per layer; else what is missing."""
+    elements: list[UniformQuantizedType] = []
+    for value in op.values if values is None else values:
+        element = value.type.element
+        if isinstance(element, UniformQuantizedType):
+            elements.append(element)
+        elif isinstance(element, UniformQuantizedPerAxisType):
+            return NotApplicable(f"tensor '{value.name}' is quantized per axis; {kernel_name(op)} has no per-axis form")
+        else:
+            return NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no per-layer quantization parameters")
+    return elements
+
+
+def symmetric(op: Op, *elements: UniformQuantizedType) -> NotApplicable | None:
+    """What the int16 kernels demand: zero points of 0."""
+    for element in elements:
+        if element.zero_point != 0:
+            return NotApplicable(f"{kernel_name(op)} on int16 has no zero point, here {element.zero_point}")
+    return None
+
+
+def scaled(
+    b: RuleBuilder,
+    x: Value,
+    multiplier: Multiplier,
+    to: ScalarType,
+    bound: int,
+    *,
+    input_zp: int = 0,
+    output_zp: int = 0,
+) -> Value:
+    """saturate(MultiplyByQuantizedMultiplier(x - input_zp) + output_zp), for |x - input_zp| <= bound.
+
+    The kernel shifts left, and adds the zero point, in int32, which wraps; RESCALE does not. Where it could, a
+    multiplication by 2^shift and an addition do the same as the kernel.
+    """
+    left, right = max(multiplier.shift, 0), max(-multiplier.shift, 0)
+    shifts_exactly = bound << left < 1 << 31 or not (left or input_zp)
+    if shifts_exactly and (bound << left >> right) + 1 + abs(output_zp) < 1 << 31:
+        return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp)
+    wide = b.cast(x, i32)
+    if input_zp:
+        wide = b.sub(wide, b.constant(np.asarray(input_zp)))
+    if left:
+        wide = b.mul(wide, b.constant(np.asarray(1 << left)))
+        multiplier = Multiplier(multiplier.mantissa, 0)
+    wide = b.rescale(wide, multiplier, i32)
+    if output_zp:
+        wide = b.add(wide, b.constant(np.asarray(output_zp)))
+    return b.cast(b.clamp(wide, to.minimum, to.maximum), to)
+
+
+def rounding_shift(b: RuleBuilder, x: Value, exponent: int) -> Value:
+    """x / 2^exponent of an i32, rounded half away from zero: a negative half is pushed below by its sign."""
+    if not exponent:
+        return x
+    sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
+    return b.arithmetic_right_shift(b.add(x, sign), b.constant(np.asarray(exponent)), round=True)

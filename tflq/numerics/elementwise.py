@@ -1,0 +1,69 @@
+"""Parameters of ADD, SUB and MUL.
+
+ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and scale the
+sum to the result; every real multiplier is a quotient of doubles. int16 with power-of-two scales and `pot_scale_int16` shifts one
+operand right instead. MUL scales the product by input1 * input2 / output, in float32.
+Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/internal/quantization_util.cc (CheckedLog2).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tflq.numerics.activation import float_ratio
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, round_half_away
+
+__all__ = ["Addition", "addition", "checked_log2", "multiplication", "power_of_two_shifts"]
+
+
+class Addition(NamedTuple):
+    """ADD's and SUB's parameters: the shift of both operands, their multipliers, and that of the sum."""
+
+    left_shift: int
+    first: Multiplier
+    second: Multiplier
+    sum: Multiplier
+
+
+def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, subtract: bool = False) -> Addition:
+    """Parameters for float32 scales and a storage type of `bits`. ValueError says why the kernel refuses the scales.
+
+    ADD takes a multiplier of the sum below one only; SUB also one above, but not one itself.
+    """
+    left_shift = 15 if bits == 16 else 20
+    twice = 2.0 * max(scale1, scale2)
+    real = twice / float(np.float32((1 << left_shift) * np.float32(output_scale)))
+    total = quantize_multiplier(real)
+    if real == 1.0 or (real > 1.0 and not subtract) or (real < 1.0 and total.shift > 0):
+        raise ValueError(f"the sum's multiplier {real!r} is not below one")
+    return Addition(left_shift, quantize_multiplier(scale1 / twice), quantize_multiplier(scale2 / twice), total)
+
+
+def multiplication(scale1: float, scale2: float, output_scale: float) -> Multiplier:
+    """MUL's multiplier. ValueError if it is too large for a left shift."""
+    return quantize_multiplier(float_ratio(scale1, output_scale, scale2))
+
+
+def checked_log2(scale: float) -> int | None:
+    """The exponent of a scale within a thousandth of a power of two, in float32 as the kernels look it up; else None."""
+    log2 = np.log(np.float32(scale)) * np.float32(np.float32(1.0) / np.log(np.float32(2.0)))
+    exponent = round_half_away(float(log2))
+    return exponent if abs(float(log2) - exponent) < 1e-3 else None
+
+
+def power_of_two_shifts(scale1: float, scale2: float, output_scale: float) -> tuple[int, int] | None:
+    """Right shifts of the two operands of an int16 ADD or SUB, None if some scale is not a power of two.
+
+    ValueError unless one operand has the result's scale and the other a smaller or equal one.
+    """
+    first, second, output = checked_log2(scale1), checked_log2(scale2), checked_log2(output_scale)
+    if first is None or second is None or output is None:
+        return None
+    shifts = output - first, output - second
+    if min(shifts) < 0 or 0 not in shifts:
+        raise ValueError("of power-of-two scales, one operand's must be the result's and the other's no larger")
+    if max(shifts) > 15:
+        raise ValueError(f"an operand would be shifted right by {max(shifts)}, more than int16 holds")
+    return shifts
