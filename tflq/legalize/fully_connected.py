@@ -1,0 +1,115 @@
+"""FULLY_CONNECTED on int8, uint8 and int16: a 1x1 convolution over rows of K channels.
+
+    result[m, o] = clamp(scale(bias[o] + sum_k (x[m, k] - x_zp) * (w[o, k] - w_zp)) + zp)
+
+The kernels differ in `scale` and in the weights they take:
+
+    input   weights         result  scale                                       weights' zero point
+    int8    int8 int4 int2  int8    float64, s_in * s_w / s_out                 per layer
+    int16   int8 int4 int2  int16   float64, s_in * s_w / s_out                 per layer
+    uint8   uint8           uint8   float64, s_in * s_w / s_out                 yes
+    uint8   uint8           int16   fixed-point, float(s_in * s_w) / s_out      yes
+    int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
+
+Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
+from tflq.legalize.accumulate import (
+    IGNORED_ZERO_POINT,
+    bias_of,
+    bounds_of,
+    fixed,
+    real,
+    scales_of,
+    unused_zero_point,
+    viewed,
+    weight_zero_point,
+)
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.numerics.convolution import double_scales, legacy_scale
+
+__all__: list[str] = []
+
+
+
+@rule("tfl.fully_connected")
+def fully_connected(op: Op, b: RuleBuilder) -> Answer:
+    """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
+    x, weights, bias, result = op.operand(0), op.operand(1), op.optional(2), op.result
+    if op.attributes.get("weights_format", "DEFAULT") != "DEFAULT":
+        return Rejected(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
+    source, target = x.type.element, result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return NotApplicable("the input or the result is not quantized per layer")
+    if x.type.shape is None or weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
+        return NotApplicable("the input's rank is not known, or the weights are not a matrix of known shape")
+    if "sparsity" in weights.info:
+        return NotApplicable(f"weights '{weights.name}' are sparse")
+    scales = scales_of(weights)
+    outputs, depth = (d or 0 for d in weights.type.shape)
+    if scales is None or scales.size not in (1, outputs):
+        return NotApplicable(f"the weights do not have 1 or {outputs} scales")
+    kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
+    if kernel is None:
+        return NotApplicable(f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result")
+    acc = _accumulator(op, source, weights, bias)
+    if isinstance(acc, NotApplicable):
+        return acc
+    if not outputs or not depth:
+        return NotApplicable("the weights are empty")
+
+    per_layer = scales.size == 1
+    weight_zp = weight_zero_point(weights) if per_layer else 0
+    rows = _rows(x.type.shape, depth)
+    matrix = b.reshape(b.value(x), (rows, 1, 1, depth))
+    filters = viewed(b, b.value(weights), (outputs, 1, 1, depth))
+    offset = bias_of(b, bias, outputs, acc)
+    sums = b.conv2d(matrix, filters, offset, (rows, 1, 1, outputs), input_zp=source.zero_point, weight_zp=weight_zp, acc=acc)
+    bounds = bounds_of(source, filters, (1, 2, 3), weight_zp, offset)
+    activation = op.attributes["fused_activation_function"]
+    if kernel == "real":
+        answer = real(b, sums, double_scales(source.scale, scales, target.scale), target, activation, bounds)
+    elif per_layer:
+        legacy = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
+        answer = fixed(b, sums, legacy, target, activation, bounds)
+    else:
+        answer = fixed(b, sums, double_scales(source.scale, scales, target.scale), target, activation, bounds)
+    if isinstance(answer, NotApplicable):
+        return answer
+    shape = (*x.type.shape[:-1], outputs) if op.attributes["keep_num_dims"] else (rows, outputs)
+    if shape.count(None) > 1:
+        return NotApplicable("more than one dim of the result is not known")
+    ignored = not per_layer and unused_zero_point(weights)
+    return Rewritten([b.reshape(answer, shape)], warning=IGNORED_ZERO_POINT if ignored else "")
+
+
+def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
+    """How many rows of `depth` elements the input makes; None if a dim is not known."""
+    return None if None in shape else int(np.prod(shape, dtype=np.int64)) // depth
+
+
+def _kernel(source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool) -> str | None:
+    """ "real" or "fixed", or None if there is no kernel for the types."""
+    types = (source.storage, target.storage)
+    if types == (i16, i16) and (source.zero_point or target.zero_point):
+        return None
+    if types in ((i8, i8), (i16, i16)) and weights in (i8, i4, i2):
+        return "real"
+    if source.storage == ui8 and weights == ui8 and not per_axis:
+        return {ui8: "real", i16: "fixed"}.get(target.storage)
+    return "fixed" if types == (i16, i16) and weights == i16 else None
+
+
+def _accumulator(op: Op, source: UniformQuantizedType, weights: Value, bias: Value | None) -> ScalarType | NotApplicable:
+    """The type the kernel sums in. With int16 weights that is 64 bits, whatever the bias."""
+    declared = op.attributes.get("quantized_bias_type", "FLOAT32")
+    wanted = i32 if source.storage != i16 or declared == "INT32" else i64
+    if bias is not None and bias.type.storage != wanted:
+        return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {wanted}")
+    return i64 if weights.type.storage == i16 else wanted

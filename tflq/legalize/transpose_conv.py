@@ -1,0 +1,91 @@
+"""TRANSPOSE_CONV on int8, uint8 and int16 with int8 weights.
+
+Each input element adds its products with the filter to the output at stride * position - padding; what falls outside is dropped; then
+
+    result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)
+
+with the scales of CONV_2D. The output's size is an operand. Sources: kernels/transpose_conv.cc, internal/reference/transpose_conv.h,
+integer_ops/transpose_conv.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op
+from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, ui8
+from tflq.legalize.accumulate import (
+    IGNORED_ZERO_POINT,
+    accumulator,
+    bias_of,
+    bounds_of,
+    fixed,
+    scales_of,
+    unused_zero_point,
+    weight_zero_point,
+)
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.convolution import double_scales, legacy_scale, window
+
+__all__: list[str] = []
+
+_WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
+
+
+@rule("tfl.transpose_conv")
+def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
+    """tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
+    size, weights, x, bias, result = op.operand(0), op.operand(1), op.operand(2), op.optional(3), op.result
+    source, target = x.type.element, result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return NotApplicable("the input or the result is not quantized per layer")
+    storage = source.storage
+    if _WEIGHTS.get(storage) != weights.type.storage or target.storage != storage:
+        return NotApplicable(f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result")
+    if not size.is_constant or size.array.size != 4:
+        return NotApplicable(f"the result's shape '{size.name}' is not known")
+    if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:] or weights.type.rank != 4 or not weights.type.is_static:
+        return NotApplicable("the shapes of the input and the weights are not known")
+    if storage == i16 and (source.zero_point or target.zero_point):
+        return NotApplicable("int16 with a zero point other than 0")
+    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
+    weight_scales = scales_of(weights)
+    if weight_scales is None or weight_scales.size not in (1, outputs) or (storage == ui8 and weight_scales.size > 1):
+        return NotApplicable(f"the weights do not have the scales that a kernel takes ({outputs} output channels)")
+    acc = accumulator(op, bias)
+    if isinstance(acc, NotApplicable):
+        return acc
+
+    _, out_h, out_w, out_c = (int(d) for d in size.array.reshape(-1))
+    batch, in_h, in_w, depth = x.type.shape
+    stride_h, stride_w = op.attributes["stride_h"], op.attributes["stride_w"]
+    rows = window(out_h, kernel_h, stride_h, 1, op.attributes["padding"])
+    columns = window(out_w, kernel_w, stride_w, 1, op.attributes["padding"])
+    if rows is None or columns is None or (rows.output, columns.output) != (in_h, in_w) or (out_c, depth) != (outputs, inputs):
+        return NotApplicable(f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}")
+    weight_zp = weight_zero_point(weights) if storage == ui8 else 0
+    offset = bias_of(b, bias, outputs, acc)
+    sums = b.emit(
+        "tosa.transpose_conv2d",
+        [b.value(x), b.value(weights), offset],
+        TensorType((batch, out_h, out_w, outputs), acc),
+        out_pad=(*_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before), *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before)),
+        stride=(stride_h, stride_w),
+        input_zp=source.zero_point,
+        weight_zp=weight_zp,
+    )
+    if storage == ui8:
+        scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
+    else:
+        scales = double_scales(source.scale, weight_scales, target.scale)
+    bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, offset)
+    answer = fixed(b, sums, scales, target, op.attributes["fused_activation_function"], bounds)
+    if isinstance(answer, NotApplicable):
+        return answer
+    ignored = storage != ui8 and unused_zero_point(weights)
+    return Rewritten([answer], warning=IGNORED_ZERO_POINT if ignored else "")
+
+
+def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> tuple[int, int]:
+    """TOSA's out_pad of one dim: what the full result, (inputs - 1) * stride + kernel long, gains on either side (less than 0: loses)."""
+    return -before, outputs - ((inputs - 1) * stride + kernel) + before

@@ -1,0 +1,90 @@
+"""Parameters of the convolution family: output sizes and padding, real multipliers, accumulator bounds.
+
+A kernel sums products of stored integers less their zero points, adds the bias and multiplies the sum by the real number
+`input_scale * weight_scale / output_scale`. How that number is rounded on the way differs by kernel, and so does the result:
+
+    int8, int16x8 convolutions    double(input) * double(weight) / double(output), per channel or not
+    uint8 convolutions,           double(float(input * weight)) / double(output)
+    int16x16 FULLY_CONNECTED
+    other FULLY_CONNECTED         the double product itself, applied in float64 and rounded half away from zero
+
+Sources: kernels/kernel_util.cc (PopulateConvolutionQuantizationParams, GetQuantizedConvolutionMultipler), kernels/padding.h,
+kernels/internal/reference/fully_connected.h, kernels/internal/reference/integer_ops/fully_connected.h.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Window",
+    "crude_bounds",
+    "double_scales",
+    "exact_bounds",
+    "legacy_scale",
+    "window",
+]
+
+
+class Window(NamedTuple):
+    """One spatial dim of a convolution: output size, padding before and after; `output` is None where the input size is."""
+
+    output: int | None
+    before: int
+    after: int
+
+
+def window(size: int | None, kernel: int, stride: int, dilation: int, padding: str) -> Window | None:
+    """Output size and padding of one dim. None if the padding depends on a size that is not known.
+
+    SAME gives ceil(size / stride) outputs, the odd element of padding goes after; VALID pads nothing. Source: padding.h.
+    """
+    extent = (kernel - 1) * dilation + 1
+    if size is None:
+        if padding == "VALID" or extent <= 1:
+            return Window(None, 0, 0)
+        if stride > 1:
+            return None
+        return Window(None, (extent - 1) // 2, extent - 1 - (extent - 1) // 2)
+    if padding == "VALID":
+        return Window((size + stride - extent) // stride, 0, 0)
+    output = -(-size // stride)
+    total = max((output - 1) * stride + extent - size, 0)
+    return Window(output, total // 2, total - total // 2)
+
+
+def double_scales(input_scale: float, weight_scales: npt.ArrayLike, output_scale: float) -> np.ndarray:
+    """input * weight / output of float32 scales, in double: float64[n]."""
+    weights = np.atleast_1d(np.asarray(weight_scales, np.float32)).astype(np.float64)
+    return float(np.float32(input_scale)) * weights / float(np.float32(output_scale))
+
+
+def legacy_scale(input_scale: float, weight_scale: float, output_scale: float) -> float:
+    """The per-layer multiplier: the product of the inputs' scales in float32, the quotient in double."""
+    product = np.float32(input_scale) * np.float32(weight_scale)
+    return float(product) / float(np.float32(output_scale))
+
+
+def exact_bounds(
+    weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
+) -> tuple[int, int]:
+    """Least and greatest sum of (weight - weight_zp) * x over `axis` plus bias, for any x in [low, high], over all channels.
+
+    `low` <= 0 <= `high`, so that the bounds hold for padded positions and partial sums, too.
+    """
+    count = int(np.prod([weights.shape[a] for a in axis], dtype=np.int64))
+    total = weights.sum(axis, dtype=np.int64) - weight_zp * count
+    positive = (np.maximum(weights, weights.dtype.type(weight_zp))).sum(axis, dtype=np.int64) - weight_zp * count
+    negative = total - positive
+    offset = np.asarray(bias, np.int64)
+    return int((positive * low + negative * high + offset).min()), int((positive * high + negative * low + offset).max())
+
+
+def crude_bounds(terms: int, weight: int, low: int, high: int, bias: npt.ArrayLike) -> tuple[int, int]:
+    """Bounds of a sum of `terms` products with weights within [-weight, weight], plus bias."""
+    reach = terms * weight * max(-low, high)
+    offset = np.asarray(bias, np.int64)
+    return int(offset.min(initial=0)) - reach, int(offset.max(initial=0)) + reach
