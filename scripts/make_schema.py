@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 SCHEMA = Path(__file__).resolve().parents[1] / "schema"
 HEADER = """\
@@ -24,6 +24,8 @@ HEADER = """\
 # enum: underlying type, then members; a member without "=value" is one more than the last. union: NONE, then tables.
 # options: operators whose options table is not called like them.
 """
+T = TypeVar("T")
+
 UNIONS = ("BuiltinOptions", "BuiltinOptions2", "QuantizationDetails", "SparseIndexVector")
 SCALAR_NAMES = {"Bool": "bool", "Float32": "float32", "Float64": "float64"}
 ADD = re.compile(r"def \w+Add(\w+)\(builder, \w+\):\n +builder\.Prepend(\w+)Slot\((\d+), .*, ([^)]+)\)\n")
@@ -37,6 +39,13 @@ def snake(name: str) -> str:
 def scalar(name: str) -> str:
     """`Int32` -> `int32`."""
     return SCALAR_NAMES.get(name, name.lower())
+
+
+def found(value: T | None, what: str) -> T:
+    """What was looked for; ValueError if it is not there."""
+    if value is None:
+        raise ValueError(f"not found: {what}")
+    return value
 
 
 class Generator:
@@ -79,26 +88,29 @@ class Generator:
         enum_of = self.facts["enum_of"]
         own_enum = enum_of.get(f"{table}.{field}")
         body = re.search(rf"    def {accessor}\(self.*?\n\n", text, re.DOTALL)
-        assert body is not None, (table, field)
+        body = found(body, f"accessor of {table}.{field}")
         if kind != "UOffsetTRelative":
             plain = scalar(kind)
             if enum := own_enum or enum_of.get(field):
-                assert self.widths.setdefault(enum, plain) == plain, (table, field, enum)
-                plain = enum
-            value = "" if float(default == "True" or (default != "False" and default)) == 0 else f"={default.removesuffix('.0')}"
-            return f"{field}:{plain}{value}".replace("=True", "=1")
+                plain = self.enum(enum, plain)
+            number = float(default)
+            return f"{field}:{plain}" + (f"={number:g}" if number else "")
         if "_tab.String(" in body[0]:
             return f"{field}:string"
         if child := re.search(r"from tflite\.(\w+) import", body[0]):
             return f"{field}:[{child[1]}]" if "_tab.Vector(" in body[0] else f"{field}:{child[1]}"
         item = re.search(r"number_types\.(\w+)Flags, a \+", body[0])
-        assert item is not None, (table, field)
-        element = scalar(item[1])
+        element = scalar(found(item, f"elements of {table}.{field}")[1])
         if enum := own_enum:
-            assert self.widths.setdefault(enum, element) == element, (table, field, enum)
-            element = enum
+            element = self.enum(enum, element)
         align = self.facts["align"].get(f"{table}.{field}")
         return f"{field}:[{element}]" + (f"@{align}" if align else "")
+
+    def enum(self, name: str, scalar: str) -> str:
+        """The enum's name, once its underlying type is noted; ValueError if fields of two types are said to hold it."""
+        if self.widths.setdefault(name, scalar) != scalar:
+            raise ValueError(f"{name} is both {self.widths[name]} and {scalar}")
+        return name
 
     def members(self, name: str) -> str:
         """An enum's members in order of value."""
@@ -113,8 +125,7 @@ class Generator:
 
     def text(self) -> str:
         tables = self.tables()
-        enums = [n for n, t in self.sources.items() if "StartObject" not in t and n not in UNIONS and n != "BuiltinOperator"]
-        enums = sorted([*(n for n in enums if n in self.widths), "BuiltinOperator"])
+        enums = sorted(self.widths)
         sections = {
             "table": tables,
             "enum": {n: f"{self.widths[n]} {self.members(n)}" for n in enums},
@@ -130,10 +141,9 @@ class Generator:
 
 def generate() -> str:
     """The text of schema/tflite.toml."""
-    spec = find_spec("tflite")
-    assert spec is not None and spec.origin is not None, "the `tflite` package is not installed"
+    origin = found(find_spec("tflite"), "the `tflite` package").origin
     facts = tomllib.loads((SCHEMA / "tflite_new.toml").read_text())
-    return Generator(Path(spec.origin).parent, facts).text()
+    return Generator(Path(found(origin, "the `tflite` package")).parent, facts).text()
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Where the project's data files are: `schema/` and `rules/`, inside the package of a wheel, beside it in a checkout."""
+"""Where the data files are: `schema/` and `rules/`, inside the package in a wheel, beside it in a checkout."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Bytes → nested dicts, by the layout tables. `encoder.py` is the way back.
 
 A table becomes a dict with every field of its layout: numbers with their default where absent, enums as the names of
-their members, strings and tables as `str` and dict, `None` where absent; a union as `(member, dict)`. A vector is a tuple,
-a vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. So an absent vector
+their members, strings and tables as `str` and dict, `None` where absent; a union as `(member, dict)`. A vector is a
+tuple, a vector of tables a list; uint8 vectors and long ones are numpy views into the bytes. So an absent vector
 (`None`) and an empty one differ, and what is written is what was read.
 
 Each distinct vtable is compiled once: one `struct` call reads the inline part of a table. Bounds are not checked here:
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -40,17 +41,16 @@ def _vector_struct(code: str, count: int) -> struct.Struct:
     return struct.Struct(f"<{count}{code}")
 
 
+@dataclass(slots=True)
 class _Plan:
-    """How to read a table with one particular vtable."""
+    """How to read a table with one particular vtable; indices are those of what `unpack_from` returns."""
 
-    __slots__ = ("defaults", "enums", "numbers", "offsets", "unions", "unpack_from")
-
-    def __init__(self) -> None:
-        self.defaults: dict[str, Any] = {}
-        self.numbers: list[tuple[int, str]] = []
-        self.enums: list[tuple[int, str, Enum]] = []
-        self.offsets: list[tuple[int, str, int, Reader]] = []
-        self.unions: list[tuple[int | None, int | None, str, int, str]] = []
+    unpack_from: Callable[[memoryview, int], tuple[Any, ...]]
+    defaults: dict[str, Any] = field(default_factory=dict)
+    numbers: list[tuple[int, str]] = field(default_factory=list)
+    enums: list[tuple[int, str, Enum]] = field(default_factory=list)
+    offsets: list[tuple[int, str, int, Reader]] = field(default_factory=list)
+    unions: list[tuple[int | None, int | None, str, int, str]] = field(default_factory=list)
 
 
 class Decoder:
@@ -68,25 +68,24 @@ class Decoder:
 
     def table(self, name: str, position: int) -> dict[str, Any]:
         """The table at a position. InvalidModelError for a field or enum member that the layout does not know."""
-        key = (name, position - _INT32.unpack_from(self.data, position)[0])
-        plan = self._plans.get(key)
+        vtable = position - _INT32.unpack_from(self.data, position)[0]
+        plan = self._plans.get((name, vtable))
         if plan is None:
-            plan = self._plans[key] = self._compile(*key)
+            plan = self._plans[name, vtable] = self._compile(name, vtable)
         inline = plan.unpack_from(self.data, position)
         out = plan.defaults.copy()
-        for index, field in plan.numbers:
-            out[field] = inline[index]
-        for index, field, members in plan.enums:
+        for index, key in plan.numbers:
+            out[key] = inline[index]
+        for index, key, members in plan.enums:
             member = members.names.get(inline[index])
             if member is None:
-                raise InvalidModelError(field, f"unknown {members.name} {inline[index]}")
-            out[field] = member
-        for index, field, offset, read in plan.offsets:
-            out[field] = read(position + offset + inline[index])
-        for code, index, field, offset, kind in plan.unions:
-            out[field] = self._union(
-                field, kind, 0 if code is None else inline[code], None if index is None else position + offset + inline[index]
-            )
+                raise InvalidModelError(key, f"unknown {members.name} {inline[index]}")
+            out[key] = member
+        for index, key, offset, read in plan.offsets:
+            out[key] = read(position + offset + inline[index])
+        for code, place, key, offset, kind in plan.unions:
+            at = None if place is None else position + offset + inline[place]
+            out[key] = self._union(key, kind, 0 if code is None else inline[code], at)
         return out
 
     def _compile(self, name: str, vtable: int) -> _Plan:
@@ -98,29 +97,27 @@ class Decoder:
                 reason = f"{name} has a field in slot {slot}, newer than the schema known here ({len(fields)} slots)"
                 raise InvalidModelError(name, reason, hint="a newer release may know it")
         offsets = dict(enumerate(slots))
-        plan = _Plan()
-        present = sorted((offsets[f.slot], f) for f in fields if offsets.get(f.slot))
+        present = sorted(((offsets[f.slot], f) for f in fields if offsets.get(f.slot)), key=lambda pair: pair[0])
         index = {f.slot: i for i, (_, f) in enumerate(present)}
-        plan.unpack_from = struct.Struct(_inline_format(name, present)).unpack_from
-        for field in fields:
-            at, offset = index.get(field.slot), offsets.get(field.slot, 0)
-            if field.kind == "union":
-                plan.unions.append((index.get(field.slot - 1), at, field.name, offset, field.type))
-                plan.defaults[field.name] = None
-            elif field.kind == "union_type":
+        plan = _Plan(struct.Struct(_inline_format(name, present)).unpack_from)
+        for known in fields:
+            at, offset = index.get(known.slot), offsets.get(known.slot, 0)
+            if known.kind == "union_type":
                 continue
+            plan.defaults[known.name] = None
+            if known.kind == "union":
+                plan.unions.append((index.get(known.slot - 1), at, known.name, offset, known.type))
             elif at is None:
-                default = field.default if field.kind != "enum" else enum(field.type).names[int(field.default or 0)]
-                plan.defaults[field.name] = default
-            elif field.kind == "enum":
-                plan.enums.append((at, field.name, enum(field.type)))
-                plan.defaults[field.name] = None
-            elif field.kind == "scalar":
-                plan.numbers.append((at, field.name))
-                plan.defaults[field.name] = None
+                is_enum = known.kind == "enum"
+                plan.defaults[known.name] = (
+                    enum(known.type).names[int(known.default or 0)] if is_enum else known.default
+                )
+            elif known.kind == "enum":
+                plan.enums.append((at, known.name, enum(known.type)))
+            elif known.kind == "scalar":
+                plan.numbers.append((at, known.name))
             else:
-                plan.offsets.append((at, field.name, offset, self._reader(name, field)))
-                plan.defaults[field.name] = None
+                plan.offsets.append((at, known.name, offset, self._reader(name, known)))
         plan.unions = [u for u in plan.unions if u[0] is not None or u[1] is not None]
         return plan
 
@@ -131,7 +128,7 @@ class Decoder:
         if member is None:
             raise InvalidModelError(field, f"unknown member {code} of union {kind}")
         if position is None or code == 0:
-            raise InvalidModelError(field, f"{kind} of type {member} {'without' if position is None else 'with'} a value")
+            raise InvalidModelError(field, f"{kind} has {'a type' if code else 'a value'} without the other")
         try:
             return member, self.table(member, position)
         except InvalidModelError as error:
@@ -186,7 +183,8 @@ class Decoder:
                 for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
                     out.append(table_at(kind, at + offset))
             except InvalidModelError as error:
-                raise InvalidModelError(f"{field.name}[{len(out)}].{error.where}", error.reason, hint=error.hint) from None
+                where = f"{field.name}[{len(out)}].{error.where}"
+                raise InvalidModelError(where, error.reason, hint=error.hint) from None
             return out
 
         return read
@@ -221,15 +219,15 @@ class Decoder:
 def _inline_format(name: str, present: list[tuple[int, Field]]) -> str:
     """The `struct` format of the inline part of a table, from its start."""
     parts, end = ["<"], 0
-    for offset, field in present:
+    for offset, known in present:
         if offset < end:
-            raise InvalidModelError(field.name, f"fields of {name} overlap")
-        parts.append(f"{offset - end}x{'I' if field.is_offset else SCALAR_CODES[field.scalar]}")
-        end = offset + field.size
+            raise InvalidModelError(known.name, f"fields of {name} overlap")
+        parts.append(f"{offset - end}x{'I' if known.is_offset else SCALAR_CODES[known.scalar]}")
+        end = offset + known.size
     return "".join(parts)
 
 
-def decode(data: bytes | bytearray | memoryview | np.ndarray, name: str = "Model") -> dict[str, Any]:
+def decode(data: bytes | bytearray | memoryview, name: str = "Model") -> dict[str, Any]:
     """The root table of a flatbuffer as nested dicts."""
     view = memoryview(data).cast("B").toreadonly()
     return Decoder(view).root(name)

@@ -1,7 +1,8 @@
 """Where two TFLite files first differ, field by field through the layout tables.
 
-Order counts, placement does not: offsets, padding and vtables may differ, and a number that is written out equals one that is
-absent and has it as its default. For data behind the flatbuffer (`Buffer.offset`) the bytes are compared, not their place.
+Order counts, placement does not: offsets, padding and vtables may differ, and a number that is written out equals one
+that is absent and has it as its default. For data behind the flatbuffer (`Buffer.offset`) the bytes are compared, not
+their place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OUTSIDE = (("offset", "size"), ("large_custom_options_offset", "large_custom_op
 
 
 def structural_difference(a: Bytes, b: Bytes) -> str | None:
-    """The first field in which two files differ, with both contents, None if there is none; both files must be valid."""
+    """The first field in which two valid files differ, with both contents; None if there is none."""
     left, right = decode(a), decode(b)
     _load_outside(left, a)
     _load_outside(right, b)

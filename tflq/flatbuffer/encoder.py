@@ -1,9 +1,9 @@
 """Nested dicts → bytes, by the layout tables: the inverse of `codec.py`.
 
 A flatbuffer is built from its end, children before parents, so that every offset is known when it is written.
-Places are counted from the end of the file: an object's `end` is the distance of its first byte from the last one. The
-file's length becomes a multiple of 16, so alignment counts the same from both sides. Vtables are written once each. Big vectors
-are kept as the views they are: nothing is copied before `write_to`.
+Places are counted from the end of the file: an object's `end` is the number of bytes from its first one to there. The
+file's length becomes a multiple of 16, so alignment counts the same from both sides. Vtables are written once each. Big
+vectors are kept as the views they are.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.flatbuffer.codec import NUMPY_TYPES
 from tflq.flatbuffer.layout import SCALAR_CODES, Field, enum, table, union
 
-__all__ = ["ALIGNMENT", "Encoder", "Template", "encode", "template"]
+__all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "encode", "template"]
 
 ALIGNMENT: Final = 16
 """Alignment of constants in a file, and of the file's length."""
 
 IDENTIFIER: Final = b"TFL3"
+
+Piece: TypeAlias = bytes | bytearray | memoryview
 
 _PADS = [bytes(n) for n in range(ALIGNMENT)]
 _UINT32 = struct.Struct("<I").pack
@@ -31,7 +33,7 @@ _INT32 = struct.Struct("<i").pack
 
 
 class Template(NamedTuple):
-    """Inline layout of a table with certain fields present. `pack` takes the vtable's distance, then `slots` in order."""
+    """Inline layout of a table with certain fields there; `pack` takes the vtable's distance, then `slots` in order."""
 
     vtable: bytes
     pack: Any
@@ -43,7 +45,7 @@ class Template(NamedTuple):
 
 @cache
 def template(name: str, present: frozenset[int]) -> Template:
-    """The layout of a table of which the slots `present` are there: largest fields first, so that none needs padding."""
+    """The layout of a table with the slots `present`: largest fields first, so that none needs padding."""
     fields = sorted((table(name).fields[slot] for slot in present), key=lambda f: (-f.size, f.slot))
     offsets, at = {}, 4
     for field in fields:
@@ -53,7 +55,8 @@ def template(name: str, present: frozenset[int]) -> Template:
     vtable = struct.pack(f"<{count + 2}H", 4 + 2 * count, at, *(offsets.get(slot, 0) for slot in range(count)))
     codes = "".join("I" if f.is_offset else SCALAR_CODES[f.scalar] for f in fields)
     align = max((f.size for f in fields), default=4)
-    return Template(vtable, struct.Struct(f"<i{codes}").pack, at - 4, max(align, 4), tuple(f.slot for f in fields), offsets)
+    pack = struct.Struct(f"<i{codes}").pack
+    return Template(vtable, pack, at - 4, max(align, 4), tuple(f.slot for f in fields), offsets)
 
 
 @cache
@@ -65,7 +68,7 @@ class Encoder:
     """Collects the pieces of a flatbuffer, last first. `end` is how many bytes it has, always a multiple of 4."""
 
     def __init__(self) -> None:
-        self.chunks: list[bytes | bytearray | memoryview | np.ndarray] = []
+        self.chunks: list[Piece] = []
         self.end = 0
         self._vtables: dict[bytes, int] = {}
         self._last = template("Buffer", frozenset())
@@ -77,11 +80,11 @@ class Encoder:
             self.chunks.append(_PADS[pad])
         return self.end + pad + size
 
-    def bytes_vector(self, data: np.ndarray | memoryview | bytes, align: int = 4) -> int:
+    def bytes_vector(self, data: np.ndarray, align: int = 4) -> int:
         """A vector of bytes, kept as a view; its `end`."""
-        size = len(data)
+        size = data.size
         end = self.reserve(size, max(align, 4)) + 4
-        self.chunks.append(data)
+        self.chunks.append(data.data)
         self.chunks.append(_UINT32(size))
         self.end = end
         return end
@@ -180,7 +183,7 @@ class Encoder:
         self.chunks.append(_UINT32(end - root) + IDENTIFIER)
         self.end = end
 
-    def pieces(self) -> Iterable[bytes | bytearray | memoryview | np.ndarray]:
+    def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
         return reversed(self.chunks)
 

@@ -13,22 +13,40 @@ from typing import Final, Literal, TypeAlias
 
 from tflq.resources import resource
 
-__all__ = ["SCALAR_CODES", "SCALAR_SIZES", "Enum", "Field", "Kind", "TableLayout", "Union", "enum", "options_of", "table", "union"]
+__all__ = [
+    "SCALAR_CODES",
+    "SCALAR_SIZES",
+    "Enum",
+    "Field",
+    "Kind",
+    "TableLayout",
+    "Union",
+    "enum",
+    "options_of",
+    "table",
+    "union",
+]
 
 Kind: TypeAlias = Literal["scalar", "enum", "string", "table", "union_type", "union", "vector", "enums", "tables"]
 
-SCALAR_CODES: Final[dict[str, str]] = {
-    **{"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"},
-    **{"int64": "q", "uint64": "Q", "float32": "f", "float64": "d"},
-}
+_SCALARS: Final = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float32",
+    "float64",
+)
+
+SCALAR_CODES: Final[dict[str, str]] = dict(zip(_SCALARS, "?bBhHiIqQfd", strict=True))
 """Scalar type -> `struct` code (little endian)."""
 
-SCALAR_SIZES: Final[dict[str, int]] = {
-    **dict.fromkeys(("bool", "int8", "uint8"), 1),
-    **dict.fromkeys(("int16", "uint16"), 2),
-    **dict.fromkeys(("int32", "uint32", "float32"), 4),
-    **dict.fromkeys(("int64", "uint64", "float64"), 8),
-}
+SCALAR_SIZES: Final[dict[str, int]] = dict(zip(_SCALARS, (1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +157,8 @@ def _fields(line: str) -> list[Field]:
                 continue
             is_enum = element in lines["enum"]
             scalar = enum(element).scalar if is_enum else element
-            natural = max(4, SCALAR_SIZES[scalar])
-            fields.append(Field(slot, name, "enums" if is_enum else "vector", element, None, scalar, int(align or natural)))
+            alignment = int(align or max(4, SCALAR_SIZES[scalar]))
+            fields.append(Field(slot, name, "enums" if is_enum else "vector", element, None, scalar, alignment))
         elif declared == "string":
             fields.append(Field(slot, name, "string", "string", None, "", 4))
         elif declared in lines["table"]:
@@ -166,7 +184,8 @@ def table(name: str) -> TableLayout:
 @cache
 def _options_by_operator() -> dict[str, str]:
     lines = _lines()
-    tables = {t.removesuffix("Options").upper(): t for u in ("BuiltinOptions", "BuiltinOptions2") for t in union(u).values}
+    members = (*union("BuiltinOptions").values, *union("BuiltinOptions2").values)
+    tables = {member.removesuffix("Options").upper(): member for member in members}
     named = {op: tables.get(op.replace("_", "")) for op in enum("BuiltinOperator").values}
     return {op: t for op, t in named.items() if t} | lines["options"]
 

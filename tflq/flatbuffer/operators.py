@@ -63,9 +63,10 @@ class OpcodeTable:
 
     def __init__(self, rows: list[Mapping[str, Any]]) -> None:
         self.rows = list(rows)
-        self._keys = [self._key(builtin_name(row, "operator_codes"), row["custom_code"], row["version"]) for row in rows]
+        builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(rows)]
+        self.keys = [self._key(b, r["custom_code"], r["version"]) for b, r in zip(builtins, rows, strict=True)]
         self._first: dict[tuple[str, str | None, int], int] = {}
-        for index, key in enumerate(self._keys):
+        for index, key in enumerate(self.keys):
             self._first.setdefault(key, index)
 
     @staticmethod
@@ -78,7 +79,7 @@ class OpcodeTable:
         KeyError if there is no such builtin operator.
         """
         key = (name, custom_code, version)
-        if kept is not None and kept < len(self._keys) and self._keys[kept] == key:
+        if kept is not None and kept < len(self.keys) and self.keys[kept] == key:
             return kept
         found = self._first.get(key)
         return self._add(key) if found is None else found
@@ -89,6 +90,6 @@ class OpcodeTable:
         code = enum("BuiltinOperator").values[builtin]
         row = {"deprecated_builtin_code": min(code, PLACEHOLDER), "custom_code": custom_code, "version": version}
         self.rows.append({**row, "builtin_code": builtin})
-        self._keys.append(key)
+        self.keys.append(key)
         self._first[key] = len(self.rows) - 1
         return len(self.rows) - 1

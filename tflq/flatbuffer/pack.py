@@ -1,7 +1,7 @@
 """The two tables a model has thousands of, `Tensor` and `Operator`, packed with one `struct` call each.
 
-What has nothing beside the common fields takes the short way here; the rest goes through `Encoder.table`, with the same result
-but for the order of the bytes. An operator's vectors of tensor indices directly follow its table.
+What has nothing beside the common fields takes the short way here; the rest goes through `Encoder.table`, with the same
+result but for the order of the bytes. An operator's vectors of tensor indices directly follow its table.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TensorPacker:
         self.encoder = encoder
         self._templates: dict[tuple[int, ...], tuple[Template, int]] = {}
 
-    def __call__(self, value: Value, buffer: int, index: Mapping[Value, int]) -> int:
+    def __call__(self, value: Value, buffer: int, index: Mapping[Value | None, int]) -> int:
         """The tensor's `end`."""
         encoder, info = self.encoder, value.info
         if info and not _BESIDE.isdisjoint(info):
@@ -102,7 +102,7 @@ class TensorPacker:
         encoder.end += 4 + 4 * count
         return encoder.end
 
-    def _quantization(self, value: Value, index: Mapping[Value, int]) -> int | None:
+    def _quantization(self, value: Value, index: Mapping[Value | None, int]) -> int | None:
         element, encoder = value.type.element, self.encoder
         if isinstance(element, UniformQuantizedType) and (not value.info or _FORMS.isdisjoint(value.info)):
             vtable = encoder.vtable(_PER_LAYER.vtable)
@@ -114,7 +114,9 @@ class TensorPacker:
         return None if fields is None else encoder.table("QuantizationParameters", fields)
 
 
-def _with_indices(quantization: Mapping[str, Any] | None, index: Mapping[Value, int]) -> Mapping[str, Any] | None:
+def _with_indices(
+    quantization: Mapping[str, Any] | None, index: Mapping[Value | None, int]
+) -> Mapping[str, Any] | None:
     """Quantization with the tensors that its details name as indices again."""
     if quantization is None or quantization.get("details") is None:
         return quantization

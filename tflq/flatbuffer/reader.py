@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import Decoder
-from tflq.flatbuffer.operators import builtin_name, op_name, read_attributes
+from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_attributes
 from tflq.flatbuffer.structure import check
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.ir.core import NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
@@ -69,7 +69,7 @@ class _Reader:
         self.buffers = [self._buffer(i, fields) for i, fields in enumerate(self.model["buffers"] or ())]
         self.codes: list[Mapping[str, Any]] = self.model["operator_codes"] or []
         self.builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(self.codes)]
-        keys = [(b, row["custom_code"] if b == "CUSTOM" else None, row["version"]) for b, row in zip(self.builtins, self.codes)]
+        keys = OpcodeTable(self.codes).keys
         self.first_row = [keys.index(key) for key in keys]
 
     def module(self) -> Module:
@@ -104,7 +104,9 @@ class _Reader:
 
     def _outside(self, offset: int, size: int, where: str) -> np.ndarray:
         if offset + size > len(self.data):
-            raise InvalidModelError(where, f"bytes {offset} to {offset + size} are outside the file of {len(self.data)}")
+            raise InvalidModelError(
+                where, f"bytes {offset} to {offset + size} are outside the file of {len(self.data)}"
+            )
         return self.array[offset : offset + size]
 
     def _function(self, index: int, fields: Mapping[str, Any]) -> Function:
@@ -128,15 +130,18 @@ class _Reader:
 
     def _tensor(self, where: str, fields: Mapping[str, Any]) -> Value:
         if fields["buffer"] >= max(len(self.buffers), 1):
-            raise InvalidModelError(f"{where}.buffer", f"there is no buffer {fields['buffer']} among {len(self.buffers)}")
+            reason = f"there is no buffer {fields['buffer']} among {len(self.buffers)}"
+            raise InvalidModelError(f"{where}.buffer", reason)
         return read_tensor(fields, self.buffers)
 
     def _op(self, function: int, index: int, fields: Mapping[str, Any], tensors: list[Value]) -> Op:
         where = f"subgraphs[{function}].operators[{index}]"
         row = fields["opcode_index"]
         if row >= len(self.codes):
-            raise InvalidModelError(f"{where}.opcode_index", f"there is no operator code {row} among {len(self.codes)}")
-        builtin, info = self.builtins[row], {}
+            reason = f"there is no operator code {row} among {len(self.codes)}"
+            raise InvalidModelError(f"{where}.opcode_index", reason)
+        builtin = self.builtins[row]
+        info: dict[str, Any] = {}
         try:
             attributes = read_attributes(fields, builtin, info)
         except InvalidModelError as error:
@@ -152,7 +157,8 @@ class _Reader:
         results = _values(fields["outputs"] or (), tensors, f"{where}.outputs")
         intermediates = _optional(fields["intermediates"] or (), tensors, f"{where}.intermediates")
         location = Location(self.source, function, index, builtin, results[0].name if results else "")
-        return Op(op_name(builtin), inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
+        name = op_name(builtin)
+        return Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
 
     def _keep_operator_form(self, fields: Mapping[str, Any], info: dict[str, Any], where: str) -> None:
         if absent := [key for key in ("inputs", "outputs") if fields[key] is None]:
@@ -164,13 +170,16 @@ class _Reader:
             info["large_custom_options"] = (offset, size)
         if offset > 1:
             if "custom_options" in info:
-                raise InvalidModelError(f"{where}.large_custom_options_offset", "custom options both inside and outside")
+                raise InvalidModelError(
+                    f"{where}.large_custom_options_offset", "custom options both inside and outside"
+                )
             info["custom_options"] = self._outside(offset, size, f"{where}.large_custom_options_offset")
 
     def _signature(self, index: int, fields: Mapping[str, Any], functions: Sequence[Function]) -> Signature:
         where, function = f"signature_defs[{index}]", fields["subgraph_index"]
         if function >= len(functions):
-            raise InvalidModelError(f"{where}.subgraph_index", f"there is no subgraph {function} among {len(functions)}")
+            reason = f"there is no subgraph {function} among {len(functions)}"
+            raise InvalidModelError(f"{where}.subgraph_index", reason)
         tensors = functions[function].tensors
 
         def pairs(key: str) -> list[tuple[str | None, Value]] | None:

@@ -26,16 +26,25 @@ from tflq.ir.types import (
     element_storage,
 )
 
-__all__ = ["ELEMENTS", "TENSOR_TYPES", "quantization_fields", "quantized_element", "read_tensor", "resolve_details", "tensor_fields"]
+__all__ = [
+    "ELEMENTS",
+    "TENSOR_TYPES",
+    "quantization_fields",
+    "quantized_element",
+    "read_tensor",
+    "resolve_details",
+    "tensor_fields",
+]
 
-_NAMES: Final = {
-    **{"FLOAT32": "f32", "FLOAT16": "f16", "INT32": "i32", "UINT8": "ui8", "INT64": "i64", "STRING": "!tfl.string"},
-    **{"BOOL": "i1", "INT16": "i16", "COMPLEX64": "complex<f32>", "INT8": "i8", "FLOAT64": "f64", "COMPLEX128": "complex<f64>"},
-    **{"UINT64": "ui64", "RESOURCE": "!tfl.resource", "VARIANT": "!tfl.variant", "UINT32": "ui32", "UINT16": "ui16"},
-    **{"INT4": "i4", "BFLOAT16": "bf16", "INT2": "i2", "UINT4": "ui4", "FLOAT8_E4M3FN": "f8E4M3FN", "FLOAT8_E5M2": "f8E5M2"},
+_NAMES: Final = """
+    FLOAT32=f32 FLOAT16=f16 INT32=i32 UINT8=ui8 INT64=i64 STRING=!tfl.string BOOL=i1 INT16=i16 COMPLEX64=complex<f32>
+    INT8=i8 FLOAT64=f64 COMPLEX128=complex<f64> UINT64=ui64 RESOURCE=!tfl.resource VARIANT=!tfl.variant UINT32=ui32
+    UINT16=ui16 INT4=i4 BFLOAT16=bf16 INT2=i2 UINT4=ui4 FLOAT8_E4M3FN=f8E4M3FN FLOAT8_E5M2=f8E5M2
+"""
+
+ELEMENTS: Final[dict[str, ScalarType]] = {
+    member: SCALARS[scalar] for member, scalar in (pair.split("=") for pair in _NAMES.split())
 }
-
-ELEMENTS: Final[dict[str, ScalarType]] = {name: SCALARS[scalar] for name, scalar in _NAMES.items()}
 """TensorType member -> element type."""
 
 TENSOR_TYPES: Final[dict[ScalarType, str]] = {element: name for name, element in ELEMENTS.items()}
@@ -96,7 +105,7 @@ def _keep_shape_form(info: dict[str, Any], shape: Shape, stored: Any, signature:
 
 
 def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementType:
-    """The element type that decoded `QuantizationParameters` give a storage type; `storage` itself if they have no scale.
+    """The element type that decoded `QuantizationParameters` give a storage type; `storage` if they have no scale.
 
     ValueError, with the reason, if they make no valid type.
     """
@@ -104,13 +113,13 @@ def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementTyp
     if scales is None or not len(scales):
         return storage
     zero_points = raw.get("zero_point")
-    count = 0 if zero_points is None else len(zero_points)
-    if count not in (0, 1, len(scales)):
-        raise ValueError(f"{count} zero points for {len(scales)} scales")
+    if zero_points is None or not len(zero_points):
+        zero_points = (0,)
+    if len(zero_points) not in (1, len(scales)):
+        raise ValueError(f"{len(zero_points)} zero points for {len(scales)} scales")
     if len(scales) == 1:
-        return UniformQuantizedType.of(storage, scales[0], zero_points[0] if zero_points is not None and count else 0)
-    axis = raw.get("quantized_dimension", 0)
-    return UniformQuantizedPerAxisType.of(storage, axis, scales, zero_points if count else 0)
+        return UniformQuantizedType.of(storage, scales[0], zero_points[0])
+    return UniformQuantizedPerAxisType.of(storage, raw.get("quantized_dimension", 0), scales, zero_points)
 
 
 def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[str, Any]) -> ElementType:
@@ -160,7 +169,9 @@ def resolve_details(value: Value, tensors: Sequence[Value]) -> None:
         value.type = value.type.with_element(element or value.type.element)
 
 
-def _blockwise(value: Value, scales: Value, zero_points: Value | None, block: int) -> UniformQuantizedSubChannelType | None:
+def _blockwise(
+    value: Value, scales: Value, zero_points: Value | None, block: int
+) -> UniformQuantizedSubChannelType | None:
     shape, storage = value.type.shape, value.type.storage
     if not shape or None in shape or block <= 0 or not storage.is_integer:
         return None

@@ -1,11 +1,11 @@
 """`Module` → a TFLite file.
 
-Order of a written file: tables first, then the constants, each aligned to 16 bytes, in the order of the buffer table. A file
-of 2 GiB or more keeps its constants behind the flatbuffer and finds them by `Buffer.offset` and `size`, counted from the
-start of the file (schema.fbs, version 3c).
+Order of a written file: tables first, then the constants, each aligned to 16 bytes, in the order of the buffer table. A
+file of 2 GiB or more keeps its constants behind the flatbuffer and finds them by `Buffer.offset` and `size`, counted
+from the start of the file (schema.fbs, version 3c).
 
-The tensor table is `Function.tensors`, then the values in use that are not in it, in order of first use; the buffer table
-is `Module.buffers`, then the buffers of new constants; operator codes likewise.
+The tensor table is `Function.tensors`, then the values in use that are not in it, in order of first use; the buffer
+table is `Module.buffers`, then the buffers of new constants; operator codes likewise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, template
+from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
 from tflq.flatbuffer.operators import OpcodeTable
 from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
@@ -29,7 +29,7 @@ from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
 __all__ = ["write"]
 
 LIMIT: Final = 2**31 - 2**26
-"""Constants of more bytes than this go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""
+"""Constants of more bytes go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""
 
 _DATA_TABLE: Final = template("Buffer", frozenset((0,)))
 _EMPTY_TABLE: Final = template("Buffer", frozenset())
@@ -49,7 +49,7 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     return b""
 
 
-def _replace(destination: Path, pieces: Iterable[Any]) -> None:
+def _replace(destination: Path, pieces: Iterable[Piece]) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
     try:
         with os.fdopen(handle, "wb", buffering=1 << 20) as file:
@@ -107,11 +107,11 @@ class _Writer:
         self.buffers, self.buffer_index = self._buffer_table()
         total = sum(b.data.size + ALIGNMENT for b in self.buffers)
         self.all_outside = total > LIMIT
-        self.tail: list[np.ndarray | bytes] = []
+        self.tail: list[Piece] = []
         self.tail_size = 0
         self.places: list[tuple[bytearray, int, int]] = []  # where to put the place of what is behind the flatbuffer
 
-    def pieces(self) -> Iterable[Any]:
+    def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
         self.encoder.finish(self._model())
         for chunk, at, offset in self.places:
@@ -183,7 +183,9 @@ class _Writer:
         return encoder.offsets(reversed(ends))
 
     def _is_outside(self, buffer: Buffer) -> bool:
-        return (buffer.external is not None and buffer.external["offset"] > 1) or (self.all_outside and buffer.data.size > 0)
+        if buffer.external:
+            return bool(buffer.external["offset"] > 1)
+        return self.all_outside and bool(buffer.data.size)
 
     def _content(self, buffer: Buffer) -> int:
         """The `end` of a buffer's data vector in the flatbuffer; 0 if it has none there."""
@@ -202,7 +204,7 @@ class _Writer:
     def _append(self, data: np.ndarray) -> int:
         """Puts data behind the flatbuffer; its distance from the flatbuffer's end."""
         pad = -self.tail_size % ALIGNMENT
-        self.tail += [bytes(pad), data]
+        self.tail += [bytes(pad), data.data]
         self.tail_size += pad + data.size
         return self.tail_size - data.size
 
@@ -241,7 +243,8 @@ class _Writer:
         if large is None:
             return pack(op, opcode, index)
         offset, size = large
-        fields = {**pack.fields(op, opcode, index), "large_custom_options_offset": offset, "large_custom_options_size": size}
+        fields = pack.fields(op, opcode, index)
+        fields |= {"large_custom_options_offset": offset, "large_custom_options_size": size}
         options = fields.pop("custom_options") if offset > 1 else None
         end = self.encoder.table("Operator", fields)
         if options is not None:
