@@ -1,6 +1,6 @@
 """Selection: the integer form → TFLite builtins on plain integer tensors. One file per family of ops."""
 
-from tflq.select import basic
+from tflq.select import basic, pooling, reduction
 from tflq.select.engine import select
 
-__all__ = ["basic", "select"]
+__all__ = ["basic", "pooling", "reduction", "select"]

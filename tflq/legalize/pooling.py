@@ -1,0 +1,47 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D, which work on stored integers and disregard scales and zero points, then clamp by the activation.
+
+Source: kernels/pooling.cc, internal/reference/integer_ops/pooling.h, internal/reference/pooling.h. The range of the activation
+is that of the result's parameters.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.core import Op
+from tflq.ir.types import UniformQuantizedType, i8, i16, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.activation import activation_range
+from tflq.numerics.convolution import window
+
+__all__: list[str] = []
+
+_POOLS = {"tfl.average_pool_2d": "tosa.avg_pool2d", "tfl.max_pool_2d": "tosa.max_pool2d"}
+_RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
+
+
+@rule(*_POOLS)
+def pool(op: Op, b: RuleBuilder) -> Answer:
+    """result = clamp(mean or greatest stored integer of each window)."""
+    x, result, a = op.operand(0), op.result, op.attributes
+    source, target = x.type.element, result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return NotApplicable("not quantized per layer")
+    storage = target.storage
+    if source.storage != storage or storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel pools {source.storage} to {storage}")
+    if x.type.shape is None or len(x.type.shape) != 4:
+        return NotApplicable("the operand's rank is not known to be 4")
+    try:
+        activation = a["fused_activation_function"]
+        low, high = activation_range(activation, storage.minimum, storage.maximum, target.scale, target.zero_point)
+    except ValueError as error:
+        return NotApplicable(str(error))
+    kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
+    windows = [window(size, k, s, 1, a["padding"]) for size, k, s in zip(x.type.shape[1:3], kernel, stride, strict=True)]
+    plain, out = b.value(x), result.type.stripped()
+    if windows[0] is None or windows[1] is None:  # the padding is found when the model runs, by the kernel
+        pooled = b.op(op.name, [plain], [out], {**a, "fused_activation_function": "NONE"}).result
+    else:
+        pad = (windows[0].before, windows[0].after, windows[1].before, windows[1].after)
+        zero_points = {"input_zp": 0, "output_zp": 0} if op.name == "tfl.average_pool_2d" else {}
+        pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
+    return Rewritten([b.clamp(pooled, low, high)], warning=_RAW if source != target else "")

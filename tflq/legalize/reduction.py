@@ -1,0 +1,118 @@
+"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN.
+
+    MEAN, SUM    result = clamp(multiply(sum of stored - zero_point_in * count) + zero_point_out)
+    MAX, MIN     result = the extreme stored integer; requantized if the result has other parameters, which no kernel does
+
+The sum is in int32 and wraps. Axes may be negative and may repeat. Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.reduction import mean_multiplier, sum_multiplier
+
+__all__: list[str] = []
+
+_MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
+
+
+@rule("tfl.mean", "tfl.sum")
+def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
+    """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
+    reduction = _reduction(op)
+    if isinstance(reduction, NotApplicable):
+        return reduction
+    x, axes, source, target = reduction
+    sizes = [(x.type.shape or ())[a] for a in axes]
+    if None in sizes:
+        return NotApplicable(f"the size of '{x.name}' along a reduced axis is not known")
+    count = prod(d for d in sizes if d is not None)
+    if not count:
+        return NotApplicable("no elements are reduced")
+    averaged = op.name == "tfl.mean"
+    try:
+        scales = (source.scale, target.scale)
+        multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
+    except ValueError as error:
+        return NotApplicable(str(error))
+    bounds = _offsets(source, count)
+    if _overflows(bounds, multiplier):
+        return NotApplicable(f"a sum of {count} elements, scaled, can leave int32")
+    total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
+    if source.zero_point:
+        total = b.sub(total, b.constant(np.asarray(source.zero_point * count), i32))
+    scaled = b.rescale(total, multiplier, target.storage, output_zp=target.zero_point)
+    b.ops[-1].attributes["input_range"] = bounds
+    return Rewritten([scaled], warning="" if averaged or source.storage == ui8 else _MISREAD)
+
+
+@rule("tfl.reduce_max", "tfl.reduce_min")
+def extreme(op: Op, b: RuleBuilder) -> Answer:
+    """result = the greatest or least stored integer, requantized where the result has other parameters."""
+    reduction = _reduction(op)
+    if isinstance(reduction, NotApplicable):
+        return reduction
+    x, axes, source, target = reduction
+    try:
+        multiplier = sum_multiplier(source.scale, target.scale)
+    except ValueError as error:
+        return NotApplicable(str(error))
+    if source != target and _overflows(_offsets(source, 1), multiplier):
+        return NotApplicable("an element, scaled, can leave int32")
+    found = _reduced(op, b, "max" if op.name == "tfl.reduce_max" else "min", b.value(x), axes)
+    if source == target:
+        return found
+    return b.rescale(found, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
+
+
+class _Reduction(NamedTuple):
+    x: Value
+    axes: tuple[int, ...]
+    source: UniformQuantizedType
+    target: UniformQuantizedType
+
+
+def _reduction(op: Op) -> _Reduction | NotApplicable:
+    """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
+    x, axis, result = op.operand(0), op.operand(1), op.result
+    source, target = x.type.element, result.type.element
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return NotApplicable("not quantized per layer")
+    if source.storage != target.storage or source.storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel reduces {source.storage} to {target.storage}")
+    if x.type.shape is None or not axis.is_constant:
+        return NotApplicable(f"the rank of '{x.name}' or the axes are not known")
+    rank = len(x.type.shape)
+    axes = tuple(sorted({int(a) % rank for a in axis.array.reshape(-1)})) if rank else ()
+    left = [d for a, d in enumerate(x.type.shape) if a not in axes]
+    if not op.attributes["keep_dims"] and left.count(None) > 1:
+        return NotApplicable("more than one dim of the result is not known")
+    return _Reduction(x, axes, source, target)
+
+
+def _reduced(op: Op, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+    """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
+    for axis in axes:
+        x = b.reduce(kind, x, axis)
+    if op.attributes["keep_dims"] or not axes:
+        return x
+    return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
+
+
+def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
+    """Bounds of a sum of `count` stored values less the zero point."""
+    return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
+
+
+def _overflows(bounds: tuple[int, int], multiplier: Multiplier) -> bool:
+    """Whether the left shift of the multiplication can leave int32."""
+    return multiplier.shift > 29 or max(-bounds[0], bounds[1]) << max(multiplier.shift, 0) >= 1 << 31
