@@ -282,6 +282,14 @@ class Module:
     source: str = ""
     warnings: list[str] = field(default_factory=list)
 
+    def __eq__(self, other: object) -> bool:
+        """Structural: whether both hold the same model."""
+        from tflq.ir.equal import modules_equal
+
+        return self is other or (isinstance(other, Module) and modules_equal(self, other))
+
+    __hash__ = object.__hash__
+
     @property
     def main(self) -> Function:
         """The first function, which an interpreter runs."""

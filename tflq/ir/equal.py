@@ -158,7 +158,13 @@ class _Comparison:
                     yield f"{place}: only one has '{key}'"
                 else:
                     yield from self.attribute(f"{place}, {key}", a[key], b[key])
-        yield f"{place}: {a!r} against {b!r}"
+        elif isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):
+            for index, (left, right) in enumerate(zip(a, b, strict=True)):
+                yield from self.attribute(f"{place}, {index}", left, right)
+        elif isinstance(a, Value) and isinstance(b, Value):
+            yield from self.value(place, a, b)
+        else:
+            yield f"{place}: {a!r} against {b!r}"
 
     def lengths(self, place: str, a: Sequence[object] | None, b: Sequence[object] | None) -> Iterator[str]:
         if (a is None) != (b is None) or len(a or ()) != len(b or ()):

@@ -131,14 +131,20 @@ class AttributeParser(TypeParser):
         name = self.take(_ATTRIBUTE_ALIAS, "an attribute")
         if name in self.attribute_aliases:
             return self.attribute_aliases[name]
-        if name not in ("#tflq.bytes", "#tflq.tuple", "#tflq.scalar"):
+        if name not in ("#tflq.bytes", "#tflq.tuple", "#tflq.scalar", "#tflq.value"):
             self.fail(f"'{name}' is not an attribute this form has", at)
         self.expect("<")
         inner: Any = self.attribute()
         self.expect(">")
         if name == "#tflq.bytes":
             return self._hex(inner, at)
+        if name == "#tflq.value":
+            return self.value_named(inner, at)
         return tuple(inner) if name == "#tflq.tuple" else inner[()]
+
+    def value_named(self, name: str, at: int) -> Any:
+        """The value of an SSA name, where there are such."""
+        self.fail(f"{name} is not defined here", at)
 
     def _hex(self, text: str, at: int) -> bytes:
         if not text.startswith("0x"):

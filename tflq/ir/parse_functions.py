@@ -36,10 +36,17 @@ class _Scope:
 class FunctionParser(AttributeParser):
     """A scanner that reads functions. A module's buffer table is the subclass's."""
 
-    scope: _Scope
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(text, file)
+        self.scope = _Scope()
 
     def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
         raise NotImplementedError
+
+    def value_named(self, name: str, at: int) -> Value | None:
+        if name not in self.scope.symbols:
+            self.fail(f"{name} is not defined before this", at)
+        return self.scope.symbols[name]
 
     def function(self) -> ParsedFunction:
         if not self.accept_word("func.func"):

@@ -2,16 +2,17 @@
 
 MLIR's builtin attributes where they say it: integers, floats, strings, booleans, `unit` for None, lists, dictionaries,
 types, `dense<...>` for arrays (of at most `INLINE_LIMIT` elements, else hexadecimal). What MLIR has no builtin for:
-`#tflq.bytes<"0x..">`, `#tflq.tuple<[...]>`, and `#tflq.scalar<dense<..>>` for numpy scalars.
+`#tflq.bytes<"0x..">`, `#tflq.tuple<[...]>`, `#tflq.scalar<dense<..>>` for numpy scalars, `#tflq.value<"%0">`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from tflq.ir.core import Value
 from tflq.ir.print_types import TypePrinter
 from tflq.ir.syntax import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, float_text, quote
 from tflq.ir.types import (
@@ -24,7 +25,7 @@ from tflq.ir.types import (
     UniformQuantizedType,
 )
 
-__all__ = ["attribute_text", "dictionary_text", "elements_text"]
+__all__ = ["AttributePrinter", "elements_text"]
 
 _TYPES = (
     *(TensorType, ScalarType, UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
@@ -32,46 +33,57 @@ _TYPES = (
 )
 
 
-def attribute_text(value: Any, types: TypePrinter) -> str:
-    """An attribute's text. TypeError if the text form has none for it."""
-    if value is None:
-        return "unit"
-    if isinstance(value, (bool, np.bool_)) and not isinstance(value, np.generic):
-        return "true" if value else "false"
-    if isinstance(value, Symbol):
-        return f"@{value}" if BARE_KEY.fullmatch(value) else f"@{quote(value)}"
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, np.generic):
-        return f"#tflq.scalar<{_array(np.asarray(value))}>"
-    if isinstance(value, int):
-        return int.__repr__(value)
-    if isinstance(value, float):
-        text = float_text(value)
-        return f"{text} : f64" if text.startswith("0x") else text
-    if isinstance(value, np.ndarray):
-        return _array(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return f'#tflq.bytes<"0x{bytes(value).hex()}">'
-    if isinstance(value, list):
-        return f"[{', '.join(attribute_text(item, types) for item in value)}]"
-    if isinstance(value, tuple):
-        return f"#tflq.tuple<[{', '.join(attribute_text(item, types) for item in value)}]>"
-    if isinstance(value, Mapping):
-        return dictionary_text(value, types)
-    if isinstance(value, _TYPES):
-        return types.text(value)
-    raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
+class AttributePrinter:
+    """Prints attributes. `name` gives the SSA name of a value that an attribute refers to, where there are any."""
+
+    def __init__(self, types: TypePrinter, name: Callable[[Value], str] | None = None) -> None:
+        self.types = types
+        self._name = name
+
+    def text(self, value: Any) -> str:
+        """An attribute's text. TypeError if the text form has none for it."""
+        if value is None:
+            return "unit"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            return _symbol(value) if isinstance(value, Symbol) else quote(value)
+        if isinstance(value, np.generic):
+            return f"#tflq.scalar<{_array(np.asarray(value))}>"
+        if isinstance(value, int):
+            return int.__repr__(value)
+        if isinstance(value, float):
+            return float_text(value) if np.isfinite(value) else f"{float_text(value)} : f64"
+        return self._compound(value)
+
+    def _compound(self, value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            return _array(value)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return f'#tflq.bytes<"0x{bytes(value).hex()}">'
+        if isinstance(value, list):
+            return f"[{', '.join(map(self.text, value))}]"
+        if isinstance(value, tuple):
+            return f"#tflq.tuple<[{', '.join(map(self.text, value))}]>"
+        if isinstance(value, Mapping):
+            return self.dictionary(value)
+        if isinstance(value, _TYPES):
+            return self.types.text(value)
+        if isinstance(value, Value) and self._name is not None:
+            return f"#tflq.value<{quote(self._name(value))}>"
+        raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
+
+    def dictionary(self, items: Mapping[str, Any]) -> str:
+        """`{key = value, flag}`, where a lone key has the value None."""
+        return f"{{{', '.join(self._entry(key, value) for key, value in items.items())}}}"
+
+    def _entry(self, key: str, value: Any) -> str:
+        name = key if BARE_KEY.fullmatch(key) else quote(key)
+        return name if value is None else f"{name} = {self.text(value)}"
 
 
-def dictionary_text(items: Mapping[str, Any], types: TypePrinter) -> str:
-    """`{key = value, flag}`, where a lone key has the value None."""
-    return f"{{{', '.join(_entry(key, value, types) for key, value in items.items())}}}"
-
-
-def _entry(key: str, value: Any, types: TypePrinter) -> str:
-    name = key if BARE_KEY.fullmatch(key) else quote(key)
-    return name if value is None else f"{name} = {attribute_text(value, types)}"
+def _symbol(name: str) -> str:
+    return f"@{name}" if BARE_KEY.fullmatch(name) else f"@{quote(name)}"
 
 
 def _array(array: np.ndarray) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Signature, Value
-from tflq.ir.print_attributes import dictionary_text, elements_text
+from tflq.ir.print_attributes import AttributePrinter, elements_text
 from tflq.ir.print_types import TypePrinter
 from tflq.ir.syntax import BARE_KEY, CAST_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, Symbol, pack, quote
 from tflq.ir.types import BareType, TensorType
@@ -63,7 +63,7 @@ class _ModulePrinter:
         for printer, symbol in zip(self.functions, self.symbols, strict=True):
             body += printer.lines(symbol)
         attributes = self._attributes()
-        header = f"module attributes {dictionary_text(attributes, self.types)} {{"
+        header = f"module attributes {AttributePrinter(self.types).dictionary(attributes)} {{"
         lines = [*self.types.alias_lines(), header, *body, "}"]
         if self.resources:
             blobs = ((name, buffer.data.tobytes().hex()) for name, buffer in self.resources.items())
@@ -158,6 +158,7 @@ class _FunctionPrinter:
     def __init__(self, parent: _ModulePrinter, function: Function) -> None:
         self.parent = parent
         self.types = parent.types
+        self.attributes = AttributePrinter(self.types, self.name)
         self.function = function
         self.index = {value: index for index, value in enumerate(function.tensors)}
         self.arguments = set(function.inputs)
@@ -222,7 +223,7 @@ class _FunctionPrinter:
         info = {key: item for key, item in function.info.items() if key not in ("declaration", "visibility")}
         if info:
             attributes["tflq.info"] = info
-        suffix = f" attributes {dictionary_text(attributes, self.types)}" if attributes else ""
+        suffix = f" attributes {self.attributes.dictionary(attributes)}" if attributes else ""
         visibility = f"{function.info['visibility']} " if "visibility" in function.info else ""
         label = symbol if symbol is not None else function.name or "function"
         shown = label if BARE_KEY.fullmatch(label) else quote(label)
@@ -232,7 +233,7 @@ class _FunctionPrinter:
         if self.function.info.get("declaration"):
             return self.types.text(value.type)
         tensor = {f"tflq.{key}": item for key, item in self._tensor(value).items()}
-        suffix = f" {dictionary_text(tensor, self.types)}" if tensor else ""
+        suffix = f" {self.attributes.dictionary(tensor)}" if tensor else ""
         return f"{self.names[value]}: {self.types.text(value.type)}{suffix}"
 
     def return_line(self) -> str:
@@ -251,7 +252,7 @@ class _FunctionPrinter:
         types = ["none" if value is None else text(value.type) for value in operands]
         result_types = [text(value.type) for value in op.results]
         attributes = self._op_attributes(op)
-        shown = f" {dictionary_text(attributes, self.types)}" if attributes else ""
+        shown = f" {self.attributes.dictionary(attributes)}" if attributes else ""
         suffix = "" if op.location is None else f" {_location(op.location)}"
         if op.name in CAST_OPS and len(operands) == len(op.results) == 1 and None not in operands:
             return f"{left}{op.name} {names}{shown} : {types[0]} to {result_types[0]}{suffix}"
@@ -287,7 +288,7 @@ class _FunctionPrinter:
 
     def _constant_line(self, name: str, value: Value) -> str:
         tensor = self._tensor(value)
-        attributes = f"tflq.tensors = [{dictionary_text(tensor, self.types)}]" if tensor else ""
+        attributes = f"tflq.tensors = [{self.attributes.dictionary(tensor)}]" if tensor else ""
         type_text = self.types.text(value.type)
         if not _is_data(value):
             shown = f" {{{attributes}}}" if attributes else ""
