@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tflq.flatbuffer.appended import find_archive, place_archive
 from tflq.flatbuffer.codec import decode
 
 __all__ = ["structural_difference"]
@@ -25,7 +26,14 @@ def structural_difference(a: Bytes, b: Bytes) -> str | None:
     left, right = decode(a), decode(b)
     _load_outside(left, a)
     _load_outside(right, b)
+    left["archive"], right["archive"] = _archive(a), _archive(b)
     return next(_differences("", left, right), None)
+
+
+def _archive(data: Bytes) -> bytes:
+    """The archive behind a model, placed at 0; empty if there is none."""
+    archive = find_archive(memoryview(data))
+    return place_archive(archive, 0) if archive else b""
 
 
 def _load_outside(model: Mapping[str, Any], data: Bytes) -> None:

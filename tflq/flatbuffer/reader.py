@@ -14,6 +14,7 @@ from typing import IO, Any, Final, TypeAlias
 import numpy as np
 
 from tflq.errors import InvalidModelError
+from tflq.flatbuffer.appended import find_archive
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_attributes
 from tflq.flatbuffer.structure import check
@@ -77,6 +78,8 @@ class _Reader:
         info = {key: model[key] for key in _MODEL_INFO if model[key] is not None}
         if absent := [key for key in ("operator_codes", "subgraphs", "buffers") if model[key] is None]:
             info["absent"] = tuple(absent)
+        if archive := find_archive(self.data):
+            info["archive"] = archive
         functions = [self._function(i, fields) for i, fields in enumerate(model["subgraphs"] or ())]
         signatures, metadata = model["signature_defs"], model["metadata"]
         return Module(

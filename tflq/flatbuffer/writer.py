@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.flatbuffer.appended import place_archive
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
 from tflq.flatbuffer.operators import OpcodeTable
@@ -118,6 +119,8 @@ class _Writer:
             _UINT64.pack_into(chunk, at, self.encoder.end + offset)
         yield from self.encoder.pieces()
         yield from self.tail
+        if archive := self.module.info.get("archive"):
+            yield place_archive(archive, self.encoder.end + self.tail_size)
 
     def _buffer_table(self) -> tuple[list[Buffer], dict[Buffer, int]]:
         """The rows and the place of each; row 0 is the empty buffer that a tensor without data names."""
