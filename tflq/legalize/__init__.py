@@ -1,6 +1,30 @@
 """Legalization: quantized TFLite operators → the integer form. One file per operator family."""
 
-from tflq.legalize import activation, convolution, elementwise, fully_connected, movement, pooling, quantize, reduction, transpose_conv, unary_table
+from tflq.legalize import (
+    activation,
+    convolution,
+    elementwise,
+    fully_connected,
+    movement,
+    pooling,
+    quantize,
+    reduction,
+    transpose_conv,
+    unary_table,
+)
 from tflq.legalize.engine import Decision, legalize
 
-__all__ = ["Decision", "activation", "convolution", "elementwise", "fully_connected", "legalize", "movement", "pooling", "quantize", "reduction", "transpose_conv", "unary_table"]
+__all__ = [
+    "Decision",
+    "activation",
+    "convolution",
+    "elementwise",
+    "fully_connected",
+    "legalize",
+    "movement",
+    "pooling",
+    "quantize",
+    "reduction",
+    "transpose_conv",
+    "unary_table",
+]

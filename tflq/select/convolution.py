@@ -1,0 +1,138 @@
+"""tosa.conv2d as int8 BATCH_MATMUL of im2col rows.
+
+With x = sum a_i X_i + c and w = sum b_j W_j + d in int8 digits, c' = c - x_zp and d' = d - w_zp,
+
+    sum (x - x_zp) (w - w_zp) = sum_ij a_i b_j X_i . W_j  +  d' sum_i a_i sum(X_i)  +  c' sum(w - w_zp)
+
+The last term is a constant of the output channel and is folded into the bias; d' is 0 but for uint8 weights with a zero
+point that does not let w - w_zp fit int8, and for int16 weights. Padding holds the digits of x_zp, which make both sides 0. int32
+arithmetic wraps, as the kernels' does, so only the final sum has to fit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import ScalarType, TensorType, i8, i32, i64
+from tflq.select.digits import Digit, Digits, digits, fills
+from tflq.select.im2col import Geometry, patches
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["convolve", "fits_int32"]
+
+
+@lowering("tosa.conv2d")
+def conv2d(op: Op, k: Kernels) -> Value:
+    """Rows, BATCH_MATMUL per pair of digits, bias."""
+    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
+    outputs, kernel_h, kernel_w, depth = (d or 0 for d in weights.type.shape or ())
+    geometry = Geometry.of(op, (kernel_h, kernel_w))
+    matrix = _matrix(k, weights, (outputs, kernel_h * kernel_w * depth))
+    input_zp, weight_zp = op.attributes["input_zp"], op.attributes["weight_zp"]
+    acc = op.result.type.storage
+    return convolve(k, x, matrix, bias, geometry, input_zp, weight_zp, acc, narrow=acc == i32 or fits_int32(k, op))
+
+
+def fits_int32(k: Kernels, op: Op) -> bool:
+    """Whether the one reader of an accumulator says that it stays within int32."""
+    for name in ("tosa.rescale", "ext.rescale_f64"):
+        user = k.only_user(op.result, name)
+        if user is not None and "input_range" in user.attributes:
+            low, high = user.attributes["input_range"]
+            return low >= i32.minimum and high <= i32.maximum
+    return False
+
+
+def _matrix(k: Kernels, weights: Value, shape: tuple[int, int]) -> Value:
+    """The filters as rows; a constant stays a view of its buffer."""
+    if not weights.is_constant:
+        return k.reshape(weights, shape)
+    if weights.type.storage.bits < 8:
+        return constant(np.ascontiguousarray(weights.array).reshape(shape), i8)
+    return Value(TensorType(shape, weights.type.element), buffer=weights.buffer)
+
+
+def convolve(
+    k: Kernels,
+    x: Value,
+    matrix: Value,
+    bias: Value,
+    geometry: Geometry,
+    input_zp: int,
+    weight_zp: int,
+    acc: ScalarType,
+    *,
+    narrow: bool,
+) -> Value:
+    """The convolution of x with filters that are the rows of `matrix`, plus bias, in `acc`; computed in int32 if `narrow`."""
+    filters, weight_offset = _weight_digits(k, matrix, weight_zp)
+    inputs = digits(k, x)
+    input_offset = inputs.offset - input_zp
+    sums = _Sum(k, i32 if narrow else acc)
+    outputs, depth = (d or 0 for d in matrix.type.shape or ())
+    for part, fill in zip(inputs.parts, fills(x.type.storage.dtype, input_zp), strict=True):
+        rows = patches(k, part.value, geometry, fill)
+        shape = geometry.output(x.type.shape, outputs)
+        for filter in filters.parts:
+            product = k.batch_matmul(rows, filter.value, shape, adj_y=True)
+            sums.add(product, part.coefficient * filter.coefficient)
+        if weight_offset:
+            ones = k.constant(np.ones((1, depth), np.int8), i8)
+            total = k.batch_matmul(rows, ones, geometry.output(x.type.shape, 1), adj_y=True)
+            sums.add(total, part.coefficient * weight_offset)
+    return k.cast(sums.plus(_offset(k, filters, weight_offset, input_offset, bias, sums.element, depth)), acc)
+
+
+def _weight_digits(k: Kernels, matrix: Value, weight_zp: int) -> tuple[Digits, int]:
+    """The digits of the filters and d'; of w - w_zp itself, with d' = 0, where that fits int8."""
+    if matrix.is_constant and weight_zp and matrix.array.size:
+        low, high = int(matrix.array.min()) - weight_zp, int(matrix.array.max()) - weight_zp
+        if low >= i8.minimum and high <= i8.maximum:
+            shifted = (matrix.array - matrix.array.dtype.type(weight_zp)).astype(np.int8)
+            return Digits((Digit(1, constant(shifted)),), 0), 0
+    filters = digits(k, matrix)
+    return filters, filters.offset - weight_zp
+
+
+def _offset(
+    k: Kernels, filters: Digits, weight_offset: int, input_offset: int, bias: Value, element: ScalarType, depth: int
+) -> Value:
+    """bias + c' * sum(w - w_zp), of `element`: a constant if both are, else computed."""
+    if not input_offset:
+        return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
+    if bias.is_constant and all(part.value.is_constant for part in filters.parts):
+        total = np.full(bias.array.shape, depth * weight_offset, np.int64)
+        for part in filters.parts:
+            total += part.coefficient * part.value.array.sum(1, dtype=np.int64)
+        return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
+    sums = _Sum(k, element)
+    ones = k.constant(np.ones((1, depth), np.int8), i8)
+    for part in filters.parts:
+        outputs = (part.value.type.shape or (None,))[0]
+        total = k.batch_matmul(ones, part.value, (1, outputs), adj_y=True)
+        sums.add(k.reshape(total, (outputs,)), input_offset * part.coefficient)
+    known = np.asarray(input_offset * weight_offset * depth)
+    return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
+
+
+class _Sum:
+    """A sum of int32 tensors times integers, in `element`."""
+
+    def __init__(self, k: Kernels, element: ScalarType) -> None:
+        self.k = k
+        self.element = element
+        self.total: Value | None = None
+
+    def add(self, x: Value, coefficient: int) -> None:
+        wide = self.k.cast(x, self.element)
+        if coefficient != 1:
+            wide = self.k.mul(wide, self.k.constant(np.asarray(coefficient), self.element))
+        self.total = wide if self.total is None else self.k.add(self.total, wide)
+
+    def plus(self, offset: Value) -> Value:
+        if self.total is None:
+            return offset
+        if offset.is_constant and not offset.array.any():
+            return self.total
+        return self.k.add(self.total, offset)
