@@ -33,7 +33,11 @@ def _clamp(op: Op, x: np.ndarray) -> np.ndarray:
 
 @evaluator("tosa.table")
 def _table(op: Op, x: np.ndarray, table: np.ndarray) -> np.ndarray:
-    return table[x.astype(np.int32) - op.operand(0).type.storage.minimum]
+    index = x.astype(np.int32) - op.operand(0).type.storage.minimum
+    if op.operand(0).type.storage.bits == 8:
+        return table[index]
+    base, wide = index >> 7, table.astype(np.int32)
+    return (wide[base] << 7) + (wide[base + 1] - wide[base]) * (index & 0x7F)
 
 
 @evaluator("tosa.cast")

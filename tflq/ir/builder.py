@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
+from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 
 __all__ = ["Builder", "broadcast"]
@@ -131,9 +131,13 @@ class Builder:
         )
 
     def table(self, x: Value, table: np.ndarray) -> Value:
-        """tosa.table: 256 entries for an 8-bit x, entry of the smallest value first; result of the table's dtype."""
+        """tosa.table: 256 entries for an 8-bit x, entry of the smallest value first; result of the table's dtype.
+
+        int16 x: 513 entries of int16 at steps of 128, interpolated; result i32, table value << 7.
+        """
         entries = constant(np.ascontiguousarray(table))
-        return self.emit("tosa.table", [x, entries], x.type.with_element(entries.type.element))
+        interpolated = x.type.storage is i16
+        return self.emit("tosa.table", [x, entries], x.type.with_element(i32 if interpolated else entries.type.storage))
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
@@ -159,6 +163,14 @@ class Builder:
 
     def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
         return self._binary("tosa.arithmetic_right_shift", a, b, round=round)
+
+    def logical_left_shift(self, a: Value, b: Value) -> Value:
+        """tosa.logical_left_shift by 0..31 bits; bits shifted out are lost."""
+        return self._binary("tosa.logical_left_shift", a, b)
+
+    def clz(self, x: Value) -> Value:
+        """tosa.clz: leading zero bits of an i32."""
+        return self.emit("tosa.clz", [x], x.type)
 
     def equal(self, a: Value, b: Value) -> Value:
         return self._binary("tosa.equal", a, b, i1)

@@ -9,6 +9,7 @@ from tflq.legalize import (
     pooling,
     quantize,
     reduction,
+    softmax,
     transpose_conv,
     unary_table,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "pooling",
     "quantize",
     "reduction",
+    "softmax",
     "transpose_conv",
     "unary_table",
 ]

@@ -2,9 +2,12 @@
 
     8-bit    table[q] = clamp(int32(round_half_away(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out))
 
+    int16    513 entries of f at steps of 128, interpolated; each lowered by half the error of its step's middle
+    sigmoid  256 entries at steps of 1/24, for the int16 LOGISTIC and TANH
+
 The conversion to int32 gives the smallest integer for NaN and for what int32 does not hold, as x86 does. Where the C library
 is accurate to half a unit in the last place (exp, expm1, log), so is a double rounded to float32.
-Source: kernels/internal/common.h (LUTPopulateInt8).
+Sources: kernels/internal/common.h (LUTPopulate, sigmoid_table_uint16), kernels/activations.cc (SigmoidPrepare, TanhPrepare).
 """
 
 from __future__ import annotations
@@ -14,10 +17,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-__all__ = ["FloatFunction", "logistic", "table_8bit", "tanh"]
+from tflq.numerics.elementwise import checked_log2
+
+__all__ = [
+    "FloatFunction",
+    "logistic",
+    "sigmoid_input_scaling",
+    "sigmoid_table",
+    "table_8bit",
+    "table_16bit",
+    "tanh",
+]
 
 FloatFunction: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""A function of a float32 array, in float32."""
+"""A function of a floating point array, in its precision."""
 
 
 def logistic(x: np.ndarray) -> np.ndarray:
@@ -54,3 +67,55 @@ def _to_int32(x: np.ndarray) -> np.ndarray:
     """Truncation to int32; the smallest one for what does not fit."""
     fits = np.abs(x) < 2.0**31
     return np.where(fits, np.trunc(np.where(fits, x, 0)), -(2.0**31)).astype(np.int32)
+
+
+def table_16bit(
+    function: FloatFunction,
+    input_scale: float,
+    input_zp: int,
+    output_scale: float,
+    output_zp: int,
+    precision: type[np.floating] = np.float64,
+) -> np.ndarray:
+    """The 513 entries of an int16 table: the function's values at every 128th int16, the last one after the greatest."""
+    f = precision
+    low, high = f(input_scale) * f(-32768 - input_zp), f(input_scale) * f(32767 - input_zp)
+    out_low, out_high = f(output_scale) * f(-32768 - output_zp), f(output_scale) * f(32767 - output_zp)
+    inverse = f(65536) / (out_high - out_low)
+    step = (high - low) / f(512)
+    i = np.arange(512).astype(f)
+    with np.errstate(all="ignore"):
+        here, middle, after = function(low + i * step), function(low + i * step + step / f(2)), function(low + (i + f(1)) * step)
+        sample = _round(here * inverse)
+        error = _round((after * inverse + sample) / f(2)) - _round(middle * inverse)
+        entries = np.append(sample - _round(error / f(2)), _round(function(np.asarray([high], f)) * inverse))
+    return np.clip(entries, -32768, 32767).astype(np.int16)
+
+
+def sigmoid_table() -> np.ndarray:
+    """65536 * sigmoid(k / 24), k in 0..255, plus half the error of interpolating at the middle of the step; ends at 65535."""
+    k = np.arange(256)
+
+    def sigmoid(x: np.ndarray) -> np.ndarray:
+        return 65536 / (1 + np.exp(-x / 24))
+
+    error = sigmoid(k + 0.5) - (sigmoid(k) + sigmoid(k + 1)) / 2
+    entries = np.rint(sigmoid(k) + error / 2).astype(np.int32)
+    entries[-1] = 65535
+    return entries
+
+
+def sigmoid_input_scaling(input_scale: float, exact_exponents: tuple[int, ...]) -> tuple[int, int]:
+    """Multiplier and rounding right shift that bring an int16 to steps of 1 / (3 * 4096).
+
+    Scales 2^-12 * 2^e with e in `exact_exponents` are exact. ValueError if the scale leaves no multiplier.
+    """
+    exponent = checked_log2(input_scale)
+    if exponent is not None and exponent + 12 in exact_exponents:
+        return 3 << (exponent + 12), 0
+    multiplier, shift = input_scale * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and shift <= 30:
+        multiplier, shift = multiplier * 2.0, shift + 1
+    if not 1.0 <= multiplier < 2.0**31:
+        raise ValueError(f"input scale {input_scale:g} is outside what int16 sigmoid tables take")
+    return int(multiplier), shift
