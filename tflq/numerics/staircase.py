@@ -1,0 +1,134 @@
+"""Requantization as a staircase, and division that climbs the same one.
+
+A requantization f is monotone and has few results, so it is known by its thresholds T(n), the smallest x with f(x) >= n. Any
+formula with the same thresholds is the same function on every input. Of TOSA's RESCALE (`tflq.numerics.fixed_point`)
+
+    T(n) = ceil(((2n - 1) 2^(s-1) - r) / M)       r = 2^30 for n >= 1 and -2^30 for n <= 0 if it rounds twice (s > 31), else 0
+
+A division that truncates, as the DIV kernel's on int32, rounds half away from zero by nature:
+
+    f(x) = (a x + sign(x) c) / b
+
+a/b is the best fraction near M / 2^s with a small enough that the sum stays in int32 (continued fractions: its error is below
+1/b^2, much less than that of a multiplier and a shift of as many bits); c is any number that meets every threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["NEVER", "Division", "fit_division", "float_thresholds", "rescale_thresholds"]
+
+NEVER = 1 << 33
+"""A threshold that no int32 reaches; -NEVER is one that all have passed."""
+
+_I31 = (1 << 31) - 1
+
+
+def rescale_thresholds(
+    levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True
+) -> np.ndarray:
+    """T(n) of a RESCALE by non-negative multipliers int[C], for levels n int64[L]: int64 [L, C], within ±NEVER."""
+    m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
+    odd = 2 * levels[:, None].astype(np.int64) - 1
+    far = np.abs(odd) > (np.int64(1) << 62) >> (s - 1)
+    target = np.where(far, 0, odd) << (s - 1)
+    if double_round:
+        target = target - np.where(s > 31, np.where(odd > 0, 1 << 30, -(1 << 30)), 0)
+    limit = np.where(odd > 0, NEVER, -NEVER)
+    exact = -((-target) // np.maximum(m, 1))
+    return np.where(far | (m == 0), limit, np.clip(exact, -NEVER, NEVER))
+
+
+def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
+    """T(n) of round_half_away(double(x) * scale) for positive scales float64[C]: int64 [L, C], within ±NEVER."""
+    d = np.atleast_1d(np.asarray(scale, np.float64))
+    # half away: at or above n - 1/2 for n >= 1; strictly above it for n <= 0
+    border = levels[:, None] - 0.5
+    positive = border > 0
+    guess = np.clip(np.ceil(border / d), -NEVER, NEVER)
+
+    def reached(x: np.ndarray) -> np.ndarray:
+        product = x * d
+        return np.where(positive, product >= border, product > border)
+
+    first = np.full(guess.shape, NEVER, np.float64)
+    for step in (2, 1, 0, -1, -2):
+        first = np.where(reached(guess + step), guess + step, first)
+    return np.clip(first, -NEVER, NEVER).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """f(x) = trunc((a x + sign(x) c) / b), each int64 [C]."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+def _fractions(d: np.ndarray, most: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Candidate fractions a/b near d float64[C] with 1 <= a <= `most`, best first: the last convergents, scaled up."""
+    p0, q0, p1, q1 = np.ones_like(most), np.zeros_like(most), np.zeros_like(most), np.ones_like(most)
+    # convergents of d < 1 start at 0/1; (p1, q1) is the newest one, (p0, q0) the one before
+    rest = 1.0 / d
+    semi_p, semi_q = p0, np.maximum(q0, 1)
+    done = np.zeros(d.shape, bool)
+    for _ in range(24):
+        term = np.floor(np.minimum(rest, 2.0**40)).astype(np.int64)
+        q_room = (_I31 - q0) // np.maximum(q1, 1)
+        p_room = np.where(p1 > 0, (most - p0) // np.maximum(p1, 1), term)
+        room = np.minimum(q_room, p_room)
+        stop = ~done & (term > room)
+        semi_p = np.where(stop, p0 + np.maximum(room, 0) * p1, semi_p)
+        semi_q = np.where(stop, q0 + np.maximum(room, 0) * q1, semi_q)
+        done |= stop
+        step = np.where(done, 0, term)
+        p0, p1 = np.where(done, p0, p1), np.where(done, p1, p0 + step * p1)
+        q0, q1 = np.where(done, q0, q1), np.where(done, q1, q0 + step * q1)
+        fraction = rest - np.floor(rest)
+        exact = ~done & (fraction < 2.0**-30)
+        semi_p, semi_q = np.where(exact, p1, semi_p), np.where(exact, q1, semi_q)
+        done |= exact
+        if done.all():
+            break
+        rest = 1.0 / np.maximum(fraction, 2.0**-40)
+    out: list[tuple[np.ndarray, np.ndarray]] = []
+    for p, q in ((p1, q1), (semi_p, semi_q), (p0, q0)):
+        factor = np.minimum(most // np.maximum(p, 1), _I31 // np.maximum(q, 1))
+        out.append((p * factor, q * factor))
+    return out
+
+
+def fit_division(levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, low: np.ndarray, high: np.ndarray) -> Division | None:
+    """A `Division` with these thresholds int64 [L, C] of levels int64 [L] on every x of [low, high] (int64 [C]), or None.
+
+    `scale` float64[C] is f's slope, 0 < scale < 1. All intermediate values are in int32. 0 has to map to 0.
+    """
+    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
+    most = np.floor(_I31 / (reach + 0.5 / scale + 2.0)).astype(np.int64)
+    if (scale >= 1).any() or (most < 1).any():
+        return None
+    n = levels[:, None]
+    level = np.where(n > 0, n, 1 - n)  # the |quotient| that has to be reached on one side of T, not on the other
+    reached = np.abs(np.where(n > 0, np.maximum(thresholds, low), np.minimum(thresholds - 1, high)))
+    missed = np.abs(np.where(n > 0, np.minimum(thresholds - 1, high), np.maximum(thresholds, low)))
+    inside, below = thresholds <= high, thresholds > low
+    must = np.where(n > 0, inside, below)
+    must_not = np.where(n > 0, below & (thresholds > 1), inside & (thresholds < 0))
+    a = b = c = np.zeros_like(most)
+    left = np.ones(scale.shape, bool)
+    for numerator, denominator in _fractions(scale, most):
+        floor_c = np.where(must, level * denominator - numerator * reached, 0).max(axis=0, initial=0)
+        ceil_c = np.where(must_not, level * denominator - 1 - numerator * missed, _I31).min(axis=0, initial=_I31)
+        middle = np.where(ceil_c == _I31, floor_c, (floor_c + ceil_c) // 2)
+        fits = (floor_c <= ceil_c) & (numerator > 0) & (numerator * reach + middle <= _I31)
+        take = left & fits
+        a, b, c = np.where(take, numerator, a), np.where(take, denominator, b), np.where(take, middle, c)
+        left &= ~fits
+        if not left.any():
+            return Division(a, b, c)
+    return None

@@ -1,0 +1,238 @@
+"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand.
+
+    division   trunc((a x + sign(x) c) / b) in int32, proven against every threshold of the operator (`numerics.staircase`)
+    wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
+
+Clamps are subtractions with a fused RELU where they cannot overflow: hi - relu(hi - x) is min(x, hi), 0.3 ns per element against
+1.6 of MINIMUM. Figures of all forms: `select/cost.py`. Formulas: `numerics/fixed_point.py`, TOSA 1.0 specification, RESCALE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import i16, i32, i64
+from tflq.numerics.staircase import fit_division, rescale_thresholds
+from tflq.select.highword import high_part, restore
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["clamped"]
+
+_I31 = (1 << 31) - 1
+_I63 = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaling:
+    """One requantization: its numbers, the input's range without zero point, and the results it may give."""
+
+    multiplier: np.ndarray  # int64 [1 or C]
+    shift: np.ndarray  # int64 [1 or C]
+    double_round: bool
+    output_zp: int
+    low: int  # of the result, zero point included
+    high: int
+    least: int  # of the input
+    most: int
+
+    @property
+    def levels(self) -> np.ndarray:
+        return np.arange(self.low - self.output_zp + 1, self.high - self.output_zp + 1)
+
+
+@lowering("tosa.rescale")
+def rescale(op: Op, k: Kernels) -> Value:
+    """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
+    a, to = op.attributes, op.result.type.storage
+    low, high, clamp = _result_range(op, k)
+    x = k.value(op.operand(0))
+    zero, storage = a["input_zp"], x.type.storage
+    bits = min(storage.bits, 48)  # TOSA's widest accumulator; TFLite's int64 ones hold no more
+    least, most = a.get("input_range", (storage.minimum >> (storage.bits - bits), storage.maximum >> (storage.bits - bits)))
+    scaling = _Scaling(
+        multiplier=a["multiplier"].astype(np.int64),
+        shift=a["shift"].astype(np.int64),
+        double_round=a["rounding_mode"] == "DOUBLE_ROUND" and a["scale32"],
+        output_zp=a["output_zp"],
+        low=low,
+        high=high,
+        least=least - zero,
+        most=most - zero,
+    )
+    if storage.bits < 32:
+        x = k.cast(x, i32)
+    if zero:
+        x = k.sub(x, k.constant(zero, x.type.storage))
+    y = _by_division(k, x, scaling) or _wide(k, x, scaling)
+    y = k.cast(y, to)
+    return k.fuse(clamp, y) if clamp else y
+
+
+def _result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
+    """Bounds of the result, and the clamp that sets them, if the one reader is a clamp."""
+    storage = op.result.type.storage
+    clamp = k.only_user(op.result, "tosa.clamp")
+    if clamp is None:
+        return storage.minimum, storage.maximum, None
+    return clamp.attributes["min_val"], clamp.attributes["max_val"], clamp
+
+
+# --- division ------------------------------------------------------------------------------------------------------------------
+
+
+def _by_division(k: Kernels, x: Value, s: _Scaling) -> Value | None:
+    """The division form, or None where it has no proof: the result in int32, zero point included."""
+    if x.type.storage != i32 or s.high - s.low > 255 or not s.low <= s.output_zp <= s.high or (s.multiplier < 0).any():
+        return None
+    levels = s.levels
+    thresholds = rescale_thresholds(levels, s.multiplier, s.shift, double_round=s.double_round)
+    return divide(k, x, levels, thresholds, s.multiplier / 2.0**s.shift, s.least, s.most, s.output_zp)
+
+
+def divide(
+    k: Kernels, x: Value, levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, least: int, most: int, output_zp: int
+) -> Value | None:
+    """The staircase of `thresholds` [L, C] over `levels` [L], for x (int32) in [least, most]: int32, plus `output_zp`. None without a proof."""
+    scale = np.maximum(scale, 2.0**-40)
+    ones = np.ones(scale.shape, np.int64)
+    fit = fit_division(levels, thresholds, scale, least * ones, most * ones)
+    bounded = fit is None
+    if fit is None:
+        first, last = np.maximum(thresholds[0] - 1, least), np.minimum(thresholds[-1], most)
+        if (last - least > _I31).any() or (last < first).any():
+            return None
+        fit = fit_division(levels, thresholds, scale, first, last)
+        if fit is None:
+            return None
+        x = clamped(k, x, first, last, least, most)
+    numerator = k.mul(x, _row(k, fit.a))
+    if levels[0] > 0:  # nothing below zero is told apart
+        numerator = k.add(numerator, _row(k, fit.c), "RELU")
+    else:
+        numerator = k.add(numerator, k.mul(k.emit("tfl.sign", [x], x.type), _row(k, fit.c)))
+    y = k.emit("tfl.div", [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
+    if not bounded:
+        reach = int(np.ceil(max(-least, most) * float(scale.max()))) + 1
+        y = clamped(k, y, np.asarray(levels[0] - 1), np.asarray(levels[-1]), 0 if levels[0] > 0 else -reach, reach, output_zp)
+        return y
+    return k.add(y, k.constant(output_zp)) if output_zp else y
+
+
+def _row(k: Kernels, values: np.ndarray) -> Value:
+    """A constant int32: a scalar if it is the same for all channels."""
+    return k.constant(values[0] if (values == values[0]).all() else values)
+
+
+def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
+    """min(max(x, low), high) + offset for x (int32 or int64) in [least, most]; bounds that cannot bite cost nothing.
+
+    high - low and high - least are within x's type.
+    """
+    storage = x.type.storage
+    upper, lower = bool((high < most).any()), bool((low > least).any())
+    if upper and lower:
+        x = k.sub(_bound(k, high, x), x, "RELU")
+        x = k.sub(_bound(k, high - low, x), x, "RELU")
+        base = low + offset
+    elif upper:
+        x = k.sub(_bound(k, high, x), x, "RELU")
+        return k.sub(_bound(k, high + offset, x), x)
+    elif lower:
+        x = k.sub(x, _bound(k, low, x), "RELU")
+        base = low + offset
+    else:
+        base = np.asarray(offset)
+    return k.add(x, k.constant(_squeezed(base), storage)) if np.any(base) else x
+
+
+def _bound(k: Kernels, values: np.ndarray, x: Value) -> Value:
+    return k.constant(_squeezed(values), x.type.storage)
+
+
+def _squeezed(values: np.ndarray) -> np.ndarray:
+    """A scalar if all are the same."""
+    flat = np.atleast_1d(values)
+    return flat[0] if (flat == flat[0]).all() else flat
+
+
+# --- wide ----------------------------------------------------------------------------------------------------------------------
+
+
+def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
+    """The int64 form: x M + rounding, clamped where nothing overflows yet, and its high word.
+
+    A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there is room for it, else
+    after the clamp; a larger one leaves a RIGHT_SHIFT.
+    """
+    lows, highs = s.low - s.output_zp, s.high - s.output_zp
+    place = 48 if 32 < s.shift.max() <= 48 and highs - lows < 1 << 14 else 32
+    room = np.maximum(place - s.shift, 0)
+    twice = np.where(s.double_round & (s.shift > 31), 1 << 30, 0)
+    widest = max(-s.least, s.most)
+    reach = [widest * abs(int(m)) + int(r) for m, r in zip(s.multiplier, twice, strict=True)]
+    bounds = (max(-lows, highs) + 2) << max(place, int(s.shift.max()))
+    early = room if max(reach) << int(room.max()) < 1 << 61 and bounds < 1 << 61 else np.zeros_like(room)
+
+    y = k.mul(k.cast(x, i64), _constant64(k, s.multiplier << early))
+    if twice.any():
+        y = k.add(y, k.mul(k.cast(k.emit("tfl.sign", [x], x.type), i64), _constant64(k, twice << early)))
+    shift = s.shift + early
+    y, base = _clamped_sum(k, y, shift, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place)
+    if (room > early).any():
+        y = k.mul(y, _constant64(k, np.int64(1) << (room - early)))
+    word = k.cast(high_part(k, y, i16 if place == 48 else i32), i32)
+    down = np.maximum(s.shift - place, 0)
+    base = _squeezed(base + s.output_zp)
+    uniform = (down == down[0]).all() and base.ndim == 0
+    if not uniform:
+        word = restore(k, word, x.type.shape)
+    if down.any():
+        word = _right_shift(k, word, down)
+    if base.any():
+        word = k.add(word, k.constant(base))
+    return restore(k, word, x.type.shape) if uniform else word
+
+
+def _clamped_sum(
+    k: Kernels, y: Value, shift: np.ndarray, reach: list[int], lows: int, highs: int, place: int
+) -> tuple[Value, np.ndarray]:
+    """(y + half) clamped to the sums whose quotient by 2^shift is in [lows, highs], less base * 2^shift; and base, int64 [C].
+
+    |y| is at most `reach` per channel.
+    """
+    shifts = [int(v) for v in np.broadcast_to(shift, len(reach))]
+    half = [1 << (t - 1) for t in shifts]
+    least = [max(lows, (h - r) >> t) for h, r, t in zip(half, reach, shifts, strict=True)]
+    low = [v << t for v, t in zip(least, shifts, strict=True)]
+    high = [min(((highs + 1) << t) - 1, h + r) for h, r, t in zip(half, reach, shifts, strict=True)]
+    below = any(v > h - r for v, h, r in zip(low, half, reach, strict=True))
+    above = any(v < h + r for v, h, r in zip(high, half, reach, strict=True))
+    zero = np.zeros(len(reach), np.int64)
+    if not below and not above:
+        return k.add(y, _constant64(k, half)), zero
+    widest = max(max(b - a, b - h + r) for a, b, h, r in zip(low, high, half, reach, strict=True))
+    if widest > _I63:  # the clamp of a RESCALE that leaves nothing but 0 and 1
+        y = k.add(y, _constant64(k, half))
+        return k.maximum(k.minimum(y, _constant64(k, high)), _constant64(k, low)), zero
+    y = k.sub(_constant64(k, [b - h for b, h in zip(high, half, strict=True)]), y, "RELU")
+    y = k.sub(_constant64(k, [b - a for a, b in zip(low, high, strict=True)]), y, "RELU")
+    if (highs - lows + 1) << place > _I63:
+        return k.add(y, _constant64(k, low)), zero
+    return y, np.asarray(least, np.int64)
+
+
+def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
+    return k.constant(_squeezed(np.asarray(values, np.int64)), i64)
+
+
+def _right_shift(k: Kernels, x: Value, amount: np.ndarray) -> Value:
+    """RIGHT_SHIFT by an amount per channel, or one for all. The kernel broadcasts at most four dims."""
+    shape = x.type.shape
+    deep = shape is not None and len(shape) > 4
+    if deep:
+        x = k.reshape(x, (None, shape[-1]))
+    x = k.right_shift(x, k.constant(_squeezed(amount)))
+    return restore(k, x, shape) if deep else x
