@@ -9,7 +9,7 @@ from tflq.ir.core import Op, Value
 
 __all__ = ["IMPURE", "PURE_DIALECTS", "is_pure"]
 
-PURE_DIALECTS = frozenset({"arith", "math", "quant", "shape", "tensor", "tfl", "tflq", "tosa"})
+PURE_DIALECTS = frozenset({"arith", "ext", "math", "quant", "shape", "tensor", "tfl", "tosa"})
 """Dialects whose ops are pure unless listed in `IMPURE`; nothing is known of the others."""
 
 IMPURE = frozenset(

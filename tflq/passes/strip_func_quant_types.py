@@ -1,0 +1,110 @@
+"""strip-func-quant-types: function headers lose their quantized types.
+
+As the `quant` dialect specifies: arguments and results of every function become their storage types, with a
+`quant.scast` after each such argument and before each such result; at a `func.call` the operands are cast to the
+storage types before it, and its results back after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.passes.contract import Pass, PassResult
+
+__all__ = ["StripFuncQuantTypes"]
+
+
+@dataclass(frozen=True)
+class StripFuncQuantTypes(Pass):
+    """Replaces quantized types in function headers and calls by their storage types."""
+
+    name: ClassVar[str] = "strip-func-quant-types"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            if function.info.get("declaration"):
+                modified |= _strip_declaration(function)
+            else:
+                calls = _strip_calls(function)
+                results = _strip_results(module, function)
+                modified |= _strip_arguments(function) or calls or results
+        return PassResult(module, modified)
+
+
+def _strip_declaration(function: Function) -> bool:
+    stripped = [value for value in (*function.inputs, *function.outputs) if value.type.quantized]
+    for value in stripped:
+        value.type = value.type.stripped()
+    return bool(stripped)
+
+
+def _strip_arguments(function: Function) -> bool:
+    """The argument stays the value it is, name and all, with its type stripped; its users get the cast's result."""
+    casts: list[Op] = []
+    replacements: dict[Value, Value] = {}
+    for argument in function.inputs:
+        if argument.type.quantized:
+            inner = Value(argument.type)
+            argument.type = argument.type.stripped()
+            casts.append(Op("quant.scast", [argument], [inner]))
+            replacements[argument] = inner
+    for op in function.ops:
+        op.operands = [value if value is None else replacements.get(value, value) for value in op.operands]
+    function.ops = [*casts, *function.ops]
+    return bool(casts)
+
+
+def _strip_results(module: Module, function: Function) -> bool:
+    """The new results take over names and places in the tensor table: a function's interface is known by them."""
+    replacements: dict[Value, Value] = {}
+    renamed: dict[Value, Value] = {}
+    for value in function.outputs:
+        if value.type.quantized and value not in replacements:
+            outer = Value(value.type.stripped())
+            if value not in function.inputs and not value.is_constant:
+                outer.name, value.name = value.name, ""
+                renamed[value] = outer
+            function.ops.append(Op("quant.scast", [value], [outer]))
+            replacements[value] = outer
+    function.outputs = [replacements.get(value, value) for value in function.outputs]
+    function.tensors = [renamed.get(value, value) for value in function.tensors]
+    for signature in module.signatures or []:
+        if signature.outputs is not None and module.functions[signature.function] is function:
+            signature.outputs = [(name, replacements.get(value, value)) for name, value in signature.outputs]
+    return bool(replacements)
+
+
+def _strip_calls(function: Function) -> bool:
+    ops: list[Op] = []
+    for op in function.ops:
+        if op.name == "func.call":
+            before = [_cast_operand(ops, value) for value in op.operands]
+            op.operands = before
+            ops += [op, *_cast_results(op)]
+        else:
+            ops.append(op)
+    modified = len(ops) != len(function.ops)
+    function.ops = ops
+    return modified
+
+
+def _cast_operand(ops: list[Op], value: Value | None) -> Value | None:
+    if value is None or not value.type.quantized:
+        return value
+    stored = Value(value.type.stripped())
+    ops.append(Op("quant.scast", [value], [stored]))
+    return stored
+
+
+def _cast_results(call: Op) -> list[Op]:
+    """The casts back; each results in the value that the call resulted in, so users need no change."""
+    casts: list[Op] = []
+    for position, value in enumerate(call.results):
+        if value.type.quantized:
+            stored = Value(value.type.stripped(), producer=call)
+            call.results[position] = stored
+            casts.append(Op("quant.scast", [stored], [value], location=call.location))
+    return casts
