@@ -2,18 +2,22 @@
 
 from tflq.select import (
     basic,
+    bits,
     convolution,
     depthwise,
     pooling,
     reduction,
+    resize,
 )
 from tflq.select.engine import select
 
 __all__ = [
     "basic",
+    "bits",
     "convolution",
     "depthwise",
     "pooling",
     "reduction",
+    "resize",
     "select",
 ]
