@@ -1,0 +1,45 @@
+"""Evaluators of resizing: tosa.resize on NHWC, both modes, and the halves of its rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+from tflq.numerics.fixed_point import rounding_divide_by_pot
+from tflq.numerics.resize import Steps, float_nearest_index, nearest_index, taps
+
+__all__: list[str] = []
+
+
+@evaluator("tosa.resize")
+def _resize(op: Op, x: np.ndarray) -> np.ndarray:
+    a, shape = op.attributes, op.result.type.shape or ()
+    for axis in (0, 1):
+        size, out = x.shape[1 + axis], shape[1 + axis]
+        assert out is not None
+        steps = Steps(a["scale"][2 * axis], a["scale"][2 * axis + 1], a["offset"][axis])
+        if a["mode"] == "NEAREST_NEIGHBOR":
+            x = x.take(nearest_index(steps, size, out), 1 + axis)
+        else:
+            lower, upper, fraction = taps(steps, size, out)
+            weight = fraction.astype(np.int64).reshape((-1, 1, 1) if axis == 0 else (-1, 1))
+            x = x.take(lower, 1 + axis) * (steps.n - weight) + x.take(upper, 1 + axis) * weight
+    return x
+
+
+@evaluator("tfl.resize_nearest_neighbor")
+def _nearest(op: Op, x: np.ndarray, size: np.ndarray) -> np.ndarray:
+    flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
+    rows, columns = (float_nearest_index(n, int(o), *flags) for n, o in zip(x.shape[1:3], size, strict=True))
+    return x.take(rows, 1).take(columns, 2)
+
+
+@evaluator("tosa.intdiv")
+def _divide(op: Op, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.sign(x) * np.sign(y) * (np.abs(x.astype(np.int64)) // np.abs(y.astype(np.int64)))
+
+
+@evaluator("ext.rounding_divide_by_pot")
+def _rounding_divide(op: Op, x: np.ndarray) -> np.ndarray:
+    return rounding_divide_by_pot(x, op.attributes["exponent"])

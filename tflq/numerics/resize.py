@@ -1,0 +1,179 @@
+"""Where each output row or column of a resize comes from, in TFLite's arithmetic and in TOSA's.
+
+TOSA's RESIZE puts output o at position (o * d + offset) / n of the input; i = floor(position), the fraction f = o * d + offset - i * n:
+
+    BILINEAR          x[max(i, 0)] * (n - f) + x[min(i + 1, size - 1)] * f        not divided by n
+    NEAREST_NEIGHBOR  x[2 * f >= n ? min(i + 1, size - 1) : max(i, 0)]
+
+TFLite's integer RESIZE_BILINEAR (int8, int16) is that with n = 1024 and d = the ratio of the sizes in 1/1024, rounded. Its float one
+(uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32; `uint8_is_rational` says where the former is RESIZE by the ratio itself,
+divided by n_y * n_x and rounded half up: where all its float32 operations are exact, or where no value the ratio can give is so near
+the middle of two integers that the float error, bounded, could take it to the other side.
+
+Sources: kernels/internal/reference/resize_bilinear.h, kernels/internal/reference/resize_nearest_neighbor.h, TOSA 1.0, RESIZE.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "FloatTaps",
+    "Steps",
+    "Taps",
+    "float_taps",
+    "integer_steps",
+    "nearest_index",
+    "nearest_steps",
+    "rational_steps",
+    "taps",
+    "uint8_is_rational",
+]
+
+_FLOAT_ERROR = 10 * 2.0**-24
+"""Bound of the relative error of a sum of four products of three float32 factors, where two are a rounded difference."""
+
+
+class Steps(NamedTuple):
+    """How one spatial dim is sampled: output o is at (o * d + offset) / n."""
+
+    n: int
+    d: int
+    offset: int
+
+    def border(self, size: int, out: int) -> int:
+        """TOSA's border: how far the last sample is beyond the last element, in 1/n. It must be less than n."""
+        return (out - 1) * self.d + self.offset - (size - 1) * self.n
+
+
+class Taps(NamedTuple):
+    """The two input indices of each output, and the fraction of the upper one in 1/n."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    fraction: np.ndarray
+
+
+class FloatTaps(NamedTuple):
+    """The same as the float kernel finds it: the fraction is in float32, and `lower` weighs 1 - fraction."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    fraction: np.ndarray
+
+
+def taps(steps: Steps, size: int, out: int) -> Taps:
+    """What TOSA's RESIZE reads of `size` elements for each of `out`."""
+    position = np.arange(out, dtype=np.int64) * steps.d + steps.offset
+    index = position // steps.n
+    lower, upper = np.maximum(index, 0).astype(np.int32), np.clip(index + 1, 0, size - 1).astype(np.int32)
+    return Taps(lower, upper, (position - index * steps.n).astype(np.int32))
+
+
+def nearest_index(steps: Steps, size: int, out: int) -> np.ndarray:
+    """The element that TOSA's RESIZE takes for each output in mode NEAREST_NEIGHBOR."""
+    lower, upper, fraction = taps(steps, size, out)
+    return np.where(2 * fraction >= steps.n, upper, lower)
+
+
+def integer_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps | None:
+    """The steps of the integer RESIZE_BILINEAR; None where it would read beyond the last element."""
+    long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
+    d = (1024 * long + short // 2) // short
+    steps = Steps(1024, max(d, 1), d // 2 - 512 if half_pixel_centers else 0)
+    return steps if steps.border(size, out) < steps.n else None
+
+
+def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps:
+    """The ratio of the sizes itself, in lowest terms."""
+    if align_corners and out > 1:
+        n, d, offset = out - 1, size - 1, 0
+    elif half_pixel_centers:
+        n, d, offset = 2 * out, 2 * size, size - out
+    else:
+        n, d, offset = out, size, 0
+    if not d:
+        return Steps(out, 1, 0)  # one element: any position before the next one
+    common = gcd(n, d, offset)
+    return Steps(n // common, d // common, offset // common)
+
+
+def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps | None:
+    """The steps of RESIZE_NEAREST_NEIGHBOR; None where its float32 positions make it take other elements, or TOSA's bounds forbid it.
+
+    Without `align_corners` the index is rounded down, which is TOSA's rounding half an element earlier.
+    """
+    long, short = (size - 1, out - 1) if align_corners and out > 1 else (size, out)
+    offset = (long if half_pixel_centers else 0) - (0 if align_corners else short)
+    common = gcd(2 * short, 2 * long, offset)
+    steps = Steps(2 * short // common, max(2 * long // common, 1), offset // common)
+    if steps.border(size, out) >= steps.n:
+        return None
+    index = float_nearest_index(size, out, align_corners, half_pixel_centers)
+    return steps if np.array_equal(index, nearest_index(steps, size, out)) else None
+
+
+def float_nearest_index(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
+    """The element that RESIZE_NEAREST_NEIGHBOR takes for each output."""
+    f = np.float32
+    scale = f(size - 1) / f(out - 1) if align_corners and out > 1 else f(size) / f(out)
+    position = (np.arange(out).astype(f) + f(0.5 if half_pixel_centers else 0)) * scale
+    whole = np.floor(position)
+    rounded = whole + (position - whole >= f(0.5)) if align_corners else whole
+    return np.minimum(rounded, size - 1).astype(np.int32)
+
+
+def float_taps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> FloatTaps:
+    """What the float RESIZE_BILINEAR reads, every step in float32 as there."""
+    position = _float_positions(size, out, align_corners, half_pixel_centers)
+    lower = np.maximum(np.floor(position).astype(np.int32), 0)
+    upper = np.minimum(np.ceil(position).astype(np.int32), size - 1)
+    return FloatTaps(lower, upper, position - lower.astype(np.float32))
+
+
+def _float_positions(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
+    f = np.float32
+    scale = f(size - 1) / f(out - 1) if align_corners and out > 1 else f(size) / f(out)
+    index = np.arange(out).astype(f)
+    return (index + f(0.5)) * scale - f(0.5) if half_pixel_centers else index * scale
+
+
+def uint8_is_rational(size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool) -> bool:
+    """Whether the uint8 RESIZE_BILINEAR is (RESIZE by `rational_steps` + n_y * n_x / 2) // (n_y * n_x), for all elements."""
+    rows, columns = (_Fractions.of(s, o, align_corners, half_pixel_centers) for s, o in zip(size, out, strict=True))
+    exact = rows.exact[:, None] & columns.exact & (rows.bits[:, None] + columns.bits <= 14)
+    q = rows.q[:, None] * columns.q
+    error = rows.weight[:, None] * columns.weight * _FLOAT_ERROR
+    error += rows.error[:, None] * columns.weight + columns.error * rows.weight[:, None]
+    apart = (q % 2 == 1) & (2 * 256 * q * error < 1)  # from the middle of two integers any value is at least 1 / (2 * q)
+    return bool((exact | apart).all())
+
+
+class _Fractions(NamedTuple):
+    """Per output of one dim, how the float kernel's weights compare with the ratio's."""
+
+    q: np.ndarray  # the denominator of the ratio's weights
+    bits: np.ndarray  # the bits of the float weights' denominator, where they are exact
+    exact: np.ndarray  # whether the float position has no error and its denominator is a power of two
+    error: np.ndarray  # the error of the float position, within the input
+    weight: np.ndarray  # the sum of the absolute values of both float weights
+
+    @classmethod
+    def of(cls, size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> _Fractions:
+        steps = rational_steps(size, out, align_corners, half_pixel_centers)
+        position = np.arange(out, dtype=np.int64) * steps.d + steps.offset
+        inside = np.clip(position, 0, (size - 1) * steps.n)
+        found = _float_positions(size, out, align_corners, half_pixel_centers).astype(np.float64)
+        denominator = steps.n // np.gcd(position, steps.n)
+        bits = np.round(np.log2(denominator)).astype(np.int64)
+        fraction = float_taps(size, out, align_corners, half_pixel_centers).fraction.astype(np.float64)
+        return cls(
+            q=steps.n // np.gcd(inside, steps.n),
+            bits=bits,
+            exact=(denominator == np.int64(1) << bits) & (found * steps.n == position),
+            error=np.abs(np.clip(found, 0, size - 1) - inside / steps.n),
+            weight=np.abs(1 - fraction) + np.abs(fraction),
+        )
