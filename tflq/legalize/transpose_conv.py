@@ -46,6 +46,8 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"the result's shape '{size.name}' is not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:] or weights.type.rank != 4 or not weights.type.is_static:
         return NotApplicable("the shapes of the input and the weights are not known")
+    if not weights.is_constant:
+        return NotApplicable(f"weights '{weights.name}' are not constant")
     if storage == i16 and (source.zero_point or target.zero_point):
         return NotApplicable("int16 with a zero point other than 0")
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())

@@ -8,6 +8,7 @@ from tflq.select import (
     pooling,
     reduction,
     resize,
+    transpose_conv,
 )
 from tflq.select.engine import select
 
@@ -20,4 +21,5 @@ __all__ = [
     "reduction",
     "resize",
     "select",
+    "transpose_conv",
 ]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape
+from tflq.ir.types import Shape, TensorType
 from tflq.select.lowering import Kernels
 
-__all__ = ["Geometry", "pad_spatial", "patches", "tap_slices"]
+__all__ = ["Geometry", "pad_spatial", "patches", "refolded", "tap_slices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +90,12 @@ def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
     shape = slices[0].type.shape
     depth = None if shape is None or shape[-1] is None else shape[-1] * len(slices)
     return k.concatenation(slices, 3, None if shape is None else (*shape[:-1], depth))
+
+
+def refolded(k: Kernels, x: Value, shape: Shape) -> Value:
+    """RESHAPE that leaves the first dim to be inferred, so that the model runs with any batch."""
+    if shape is None or not shape:
+        raise ValueError("a shape without a first dim")
+    folded = k.reshape(x, (None, *shape[1:]))
+    folded.type = TensorType(shape, x.type.element)
+    return folded
