@@ -1,0 +1,1 @@
+"""The command line: argument handling and printing. Everything that a command does is a call of the library."""

@@ -1,0 +1,108 @@
+"""`tflq convert`."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.cli import output
+
+if TYPE_CHECKING:
+    from tflq.report import Report
+
+__all__ = ["command"]
+
+JSON_VERSION = 1
+
+MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("source", metavar="IN", type=MODEL)
+@click.argument("destination", metavar="OUT", type=FILE)
+@click.option("--target", default="integer", show_default=True, help="What the result may hold.")
+@click.option(
+    "--mac",
+    type=click.Choice(["integer", "float32"]),
+    default="integer",
+    show_default=True,
+    help="Multiply-accumulate: int8 matrix products, or float32 convolutions proven exact.",
+)
+@click.option(
+    "--fallback",
+    type=click.Choice(["float", "error"]),
+    default="float",
+    show_default=True,
+    help="What becomes of an operator without an integer form.",
+)
+@click.option(
+    "--semantics",
+    type=click.Choice(["interpreter", "real"]),
+    default="interpreter",
+    show_default=True,
+    help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
+)
+@click.option("--report", "report_path", type=FILE, help="Write a JSON report: what became of each operator.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def command(
+    source: Path, destination: Path, report_path: Path | None, *, force: bool, as_json: bool, **options: Any
+) -> None:
+    """Convert the model IN and write OUT, whose suffix says the format."""
+    _check_paths(source, destination, report_path, force=force)
+    import tflq
+
+    start = time.perf_counter()
+    with output.progress(f"converting {source}", quiet=as_json):
+        conversion = tflq.convert(source, destination, force=force, **options)
+    seconds = time.perf_counter() - start
+    if report_path is not None:
+        report_path.write_text(json.dumps(conversion.report.to_json(), indent=1) + "\n")
+    sizes = source.stat().st_size, destination.stat().st_size
+    if as_json:
+        report = conversion.report.to_json()
+        document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": str(source), "destination": str(destination)}
+        measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
+        output.print_json({**document, "options": options, **measures, "report": report})
+        return
+    output.heading(f"{source} -> {destination}")
+    print_report(conversion.report)
+    output.field("size", f"{output.size(sizes[0])} -> {output.size(sizes[1])}")
+    output.field("time", f"{seconds:.2f} s")
+
+
+def _check_paths(source: Path, destination: Path, report: Path | None, *, force: bool) -> None:
+    for path in (destination, report):
+        if path is None:
+            continue
+        if path.exists() and path.samefile(source):
+            raise click.UsageError(f"{path} is the model to convert: give another name.")
+        if path.exists() and not force:
+            raise click.UsageError(f"{path} exists already: --force replaces it.")
+        if not path.parent.is_dir():
+            raise click.UsageError(f"there is no folder {path.parent}.")
+    if report is not None and report == destination:
+        raise click.UsageError("OUT and --report are the same file.")
+
+
+def print_report(report: Report) -> None:
+    """Operators by path, then each float fallback and kept operator with its reason, then the warnings."""
+    opcodes: dict[str, dict[str, int]] = {}
+    for row in report.rows:
+        counts = opcodes.setdefault(row.opcode, {"integer": 0, "float": 0, "kept": 0, "made": 0})
+        counts[row.path] += 1
+        counts["made"] += row.made
+    rows = [[opcode, *(str(n or "-") for n in counts.values())] for opcode, counts in sorted(opcodes.items())]
+    totals = [sum(counts[key] for counts in opcodes.values()) for key in ("integer", "float", "kept", "made")]
+    rows.append(["total", *(str(n or "-") for n in totals)])
+    output.table(["operator", "integer", "float", "kept", "made"], rows, right=(1, 2, 3, 4), total=True)
+    for path, title in (("float", "computed in float"), ("kept", "kept as it is")):
+        for row in report.rows:
+            if row.path == path and row.reason != "no quantized tensor":
+                click.echo(f"{click.style(title, fg='yellow')}: {row.place}: {row.reason}")
+    output.warnings(report.warnings)

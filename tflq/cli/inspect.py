@@ -1,0 +1,94 @@
+"""`tflq inspect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tflq.cli import output
+
+if TYPE_CHECKING:
+    from tflq.report import Report
+    from tflq.summary import FunctionSummary, Summary, TensorSummary
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
+@click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
+@click.option("--target", default="integer", show_default=True, help="The target that --why asks about.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def command(model: Path, target: str, *, ir: bool, why: bool, as_json: bool) -> None:
+    """Show what a model holds."""
+    if ir and (why or as_json):
+        raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
+    import tflq
+
+    if why:
+        with output.progress(f"converting {model}", quiet=as_json):
+            report = tflq.convert(model, target=target).report
+        output.print_json(report.to_json()) if as_json else print_why(report)
+        return
+    module = tflq.read(model)
+    if ir:
+        from tflq.ir.printer import print_module
+
+        click.echo(print_module(module, elide=True))
+        return
+    from tflq.summary import Summary
+
+    summary = Summary.of(module)
+    output.print_json(summary.to_json()) if as_json else print_summary(summary, model.stat().st_size)
+
+
+def print_why(report: Report) -> None:
+    several = any(row.subgraph for row in report.rows)
+    rows = [
+        [
+            f"{row.subgraph}:{row.operator}" if several else str(row.operator),
+            row.opcode,
+            f"{', '.join(row.operands)} -> {', '.join(row.results)}",
+            row.path,
+            str(row.made or "-"),
+            row.reason or row.note,
+        ]
+        for row in report.rows
+    ]
+    output.table(["#", "operator", "types", "path", "made", "why"], rows, right=(0, 4))
+    output.warnings(report.warnings)
+
+
+def print_summary(summary: Summary, size: int) -> None:
+    output.heading(summary.source)
+    output.field("size", f"{output.size(size)}, constants {output.size(summary.constants)}")
+    if summary.description:
+        output.field("description", summary.description)
+    for signature in summary.signatures:
+        names = f"({', '.join(signature.inputs)}) -> ({', '.join(signature.outputs)})"
+        output.field("signature", f"{signature.key}{names}, subgraph {signature.subgraph}")
+    if summary.metadata:
+        output.field("metadata", ", ".join(summary.metadata))
+    for index, function in enumerate(summary.functions):
+        click.echo()
+        output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
+        _print_function(function)
+    output.warnings(summary.warnings)
+
+
+def _print_function(function: FunctionSummary) -> None:
+    for kind, tensors in (("input", function.inputs), ("output", function.outputs)):
+        for tensor in tensors:
+            output.field(kind, _tensor(tensor))
+    click.echo()
+    rows = [[opcode, types, str(count)] for opcode, types, count in function.operators]
+    rows.append(["total", "", str(sum(count for _, _, count in function.operators))])
+    output.table(["operator", "types", "count"], rows, right=(2,), total=True)
+
+
+def _tensor(tensor: TensorSummary) -> str:
+    shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
+    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", tensor.quantization) if part)

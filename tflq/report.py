@@ -1,0 +1,120 @@
+"""What a conversion did with each operator of the source model, and why.
+
+The JSON form is versioned and described in README.md; a field may be added within a version, none is removed or renamed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tflq.ir.core import Location, Module, Value
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
+
+if TYPE_CHECKING:
+    from tflq.legalize import Decision
+
+__all__ = ["JSON_VERSION", "PATHS", "Report", "Row", "short_type"]
+
+JSON_VERSION = 1
+PATHS = ("integer", "float", "kept")
+
+
+def short_type(value: Value) -> str:
+    """A tensor's element type in a word: `f32`, `qi8` (quantized), `qi8/axis3` (per axis), `qi4/blocks`."""
+    element = value.type.element
+    storage = element_storage(element).name
+    if not is_quantized(element):
+        return storage
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return f"q{storage}/axis{element.axis}"
+    return f"q{storage}/blocks" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator of the source model.
+
+    path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is: likewise).
+    note: how it was lowered, where there is more than one way. warning: where the result may surprise.
+    made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
+    """
+
+    subgraph: int
+    operator: int
+    opcode: str
+    tensor: str
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    path: str
+    reason: str
+    note: str
+    warning: str
+    made: int
+
+    @property
+    def place(self) -> str:
+        subgraph = f"subgraph {self.subgraph}, " if self.subgraph else ""
+        return f"{subgraph}operator {self.operator} ({self.opcode})" + (f", tensor '{self.tensor}'" if self.tensor else "")
+
+
+class Report:
+    """The rows of a conversion, in the order of the source model's operators; made when first asked for."""
+
+    def __init__(self, module: Module, decisions: Sequence[Decision]) -> None:
+        self.source = module.source
+        self._module = module
+        self._decisions = decisions
+
+    @classmethod
+    def of(cls, module: Module, decisions: Sequence[Decision]) -> Report:
+        """The report of a converted module and the decisions that its conversion took."""
+        return cls(module, decisions)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        made = Counter(op.location for op in self._module.ops())
+        return tuple(_row(decision, made) for decision in self._decisions)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Operators of the source model per path."""
+        found = Counter(decision.path for decision in self._decisions)
+        return {path: found[path] for path in PATHS}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What reading the model found, then what its operators' conversions warn of."""
+        return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in self.rows if row.warning)]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": "tflq.report",
+            "version": JSON_VERSION,
+            "source": self.source,
+            "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
+            "warnings": self.warnings,
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+
+def _row(decision: Decision, made: Counter[Location | None]) -> Row:
+    op = decision.op
+    location = op.location or Location("", 0, 0, op.name, "")
+    integer = decision.path == "integer"
+    return Row(
+        location.function,
+        location.operator,
+        location.opcode,
+        location.tensor,
+        tuple("none" if value is None else short_type(value) for value in op.operands),
+        tuple(short_type(value) for value in op.results),
+        decision.path,
+        "" if integer else decision.reason,
+        decision.reason if integer else "",
+        decision.warning,
+        made[op.location],
+    )

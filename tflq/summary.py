@@ -1,0 +1,114 @@
+"""What a model holds, in short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
+from tflq.report import short_type
+
+__all__ = ["JSON_VERSION", "FunctionSummary", "SignatureSummary", "Summary", "TensorSummary"]
+
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """An input or output. `shape` is None if the rank is unknown, with None for an unknown dim."""
+
+    name: str
+    shape: tuple[int | None, ...] | None
+    type: str
+    quantization: str
+
+    @classmethod
+    def of(cls, value: Value) -> TensorSummary:
+        return cls(value.name, value.type.shape, short_type(value), _quantization(value))
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSummary:
+    """A subgraph. `operators` counts each opcode with its operand and result types."""
+
+    name: str
+    inputs: tuple[TensorSummary, ...]
+    outputs: tuple[TensorSummary, ...]
+    operators: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureSummary:
+    """A named entry point."""
+
+    key: str
+    subgraph: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A model."""
+
+    source: str
+    description: str
+    constants: int  # bytes
+    functions: tuple[FunctionSummary, ...]
+    signatures: tuple[SignatureSummary, ...]
+    metadata: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, module: Module) -> Summary:
+        return cls(
+            module.source,
+            module.description or "",
+            sum(buffer.data.size for buffer in _constant_buffers(module)),
+            tuple(_function(function) for function in module.functions),
+            tuple(
+                SignatureSummary(s.key or "", s.function, _names(s.inputs), _names(s.outputs)) for s in module.signatures or ()
+            ),
+            tuple(m.name or "" for m in module.metadata or ()),
+            tuple(module.warnings),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"format": "tflq.summary", "version": JSON_VERSION, **asdict(self)}
+
+
+def _constant_buffers(module: Module) -> set[Buffer]:
+    return {v.buffer for function in module.functions for v in function.values() if v.buffer is not None}
+
+
+def _names(pairs: Sequence[tuple[str | None, Value]] | None) -> tuple[str, ...]:
+    return tuple(name or "" for name, _ in pairs or ())
+
+
+def _function(function: Function) -> FunctionSummary:
+    return FunctionSummary(
+        function.name or "",
+        tuple(TensorSummary.of(value) for value in function.inputs),
+        tuple(TensorSummary.of(value) for value in function.outputs),
+        tuple((*kind, count) for kind, count in Counter(_kind(op) for op in function.ops).most_common()),
+    )
+
+
+def _kind(op: Op) -> tuple[str, str]:
+    opcode = op.location.opcode if op.location else op.name
+    operands = ", ".join(short_type(v) for v in op.operands if v is not None)
+    return opcode, f"{operands} -> {', '.join(short_type(v) for v in op.results)}"
+
+
+def _quantization(value: Value) -> str:
+    element = value.type.element
+    if isinstance(element, UniformQuantizedType):
+        return f"scale {element.scale:.6g}, zero point {element.zero_point}"
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return f"{element.scales.size} scales along axis {element.axis}"
+    if isinstance(element, UniformQuantizedSubChannelType):
+        return f"{element.scales.size} scales in blocks of {'x'.join(map(str, element.block_sizes))}"
+    return ""

@@ -1,0 +1,125 @@
+"""The parent's side of `worker.py`: a model in an interpreter of its own process, with a time limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tflq.errors import TflqError
+from tflq.verify import worker
+
+__all__ = ["Answer", "Resolver", "RunFailed", "Runner"]
+
+Resolver = Literal["reference", "optimized", "default"]
+
+
+class RunFailed(Exception):
+    """The interpreter could not open or run the model; `fatal` if its process is gone."""
+
+    def __init__(self, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class Answer(NamedTuple):
+    """Outputs of a run in the entry's order, and the tensors fetched; None for one without data."""
+
+    outputs: list[np.ndarray]
+    fetched: list[np.ndarray | None]
+
+
+class Runner:
+    """One model, open in a child process. `entries` and `interpreter` are what the child says of it."""
+
+    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
+        """Opens a model by its path. RunFailed if the interpreter refuses it; TflqError if there is no interpreter."""
+        self._timeout = timeout
+        self._log = tempfile.TemporaryFile()
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", str(Path(worker.__file__))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        try:
+            head, _ = self._ask({"do": "open", "model": os.path.abspath(model), "resolver": resolver, "keep": keep}, ())
+        except BaseException:
+            self.close()
+            raise
+        self.interpreter: str = head["interpreter"]
+        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = head["entries"]
+
+    def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
+        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunFailed if it does not run."""
+        head, arrays = self._ask({"do": "run", "entry": entry, "fetch": fetch}, inputs)
+        rest = iter(arrays[head["outputs"] :])
+        missing = set(head["missing"])
+        return Answer(arrays[: head["outputs"]], [None if i in missing else next(rest) for i in range(len(fetch))])
+
+    def close(self) -> None:
+        self._child.kill()
+        self._child.wait()
+        for stream in (self._child.stdin, self._child.stdout, self._log):
+            if stream is not None:
+                _close(stream)
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self._child.kill()
+
+        timer = threading.Timer(self._timeout, stop)
+        timer.start()
+        try:
+            head, arrays = self._exchange(request, inputs)
+        except (BrokenPipeError, EOFError) as error:
+            reason = f"no answer in {self._timeout:g} s" if late.is_set() else self._last_words()
+            raise RunFailed(reason, fatal=True) from error
+        finally:
+            timer.cancel()
+        if head.get("error") == worker.NO_INTERPRETER:
+            raise TflqError("no TFLite interpreter is installed: pip install 'tflq[verify]'")
+        if "error" in head:
+            raise RunFailed(head["error"].strip())
+        return head, arrays
+
+    def _exchange(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        worker.send(self._child.stdin, request, inputs)
+        return worker.receive(self._child.stdout)
+
+    def _last_words(self) -> str:
+        """How the child ended, and the last line it printed."""
+        code = self._child.wait()
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").split("\n")
+        said = next((f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), "")
+        how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        return f"the interpreter's process {how}{said}"
+
+
+def _close(stream: Any) -> None:
+    try:
+        stream.close()
+    except BrokenPipeError:  # unsent bytes for a process that is gone
+        pass
