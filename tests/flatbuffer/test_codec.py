@@ -43,8 +43,13 @@ def test_absent_and_empty_strings_stay_apart(name: str | None) -> None:
 def test_every_field_is_there_with_its_default() -> None:
     fields = decode(encode({}, "Conv2DOptions"), "Conv2DOptions")
     assert fields == {
-        **{"padding": "SAME", "stride_w": 0, "stride_h": 0, "fused_activation_function": "NONE"},
-        **{"dilation_w_factor": 1, "dilation_h_factor": 1, "quantized_bias_type": "FLOAT32"},
+        "padding": "SAME",
+        "stride_w": 0,
+        "stride_h": 0,
+        "fused_activation_function": "NONE",
+        "dilation_w_factor": 1,
+        "dilation_h_factor": 1,
+        "quantized_bias_type": "FLOAT32",
     }
 
 
@@ -83,10 +88,7 @@ def test_a_longer_vtable_without_a_newer_field_is_read() -> None:
 def test_an_unknown_enum_member_is_refused_with_its_path() -> None:
     model = {"subgraphs": [{"tensors": [{"type": "INT8"}, {"type": "INT16"}]}]}
     data = encode(model)
-    code = struct.pack("<b", 7)
-    assert data.count(code + b"\0") >= 1
-    tensor = decode(data)["subgraphs"][0]["tensors"][1]
-    assert tensor["type"] == "INT16"
+    assert decode(data)["subgraphs"][0]["tensors"][1]["type"] == "INT16"
     mutated = _with_second_type(model, 99)
     with pytest.raises(InvalidModelError) as caught:
         decode(mutated)
@@ -99,17 +101,17 @@ def _with_second_type(model: dict[str, Any], code: int) -> bytes:
     data = bytearray(encode(model))
     root = struct.unpack_from("<I", data, 0)[0]
 
-    def field(at: int, name: str, slot: int) -> int:
+    def field(at: int, name: str, key: str) -> int:
         vtable = at - struct.unpack_from("<i", data, at)[0]
-        assert table(name).fields[slot]
+        slot = table(name).by_name[key].slot
         return int(at + struct.unpack_from("<H", data, vtable + 4 + 2 * slot)[0])
 
     def follow(at: int) -> int:
         return int(at + struct.unpack_from("<I", data, at)[0])
 
-    subgraph = follow(follow(field(root, "Model", 2)) + 4)
-    tensor = follow(follow(field(subgraph, "SubGraph", 0)) + 8)
-    data[field(tensor, "Tensor", 1)] = code
+    subgraph = follow(follow(field(root, "Model", "subgraphs")) + 4)
+    tensor = follow(follow(field(subgraph, "SubGraph", "tensors")) + 8)
+    data[field(tensor, "Tensor", "type")] = code
     return bytes(data)
 
 

@@ -96,7 +96,8 @@ def test_members_are_those_of_the_package(name: str) -> None:
 
 def test_schema_file_is_what_the_script_makes_of_the_package() -> None:
     spec = importlib.util.spec_from_file_location("make_schema", ROOT / "scripts" / "make_schema.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert resource("schema/tflite.toml").read_text() == script.generate()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.errors import InvalidModelError
+from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.compare import structural_difference
@@ -246,7 +246,9 @@ def test_quantization_becomes_the_element_type() -> None:
     value = read(FEATURES["quantization with everything"]).main.inputs[0]
     assert value.type.element == UniformQuantizedType.of(i8, 0.5, 3)
     assert {k: v for k, v in value.info.items() if k != "has_rank"} == {
-        **{"min": (-1.0,), "max": (1.0,), "quantized_dimension": 1}
+        "min": (-1.0,),
+        "max": (1.0,),
+        "quantized_dimension": 1,
     }
 
 
@@ -437,9 +439,34 @@ def test_a_module_can_replace_the_file_it_is_mapped_from(tmp_path: Path) -> None
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     module = new_module()
     module.main.ops[0].name = "tfl.no_such_operator"
-    with pytest.raises(KeyError):
+    with pytest.raises(VerificationError):
         write(module, tmp_path / "out.tflite")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "reason"),
+    [
+        ("tfl.no_such_operator", {}, "TFLite has no such operator"),
+        ("tosa.add", {}, "TFLite has no such operator"),
+        ("tfl.Cast", {}, "TFLite has no such operator"),
+        ("tfl.cast", {"in_dtype": "INT8"}, "CastOptions has no in_dtype"),
+        ("tfl.cast", {"in_data_type": "I8"}, "I8"),
+        ("tfl.logistic", {"beta": 1.0}, "an operator without options has no beta"),
+        ("tfl.gather", {"axis": 2**40}, "format requires"),
+    ],
+)
+def test_what_has_no_form_in_tflite_is_not_written(name: str, attributes: Fields, reason: str) -> None:
+    module = new_module()
+    module.main.ops[0].name, module.main.ops[0].attributes = name, attributes
+    with pytest.raises(VerificationError, match=f"^'y': {name} cannot be written: .*{reason}"):
+        write(module)
+
+
+def test_new_blockwise_parameters_are_not_dropped_silently() -> None:
+    element = UniformQuantizedSubChannelType.of(i4, (1,), (2,), np.ones((1, 2)))
+    with pytest.raises(VerificationError, match="tensor 'z': blockwise quantization without a tensor of scales"):
+        write(new_module(element, (1, 4)))
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ class OpcodeTable:
     def index(self, name: str, custom_code: str | None, version: int, kept: int | None = None) -> int:
         """The row of an operator: the one it was read with, else the first that fits, else a new one.
 
-        KeyError if there is no such builtin operator.
+        ValueError if there is no such builtin operator.
         """
         key = (name, custom_code, version)
         if kept is not None and kept < len(self.keys) and self.keys[kept] == key:
@@ -87,7 +87,9 @@ class OpcodeTable:
     def _add(self, key: tuple[str, str | None, int]) -> int:
         name, custom_code, version = key
         builtin = name.removeprefix("tfl.").upper()
-        code = enum("BuiltinOperator").values[builtin]
+        code = enum("BuiltinOperator").values.get(builtin)
+        if code is None or op_name(builtin) != name:
+            raise ValueError("TFLite has no such operator")
         row = {"deprecated_builtin_code": min(code, PLACEHOLDER), "custom_code": custom_code, "version": version}
         self.rows.append({**row, "builtin_code": builtin})
         self.keys.append(key)

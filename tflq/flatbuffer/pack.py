@@ -147,7 +147,16 @@ def _options(member: str) -> _Options | None:
 
 def _member(op: Op) -> str | None:
     """The options table an operator has: what it was read with, else what its builtin usually has."""
-    return op.info["options"] if "options" in op.info else options_of(op.name[4:].upper())
+    kept: str | None = op.info.get("options")
+    if kept is None and ("options" not in op.info or op.attributes):
+        return options_of(op.name.removeprefix("tfl.").upper())
+    return kept
+
+
+@cache
+def _known_attributes(name: str, member: str | None) -> frozenset[str]:
+    known = frozenset(f.name for f in table(member).fields) if member else frozenset[str]()
+    return known | {"custom_code"} if name == "tfl.custom" else known
 
 
 class _Record(NamedTuple):
@@ -184,6 +193,9 @@ class OperatorPacker:
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
         """The operator's `end`; `index` gives a tensor's place, −1 for None."""
         member = _member(op)
+        if not op.attributes.keys() <= _known_attributes(op.name, member):
+            unknown = sorted(op.attributes.keys() - _known_attributes(op.name, member))
+            raise ValueError(f"{member or 'an operator without options'} has no {unknown[0]}")
         beside = op.info and any(key not in ("version", "opcode", "options") for key in op.info)
         plan = None if member is None else _options(member)
         if beside or op.intermediates or (member is not None and plan is None):

@@ -19,6 +19,7 @@ from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_attributes
 from tflq.flatbuffer.structure import check
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
+from tflq.flatbuffer.verify import verify_module
 from tflq.ir.core import NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
 
 __all__ = ["NO_DATA", "Source", "read"]
@@ -37,11 +38,7 @@ def read(source: Source) -> Module:
     data, name = _open(source)
     check(data)
     module = _Reader(data, name).module()
-    try:
-        from tflq.flatbuffer import verify
-    except ImportError:
-        return module
-    verify.verify_module(module)
+    verify_module(module)
     return module
 
 

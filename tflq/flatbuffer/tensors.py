@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.errors import VerificationError
 from tflq.ir.core import NO_INFO, Buffer, Value
 from tflq.ir.types import (
     SCALARS,
+    CalibratedQuantizedType,
     ElementType,
     ScalarType,
     Shape,
@@ -203,13 +205,20 @@ def shape_fields(value: Value) -> tuple[Any, Any, bool]:
 
 
 def quantization_fields(value: Value) -> dict[str, Any] | None:
-    """The `QuantizationParameters` to write, None if there are none. Tensors in `details` are still values."""
+    """The `QuantizationParameters` to write, None if there are none. Tensors in `details` are still values.
+
+    VerificationError for blockwise parameters that did not come from a file: TFLite keeps them in tensors.
+    """
     element, info = value.type.element, value.info
     if isinstance(element, UniformQuantizedType):
         fields: dict[str, Any] = {"scale": (element.scale,), "zero_point": (element.zero_point,)}
         fields["quantized_dimension"] = info.get("quantized_dimension", 0)
     elif isinstance(element, UniformQuantizedPerAxisType):
         fields = {"scale": element.scales, "zero_point": element.zero_points, "quantized_dimension": element.axis}
+    elif isinstance(element, CalibratedQuantizedType):
+        return {"min": (element.minimum,), "max": (element.maximum,)}
+    elif isinstance(element, UniformQuantizedSubChannelType) and "quantization" not in info:
+        raise VerificationError(f"tensor '{value.name}': blockwise quantization without a tensor of scales to write")
     else:
         return info.get("quantization")
     if "zero_point" in info:

@@ -11,14 +11,15 @@ table is `Module.buffers`, then the buffers of new constants; operator codes lik
 from __future__ import annotations
 
 import os
+import secrets
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from tflq.errors import VerificationError
 from tflq.flatbuffer.appended import place_archive
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
@@ -42,7 +43,10 @@ _UINT64: Final = struct.Struct("<Q")
 
 
 def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
-    """The file's bytes; with a destination, written there under a temporary name and renamed, and b"" returned."""
+    """The file's bytes; with a destination they go there, whole or not at all, and b"" is returned.
+
+    VerificationError if an operator, attribute or type has no form in TFLite.
+    """
     pieces = _Writer(module).pieces()
     if destination is None:
         return b"".join(pieces)
@@ -51,21 +55,19 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
 
 
 def _replace(destination: Path, pieces: Iterable[Piece]) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{destination.name}.", dir=destination.parent)
-    try:
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+    """Writes a file beside its place and renames it; what is no regular file, such as a pipe, is written to."""
+    if destination.exists() and not destination.is_file():
+        with destination.open("wb") as file:
             file.writelines(pieces)
-        os.chmod(name, destination.stat().st_mode & 0o777 if destination.exists() else 0o666 & ~_umask())
-        os.replace(name, destination)
+        return
+    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            file.writelines(pieces)
+        temporary.replace(destination)
     except BaseException:
-        os.unlink(name)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class _Tensors:
@@ -239,6 +241,13 @@ class _Writer:
         return None if absent and not values else self.encoder.vector("int32", [index[v] for v in values])
 
     def _operator(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
+        try:
+            return self._operator_table(op, pack, index)
+        except (KeyError, TypeError, ValueError, struct.error) as error:
+            place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
+            raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
+
+    def _operator_table(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         info = op.info
         custom = op.attributes.get("custom_code") if op.name == "tfl.custom" else None
         opcode = self.codes.index(op.name, custom, info.get("version", 1), info.get("opcode"))
