@@ -6,7 +6,8 @@ Each constraint is a predicate on an op whose docstring is the sentence that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
 from tflq.ir.core import Op
 from tflq.ir.types import (
@@ -17,8 +18,9 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     is_quantized,
 )
+from tflq.resources import resource
 
-__all__ = ["CONSTRAINTS", "Check", "axis_problem"]
+__all__ = ["Check", "axis_problem", "quant_constraints"]
 
 Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
@@ -127,29 +129,33 @@ def _sides(op: Op) -> tuple[TensorType, TensorType]:
     return (target, source) if source.quantized else (source, target)
 
 
-def _check(predicate: Callable[[Op], bool]) -> Check:
-    def check(op: Op) -> str | None:
-        return None if predicate(op) else predicate.__doc__
-
-    return check
-
-
-def _axis_integrity(op: Op) -> str | None:
-    return axis_problem(op.operand(0).type) or axis_problem(op.result.type)
+@cache
+def quant_constraints(name: str) -> tuple[Check, ...]:
+    """The checks that an op such as `quant.qcast` must pass, in the order of `schema/quant.toml`."""
+    return tuple(
+        _check(constraint) for constraint in _schema().get(name.removeprefix("quant."), {}).get("constraints", ())
+    )
 
 
-_SHAPES = (_both_scalars_or_tensors, _both_ranked_or_unranked, _same_shape)
+@cache
+def _schema() -> dict[str, Any]:
+    import tomllib
 
-_PREDICATES: dict[str, tuple[Callable[[Op], bool], ...]] = {
-    "quant.qcast": (_one_operand_and_result, _operand_float, _result_quantized, _expressed_matches, *_SHAPES),
-    "quant.dcast": (_one_operand_and_result, _operand_quantized, _result_float, _expressed_matches, *_SHAPES),
-    "quant.scast": (
-        *(_one_operand_and_result, _integer_or_quantized, _one_side_quantized),
-        *(*_SHAPES, _storage_width),
-    ),
+    return tomllib.loads(resource("schema/quant.toml").read_text())
+
+
+def _check(name: str) -> Check:
+    if name == "axis_integrity":
+        return lambda op: axis_problem(op.operand(0).type) or axis_problem(op.result.type)
+    predicate = _PREDICATES[name]
+    return lambda op: None if predicate(op) else predicate.__doc__
+
+
+_PREDICATES: dict[str, Callable[[Op], bool]] = {
+    predicate.__name__.removeprefix("_"): predicate
+    for predicate in (
+        *(_one_operand_and_result, _operand_float, _operand_quantized, _result_float, _result_quantized),
+        *(_expressed_matches, _integer_or_quantized, _one_side_quantized, _storage_width),
+        *(_both_scalars_or_tensors, _both_ranked_or_unranked, _same_shape),
+    )
 }
-
-CONSTRAINTS: dict[str, tuple[Check, ...]] = {
-    name: (*map(_check, predicates), _axis_integrity) for name, predicates in _PREDICATES.items()
-}
-"""Per op the checks it must pass, in an order in which each can rely on those before it."""

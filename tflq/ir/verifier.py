@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.quant_constraints import CONSTRAINTS
+from tflq.ir.quant_constraints import quant_constraints
 
 __all__ = ["verify"]
 
@@ -37,10 +37,11 @@ def _verify_function(module: Module, index: int, function: Function) -> None:
             if value.producer is not op:
                 _fail(module, index, op, f"result {position} ('{value.name}') names another op as its producer")
             defined.add(value)
-        for constraint in CONSTRAINTS.get(op.name, ()):
-            reason = constraint(op)
-            if reason is not None:
-                _fail(module, index, op, reason)
+        if op.name.startswith("quant."):
+            for constraint in quant_constraints(op.name):
+                reason = constraint(op)
+                if reason is not None:
+                    _fail(module, index, op, reason)
     for position, value in enumerate(function.outputs):
         if value not in defined and (value.producer is not None or not _is_given(value)):
             _fail(module, index, None, f"output {position} {_undefined(value, function)}")
