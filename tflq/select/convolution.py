@@ -14,24 +14,31 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import ScalarType, TensorType, i8, i32, i64
+from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.select.digits import Digit, Digits, digits, fills
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.mac_float import float_convolve
+from tflq.select.sums import WeightedSum
 
 __all__ = ["convolve", "fits_int32"]
 
 
 @lowering("tosa.conv2d")
 def conv2d(op: Op, k: Kernels) -> Value:
-    """Rows, BATCH_MATMUL per pair of digits, bias."""
+    """`convolve` with the op's attributes."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
-    outputs, kernel_h, kernel_w, depth = (d or 0 for d in weights.type.shape or ())
-    geometry = Geometry.of(op, (kernel_h, kernel_w))
-    matrix = _matrix(k, weights, (outputs, kernel_h * kernel_w * depth))
-    input_zp, weight_zp = op.attributes["input_zp"], op.attributes["weight_zp"]
+    geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
+    return convolve(k, op, x, weights, bias, geometry)
+
+
+def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+    """The convolution of x with weights [O, KH, KW, I], plus bias: the accumulator of `op`, which has the zero points."""
+    zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
     acc = op.result.type.storage
-    return convolve(k, x, matrix, bias, geometry, input_zp, weight_zp, acc, narrow=acc == i32 or fits_int32(k, op))
+    element = i32 if acc == i32 or fits_int32(k, op) else acc
+    result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None
+    return k.cast(result or _byte_convolve(k, x, weights, bias, geometry, zero_points, element), acc)
 
 
 def fits_int32(k: Kernels, op: Op) -> bool:
@@ -44,32 +51,16 @@ def fits_int32(k: Kernels, op: Op) -> bool:
     return False
 
 
-def _matrix(k: Kernels, weights: Value, shape: tuple[int, int]) -> Value:
-    """The filters as rows; a constant stays a view of its buffer."""
-    if not weights.is_constant:
-        return k.reshape(weights, shape)
-    if weights.type.storage.bits < 8:
-        return constant(np.ascontiguousarray(weights.array).reshape(shape), i8)
-    return Value(TensorType(shape, weights.type.element), buffer=weights.buffer)
-
-
-def convolve(
-    k: Kernels,
-    x: Value,
-    matrix: Value,
-    bias: Value,
-    geometry: Geometry,
-    input_zp: int,
-    weight_zp: int,
-    acc: ScalarType,
-    *,
-    narrow: bool,
+def _byte_convolve(
+    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
 ) -> Value:
-    """The convolution of x with filters that are the rows of `matrix`, plus bias, in `acc`; computed in int32 if `narrow`."""
+    """Rows, BATCH_MATMUL per pair of digits, bias, in `element`."""
+    matrix = _matrix(k, weights)
+    input_zp, weight_zp = zero_points
     filters, weight_offset = _weight_digits(k, matrix, weight_zp)
     inputs = digits(k, x)
     input_offset = inputs.offset - input_zp
-    sums = _Sum(k, i32 if narrow else acc)
+    sums = WeightedSum(k, element)
     outputs, depth = (d or 0 for d in matrix.type.shape or ())
     for part, fill in zip(inputs.parts, fills(x.type.storage.dtype, input_zp), strict=True):
         rows = patches(k, part.value, geometry, fill)
@@ -81,7 +72,18 @@ def convolve(
             ones = k.constant(np.ones((1, depth), np.int8), i8)
             total = k.batch_matmul(rows, ones, geometry.output(x.type.shape, 1), adj_y=True)
             sums.add(total, part.coefficient * weight_offset)
-    return k.cast(sums.plus(_offset(k, filters, weight_offset, input_offset, bias, sums.element, depth)), acc)
+    return sums.plus(_offset(k, filters, weight_offset, input_offset, bias, element, depth))
+
+
+def _matrix(k: Kernels, weights: Value) -> Value:
+    """The filters as rows; a constant stays a view of its buffer."""
+    outputs, *window = (d or 0 for d in weights.type.shape or ())
+    shape = (outputs, window[0] * window[1] * window[2])
+    if not weights.is_constant:
+        return k.reshape(weights, shape)
+    if weights.type.storage.bits < 8:
+        return constant(np.ascontiguousarray(weights.array).reshape(shape), i8)
+    return Value(TensorType(shape, weights.type.element), buffer=weights.buffer)
 
 
 def _weight_digits(k: Kernels, matrix: Value, weight_zp: int) -> tuple[Digits, int]:
@@ -106,7 +108,7 @@ def _offset(
         for part in filters.parts:
             total += part.coefficient * part.value.array.sum(1, dtype=np.int64)
         return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
-    sums = _Sum(k, element)
+    sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:
         outputs = (part.value.type.shape or (None,))[0]
@@ -114,25 +116,3 @@ def _offset(
         sums.add(k.reshape(total, (outputs,)), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
     return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))
-
-
-class _Sum:
-    """A sum of int32 tensors times integers, in `element`."""
-
-    def __init__(self, k: Kernels, element: ScalarType) -> None:
-        self.k = k
-        self.element = element
-        self.total: Value | None = None
-
-    def add(self, x: Value, coefficient: int) -> None:
-        wide = self.k.cast(x, self.element)
-        if coefficient != 1:
-            wide = self.k.mul(wide, self.k.constant(np.asarray(coefficient), self.element))
-        self.total = wide if self.total is None else self.k.add(self.total, wide)
-
-    def plus(self, offset: Value) -> Value:
-        if self.total is None:
-            return offset
-        if offset.is_constant and not offset.array.any():
-            return self.total
-        return self.k.add(self.total, offset)

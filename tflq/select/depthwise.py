@@ -12,6 +12,7 @@ from tflq.ir.types import ScalarType, i32
 from tflq.select.convolution import convolve, fits_int32
 from tflq.select.im2col import Geometry, pad_spatial, tap_slices
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.mac_float import float_depthwise
 
 __all__: list[str] = []
 
@@ -22,13 +23,16 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
     geometry = Geometry.of(op, (kernel_h, kernel_w))
-    input_zp, weight_zp = op.attributes["input_zp"], op.attributes["weight_zp"]
-    acc = op.result.type.storage
-    narrow = acc == i32 or fits_int32(k, op)
     if depth == 1 and weights.is_constant:
-        matrix = constant(np.ascontiguousarray(weights.array.reshape(-1, multiplier).T))
-        return convolve(k, x, matrix, bias, geometry, input_zp, weight_zp, acc, narrow=narrow)
-    element = i32 if narrow else acc
+        filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
+        return convolve(k, op, x, filters, bias, geometry)
+    input_zp, weight_zp = zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
+    acc = op.result.type.storage
+    element = i32 if acc == i32 or fits_int32(k, op) else acc
+    if k.mac == "float32":
+        result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
+        if result is not None:
+            return k.cast(result, acc)
     x = pad_spatial(k, x, geometry.pad, input_zp)
     if multiplier > 1:
         x = k.gather(x, k.constant(np.repeat(np.arange(depth, dtype=np.int32), multiplier)), axis=3)

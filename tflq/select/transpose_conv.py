@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import i32
-from tflq.select.convolution import convolve, fits_int32
+from tflq.select.convolution import convolve
 from tflq.select.im2col import Geometry, refolded
 from tflq.select.lowering import Kernels, lowering
 
@@ -22,7 +21,7 @@ __all__: list[str] = []
 def transpose_conv2d(op: Op, k: Kernels) -> Value:
     """The convolution, interleaved and cropped. The filters are constant."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
-    a, acc = op.attributes, op.result.type.storage
+    a = op.attributes
     outputs, kernel_h, kernel_w, _ = weights.array.shape
     batch, height, width, _ = x.type.shape or (None,) * 4
     _, out_h, out_w, _ = (d or 0 for d in op.result.type.shape or ())
@@ -31,11 +30,10 @@ def transpose_conv2d(op: Op, k: Kernels) -> Value:
     taps_h, above, below, skip_h = _placed(kernel_h, stride_h, top, height or 0, out_h)
     taps_w, before, after, skip_w = _placed(kernel_w, stride_w, left, width or 0, out_w)
 
-    matrix = constant(_cells(weights.array, (stride_h, stride_w), (taps_h, taps_w), a["weight_zp"]))
+    filters = constant(_cells(weights.array, (stride_h, stride_w), (taps_h, taps_w), a["weight_zp"]))
     tiled = _tiled(k, bias, stride_h * stride_w)
     geometry = Geometry((taps_h, taps_w), (above, below, before, after), (1, 1), (1, 1))
-    narrow = acc == i32 or fits_int32(k, op)
-    cells = convolve(k, x, matrix, tiled, geometry, a["input_zp"], a["weight_zp"], acc, narrow=narrow)
+    cells = convolve(k, op, x, filters, tiled, geometry)
 
     _, rows, columns, _ = geometry.output(x.type.shape, 0) or ()
     rows, columns = rows or 0, columns or 0
@@ -60,12 +58,12 @@ def _placed(kernel: int, stride: int, out_pad: int, size: int, out: int) -> tupl
 
 
 def _cells(weights: np.ndarray, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> np.ndarray:
-    """Filters [s_h * s_w * O, T_h * T_w * I] of [O, KH, KW, I]; taps beyond the filter are its zero point."""
+    """Filters [s_h * s_w * O, T_h, T_w, I] of [O, KH, KW, I]; taps beyond the filter are its zero point."""
     outputs, kernel_h, kernel_w, inputs = weights.shape
     full = np.full((outputs, taps[0] * stride[0], taps[1] * stride[1], inputs), fill, weights.dtype)
     full[:, :kernel_h, :kernel_w] = weights
     apart = full.reshape(outputs, taps[0], stride[0], taps[1], stride[1], inputs)[:, ::-1, :, ::-1]
-    return np.ascontiguousarray(apart.transpose(2, 4, 0, 1, 3, 5)).reshape(stride[0] * stride[1] * outputs, -1)
+    return np.ascontiguousarray(apart.transpose(2, 4, 0, 1, 3, 5)).reshape(-1, *taps, inputs)
 
 
 def _tiled(k: Kernels, bias: Value, count: int) -> Value:

@@ -1,0 +1,178 @@
+"""Multiply-accumulate on the float convolutions, on integer values: exact while every partial sum stays below 2^24.
+
+    sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
+
+Whatever the order of summation, no partial sum is larger than max|x - x_zp| * sum|w - w_zp|, which is known from the
+weights. Where that is too large the input channels are split and the parts' sums added in integers; int16 is split into bytes,
+x = 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8 reads faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.core import Value, constant
+from tflq.ir.types import ScalarType, TensorType, f32, i16, i32, ui8
+from tflq.numerics.convolution import window
+from tflq.select.im2col import Geometry, pad_spatial
+from tflq.select.lowering import Kernels
+from tflq.select.sums import WeightedSum
+
+__all__ = ["float_convolve", "float_depthwise"]
+
+_EXACT = 1 << 24
+_MOST_CHUNKS = 32
+_FEW_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An input as integer-valued float32, its weight in the sum and the largest magnitude it has."""
+
+    coefficient: int
+    value: Value
+    reach: int
+
+
+def float_convolve(
+    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
+) -> Value | None:
+    """CONV_2D of x with constant weights [O, KH, KW, I], plus bias, in `element`; None where it would not be exact, or slower."""
+    if not weights.is_constant or _few_rows(x, geometry):
+        return None
+    filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
+    magnitude = np.abs(filters).sum((1, 2), dtype=np.float64)
+    reaches = _reaches(x.type.storage, zero_points[0])
+    splits = [_split(magnitude, reach) for reach in reaches]
+    if any(split is None for split in splits):
+        return None
+    alone = len(reaches) == 1 and len(splits[0] or ()) == 1
+    offset, rest = _float_bias(bias, magnitude.sum(1).max(initial=0) * reaches[0]) if alone else (None, bias)
+    sums = WeightedSum(k, element)
+    for part, split in zip(_parts(k, x, zero_points[0]), splits, strict=True):
+        padded, padding = _padding(k, part.value, geometry)
+        for channels in split or ():
+            piece = _channels(k, padded, channels)
+            taps = constant(np.ascontiguousarray(filters[..., channels]))
+            sums.add(_conv2d(k, piece, taps, offset, geometry, padding, x, filters.shape[0]), part.coefficient)
+    return sums.plus(_integers(k, rest, element))
+
+
+def float_depthwise(
+    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
+) -> Value | None:
+    """DEPTHWISE_CONV_2D of x with constant weights [KH, KW, C, M], plus bias, in `element`; None where it would not be exact."""
+    if not weights.is_constant:
+        return None
+    kernel_h, kernel_w, depth, multiplier = weights.array.shape
+    filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
+    largest = np.abs(filters).sum((0, 1, 2), dtype=np.float64).max(initial=0)
+    reaches = _reaches(x.type.storage, zero_points[0])
+    if largest * max(reaches) >= _EXACT:
+        return None
+    offset, rest = _float_bias(bias, largest * reaches[0]) if len(reaches) == 1 else (None, bias)
+    taps, outputs = constant(filters), depth * multiplier
+    sums = WeightedSum(k, element)
+    for part in _parts(k, x, zero_points[0]):
+        padded, padding = _padding(k, part.value, geometry)
+        shape = geometry.output(x.type.shape, outputs)
+        operands = [padded, taps, _bias_operand(k, offset, outputs)]
+        options = _options(geometry, padding) | {"depth_multiplier": multiplier}
+        sums.add(k.cast(k.emit("tfl.depthwise_conv_2d", operands, TensorType(shape, f32), **options), i32), part.coefficient)
+    return sums.plus(_integers(k, rest, element))
+
+
+def _few_rows(x: Value, geometry: Geometry) -> bool:
+    batch, height, width, _ = x.type.shape or (None,) * 4
+    return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
+
+
+def _reaches(storage: ScalarType, zero_point: int) -> list[int]:
+    """The largest magnitude of each float part of an input."""
+    return [128, 255] if storage == i16 else [max(storage.maximum - zero_point, zero_point - storage.minimum)]
+
+
+def _parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
+    """x - zero_point as float parts; int16, whose zero point is 0, as two bytes."""
+    reaches = _reaches(x.type.storage, zero_point)
+    if x.type.storage == i16:
+        high = k.right_shift(x, k.constant(np.asarray(8), i16))
+        low = k.cast(x, ui8)
+        return [_Part(256, k.cast(high, f32), reaches[0]), _Part(1, k.cast(low, f32), reaches[1])]
+    value = k.cast(x, f32)
+    if zero_point:
+        value = k.sub(value, k.constant(np.asarray(zero_point), f32))
+    return [_Part(1, value, reaches[0])]
+
+
+def _split(magnitude: np.ndarray, reach: int) -> list[slice] | None:
+    """Runs of input channels, as few as possible, over which every partial sum is exact. `magnitude` [O, I] is of the weights."""
+    total = np.concatenate([np.zeros((magnitude.shape[0], 1)), np.cumsum(magnitude, 1)], 1)
+    inputs = magnitude.shape[1]
+    for count in range(1, min(inputs, _MOST_CHUNKS) + 1):
+        edges = [inputs * i // count for i in range(count + 1)]
+        if (np.diff(total[:, edges], axis=1) * reach).max(initial=0) < _EXACT:
+            return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return None
+
+
+def _float_bias(bias: Value, reach: float) -> tuple[np.ndarray | None, Value | None]:
+    """The bias as the kernel's own, if sums with it are still exact, else left for integers: (float, integer)."""
+    if bias.is_constant and np.abs(bias.array.astype(np.float64)).max(initial=0) + reach < _EXACT:
+        return bias.array.astype(np.float32), None
+    return None, bias
+
+
+def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
+    if bias is None:
+        return k.constant(np.asarray(0), element)
+    return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
+
+
+def _padding(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
+    """x and the kernel's padding: VALID, SAME where that is the same, else VALID of x padded with zeros."""
+    if not any(geometry.pad):
+        return x, "VALID"
+    for axis in range(2):
+        size = None if x.type.shape is None else x.type.shape[1 + axis]
+        same = window(size, geometry.kernel[axis], geometry.stride[axis], geometry.dilation[axis], "SAME")
+        if same is None or (same.before, same.after) != geometry.pad[2 * axis : 2 * axis + 2]:
+            return pad_spatial(k, x, geometry.pad, 0.0), "VALID"
+    return x, "SAME"
+
+
+def _channels(k: Kernels, x: Value, channels: slice) -> Value:
+    shape = x.type.shape or (None,) * 4
+    if (channels.start, channels.stop) == (0, shape[3]):
+        return x
+    begin, end = (0, 0, 0, channels.start), (0, 0, 0, channels.stop)
+    size = (*shape[:3], channels.stop - channels.start)
+    return k.strided_slice(x, begin, end, (1, 1, 1, 1), size, begin_mask=0b111, end_mask=0b111)
+
+
+def _conv2d(
+    k: Kernels, x: Value, filters: Value, bias: np.ndarray | None, geometry: Geometry, padding: str, source: Value, outputs: int
+) -> Value:
+    """One float CONV_2D, as integers."""
+    shape = geometry.output(source.type.shape, outputs)
+    operands = [x, filters, _bias_operand(k, bias, outputs)]
+    options = _options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
+    return k.cast(k.emit("tfl.conv_2d", operands, TensorType(shape, f32), **options), i32)
+
+
+def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:
+    return k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
+
+
+def _options(geometry: Geometry, padding: str) -> dict[str, Any]:
+    return {
+        "padding": padding,
+        "stride_w": geometry.stride[1],
+        "stride_h": geometry.stride[0],
+        "dilation_w_factor": geometry.dilation[1],
+        "dilation_h_factor": geometry.dilation[0],
+        "fused_activation_function": "NONE",
+    }
