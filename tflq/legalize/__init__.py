@@ -2,6 +2,7 @@
 
 from tflq.legalize import (
     activation,
+    arg,
     convolution,
     elementwise,
     fully_connected,
@@ -19,6 +20,7 @@ from tflq.legalize.engine import Decision, legalize
 __all__ = [
     "Decision",
     "activation",
+    "arg",
     "convolution",
     "elementwise",
     "fully_connected",

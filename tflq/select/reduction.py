@@ -5,7 +5,12 @@ A chain of reductions of one kind is one kernel over several axes, and a reshape
 
 from __future__ import annotations
 
+from typing import Literal
+
+import numpy as np
+
 from tflq.ir.core import Op, Value
+from tflq.ir.types import i32, i64
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -29,3 +34,32 @@ def reduce(op: Op, k: Kernels) -> Value:
     for other in chain[1:]:
         k.fuse(other, result)
     return result
+
+
+@lowering("tosa.argmax")
+def argmax(op: Op, k: Kernels) -> Value:
+    return _arg(op, k, k.value(op.operand(0)), "max")
+
+
+@lowering("tosa.bitwise_not")
+def bitwise_not(op: Op, k: Kernels) -> Value:
+    """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
+    x = k.value(op.operand(0))
+    following = k.only_user(op.result, "tosa.argmax")
+    if following is not None:
+        return k.fuse(following, _arg(following, k, x, "min"))
+    return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
+
+
+def _arg(op: Op, k: Kernels, x: Value, kind: Literal["max", "min"]) -> Value:
+    """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
+    if x.type.storage.bits == 16:
+        x = k.cast(x, i32)
+    widening = k.only_user(op.result, "tosa.cast")
+    if widening is not None and widening.result.type.storage != i64:
+        widening = None
+    index = i32 if widening is None else i64
+    axis = k.constant(op.attributes["axis"])
+    type = op.result.type.with_element(index)
+    result = k.emit(f"tfl.arg_{kind}", [x, axis], type, output_type="INT32" if widening is None else "INT64")
+    return result if widening is None else k.fuse(widening, result)

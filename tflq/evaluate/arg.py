@@ -1,0 +1,20 @@
+"""Evaluators of tosa.argmax, which takes the first of equals, and tosa.bitwise_not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+
+__all__: list[str] = []
+
+
+@evaluator("tosa.argmax")
+def _argmax(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.argmax(op.attributes["axis"])
+
+
+@evaluator("tosa.bitwise_not")
+def _bitwise_not(op: Op, x: np.ndarray) -> np.ndarray:
+    return ~x
