@@ -7,6 +7,7 @@ from tflq.select import (
     depthwise,
     pooling,
     reduction,
+    requantize,
     resize,
     transpose_conv,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "depthwise",
     "pooling",
     "reduction",
+    "requantize",
     "resize",
     "select",
     "transpose_conv",

@@ -16,9 +16,13 @@ __all__ = ["select"]
 
 def select(module: Module, *, mac: Mac = "integer") -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a lowering."""
-    missing = [f"{op.location}: no kernel for {op.name}" for op in module.ops() if not _known(op)]
+    missing: dict[object, set[str]] = {}
+    for op in module.ops():
+        if not _known(op):
+            missing.setdefault(op.location, set()).add(op.name)
     if missing:
-        raise UnsupportedError(f"{len(missing)} operator(s) of the integer form have no kernel:", missing)
+        reasons = [f"{place}: no kernel for {', '.join(sorted(names))}" for place, names in missing.items()]
+        raise UnsupportedError(f"{len(missing)} operator(s) have no form on this target's kernels:", reasons)
     for function in module.functions:
         _select_function(function, mac)
     return module

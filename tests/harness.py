@@ -1,0 +1,135 @@
+"""Building one-operator models, and running models in the interpreter in a process of its own (it can abort)."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage
+
+__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "interpret", "one_op"]
+
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+def argument(shape: Sequence[int | None], element: ElementType, name: str = "x") -> Value:
+    """A tensor without data."""
+    return Value(TensorType(tuple(shape), element), name)
+
+
+def const(array: np.ndarray, element: ElementType, name: str = "c") -> Value:
+    """A constant of stored integers with any element type."""
+    array = np.ascontiguousarray(array, element_storage(element).dtype)
+    return Value(TensorType(array.shape, element), name, buffer=Buffer.of(array))
+
+
+def one_op(
+    name: str, operands: Sequence[Value | None], results: Sequence[Value], attributes: Mapping[str, Any], version: int = 1
+) -> bytes:
+    """The file of a model with one operator; operands without data are its inputs."""
+    op = Op(name, list(operands), list(results), dict(attributes), info={"version": version})
+    inputs = [v for v in operands if v is not None and v.buffer is None]
+    return bytes(write(Module([Function("main", inputs, list(results), [op])])))
+
+
+def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]]:
+    """Random, all-minimum, all-maximum and zero-point arrays for the inputs of a model; unknown dims are 1."""
+    rng = np.random.default_rng(seed)
+    draws: list[list[np.ndarray]] = []
+    for kind in ("random", "random", "minimum", "maximum", "zero"):
+        arrays = []
+        for value in values:
+            shape, storage = [d or 1 for d in value.type.shape or ()], value.type.storage
+            zero = value.type.element.zero_point if isinstance(value.type.element, UniformQuantizedType) else 0
+            if storage.is_float:
+                arrays.append(rng.normal(0, 4, shape).astype(storage.dtype))
+            elif kind == "random":
+                arrays.append(rng.integers(storage.minimum, storage.maximum, shape, storage.dtype, endpoint=True))
+            else:
+                arrays.append(np.full(shape, {"minimum": storage.minimum, "maximum": storage.maximum, "zero": zero}[kind], storage.dtype))
+        draws.append(arrays)
+    return draws
+
+
+def _run(model: bytes, batches: list[list[np.ndarray]], resolver: str) -> list[list[np.ndarray]]:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType[resolver], num_threads=1)
+    for detail, array in zip(interpreter.get_input_details(), batches[0], strict=True):
+        if tuple(detail["shape"]) != array.shape:
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+    interpreter.allocate_tensors()
+    results = []
+    for arrays in batches:
+        for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        results.append([interpreter.get_tensor(d["index"]).copy() for d in interpreter.get_output_details()])
+    return results
+
+
+def _serve(pipe: Any) -> None:
+    """The child: answers each request with results, or with the error's text."""
+    while True:
+        try:
+            request = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(_run(*request))
+        except Exception as error:  # the parent fails the test with it
+            pipe.send(repr(error))
+
+
+class _Worker:
+    """A process that runs models for all tests, started anew if the interpreter takes it down."""
+
+    def __init__(self) -> None:
+        self.pipe: Any = None
+        self.process: Any = None
+
+    def ask(self, request: object) -> Any:
+        if self.process is None or not self.process.is_alive():
+            self.pipe, end = _CONTEXT.Pipe()
+            self.process = _CONTEXT.Process(target=_serve, args=(end,), daemon=True)
+            self.process.start()
+            end.close()
+        self.pipe.send(request)
+        try:
+            if self.pipe.poll(120):
+                return self.pipe.recv()
+            answer = "no answer in 120 s"
+        except EOFError:
+            answer = "the interpreter died"
+        self.process.kill()
+        self.process.join()
+        return answer
+
+
+_WORKER = _Worker()
+
+
+def interpret(model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF") -> list[list[np.ndarray]]:
+    """Outputs for each list of inputs; inputs are resized to the arrays. RuntimeError if the interpreter refuses or dies."""
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    results = _WORKER.ask((model, batches, resolver))
+    if isinstance(results, str):
+        raise RuntimeError(results)
+    return results
+
+
+def convert_and_compare(model: bytes, batches: list[list[np.ndarray]], **options: Any) -> Any:
+    """Converts a model, runs both with the reference kernels and asserts equal outputs; the conversion."""
+    import tflq
+
+    conversion = tflq.convert(model, **options)
+    for want, got in zip(interpret(model, batches), interpret(conversion.data, batches), strict=True):
+        for w, g in zip(want, got, strict=True):
+            np.testing.assert_array_equal(g, w)
+    return conversion
