@@ -92,7 +92,9 @@ class _Walk:
     def run(self) -> None:
         root = int(self.u32[0])
         if root < 8 or root > self.size - 4 or root & 3:
-            raise InvalidModelError("Model", f"root offset {root} is outside the file of {self.size} bytes or misaligned")
+            raise InvalidModelError(
+                "Model", f"root offset {root} is outside the file of {self.size} bytes or misaligned"
+            )
         waves = [_Wave(layout.table("Model"), np.array([root], np.int64))]
         while waves:
             waves.extend(self._tables(waves.pop()))
@@ -103,7 +105,9 @@ class _Walk:
         at, fields = wave.at, wave.table.fields
         self.places.append((wave.table.name, at))
         vtables = at - self.u32[at >> 2].view(np.int32)
-        self._reject(wave, (vtables < 0) | (vtables > self.size - 4) | (vtables & 1 != 0), "", "vtable is outside the file")
+        self._reject(
+            wave, (vtables < 0) | (vtables > self.size - 4) | (vtables & 1 != 0), "", "vtable is outside the file"
+        )
         vtable, shared = np.unique(vtables, return_inverse=True)
         length, extent = self.u16[vtable >> 1].astype(np.int64), self.u16[(vtable >> 1) + 1].astype(np.int64)
         bad = (length < 4) | (length & 1 != 0) | (vtable + length > self.size) | (extent < 4)
@@ -138,7 +142,9 @@ class _Walk:
             elif field.kind == "enum":
                 self._known(wave, field, self._numbers(place, field.scalar), some)
             elif field.kind == "table":
-                yield self._wave(wave, field, layout.table(field.type), self._follow(wave, field.name, place, some), some)
+                yield self._wave(
+                    wave, field, layout.table(field.type), self._follow(wave, field.name, place, some), some
+                )
             elif field.is_offset:
                 yield from self._vector(wave, field, self._follow(wave, field.name, place, some), some)
 
@@ -157,7 +163,11 @@ class _Walk:
             first = int(np.argmax(used))
             slot = slots + int(entry[first])
             table = int(np.argmax(shared == owner[first]))
-            wave.fail(table, "", f"{wave.table.name} has a field in slot {slot}, newer than the schema known here ({slots} slots)")
+            wave.fail(
+                table,
+                "",
+                f"{wave.table.name} has a field in slot {slot}, newer than the schema known here ({slots} slots)",
+            )
 
     def _follow(self, wave: _Wave, field: str, place: np.ndarray, some: np.ndarray) -> np.ndarray:
         """Where references at `place` lead; at least a uint32 is inside the file there."""
@@ -264,9 +274,7 @@ class _Walk:
     def _overlap(self, wave: _Wave) -> NoReturn:
         wave.fail(0, "", "more is referred to than the file has room for: vectors overlap")
 
-    def _reject(
-        self, wave: _Wave, bad: np.ndarray, field: str, reason: str, some: np.ndarray | None = None
-    ) -> None:
+    def _reject(self, wave: _Wave, bad: np.ndarray, field: str, reason: str, some: np.ndarray | None = None) -> None:
         if bad.any():
             first = int(np.argmax(bad))
             wave.fail(first if some is None else some[first], field, reason)

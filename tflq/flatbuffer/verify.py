@@ -37,6 +37,7 @@ def verify_module(module: Module) -> list[str]:
     for index, function in enumerate(module.functions):
         _verify_tensors(function, index, notes)
         verify_graph.verify_flow(function, index, notes)
+    verify_graph.verify_signatures(module, notes)
     verify_graph.verify_calls(module, notes)
     for op in module.ops():
         _verify_op(module, op, notes)
@@ -68,7 +69,7 @@ def _verify_op(module: Module, op: Op, notes: Notes) -> None:
         notes.fail_op(op, f"{op.name} is not in the operator table")
     if op.info:
         verify_attributes.verify_options(op, schema, notes)
-    verify_graph.verify_signature(op, schema, notes)
+    verify_graph.verify_arity(op, schema, notes)
     verify_graph.verify_call_arity(module, op, notes)
     for trait in schema.traits:
         if (check := _CHECKS.get(trait.name)) is not None:

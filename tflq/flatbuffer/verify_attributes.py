@@ -112,7 +112,9 @@ def _index(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -
     dim = value.type.shape[op.attributes.get(attribute, 0)]
     if indices.min() < 0 or (dim is not None and indices.max() >= dim):
         bad = indices.min() if indices.min() < 0 else indices.max()
-        notes.fail_op(op, f"{constant} has {bad}, outside the {dim if dim is not None else 'unknown'} of '{value.name}'")
+        notes.fail_op(
+            op, f"{constant} has {bad}, outside the {dim if dim is not None else 'unknown'} of '{value.name}'"
+        )
 
 
 def _count(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from tflq.flatbuffer.verify_schema import OpSchema, Slot
     from tflq.ir.core import Function, Module, Op, Value
 
-__all__ = ["called_functions", "verify_call_arity", "verify_calls", "verify_flow", "verify_operator_codes", "verify_signature", "values_of"]
+__all__ = [
+    "verify_arity",
+    "verify_call_arity",
+    "verify_calls",
+    "verify_flow",
+    "verify_operator_codes",
+    "verify_signatures",
+]
 
 _PLACEHOLDER = 127
 
@@ -74,7 +81,7 @@ def _is_given(value: Value) -> bool:
     return value.is_constant or bool(value.info) and ("is_variable" in value.info or "external_buffer" in value.info)
 
 
-def verify_signature(op: Op, schema: OpSchema, notes: Notes) -> None:
+def verify_arity(op: Op, schema: OpSchema, notes: Notes) -> None:
     """An op's operands and results against its row of the operator table."""
     _count(op, "operand", schema.operands, op.operands, notes)
     _count(op, "result", schema.results, op.results, notes)
@@ -97,7 +104,7 @@ def _count(op: Op, kind: str, slots: Sequence[Slot], values: Sequence[object], n
     notes.fail_op(op, f"has {len(values)} {kind}s where {expected} are expected")
 
 
-def called_functions(op: Op) -> Iterator[tuple[str, int]]:
+def _called_functions(op: Op) -> Iterator[tuple[str, int]]:
     """The subgraphs an op calls: attribute name and index."""
     schema = op_schema(op.name)
     for trait in schema.traits if schema else ():
@@ -109,13 +116,32 @@ def called_functions(op: Op) -> Iterator[tuple[str, int]]:
             yield from ((attribute, int(index)) for index in indices)
 
 
+def verify_signatures(module: Module, notes: Notes) -> None:
+    """Each signature has a name of its own, and names inputs and outputs of its subgraph."""
+    keys: set[str | None] = set()
+    for signature in module.signatures or ():
+        where = f"signature '{signature.key}'"
+        if signature.key in keys:
+            notes.fail(where, "there are two of this name")
+        keys.add(signature.key)
+        function = module.functions[signature.function]
+        for kind, pairs, values in (
+            ("input", signature.inputs, function.inputs),
+            ("output", signature.outputs, function.outputs),
+        ):
+            known = set(values)
+            for name, value in pairs or ():
+                if value not in known:
+                    notes.warn(where, f"{kind} '{name}' is no {kind} of subgraph {signature.function}")
+
+
 def verify_calls(module: Module, notes: Notes) -> None:
     """Subgraph indices are in range, and no subgraph reaches itself."""
     calls: list[list[int]] = []
     for function in module.functions:
         called: list[int] = []
         for op in function.ops:
-            for attribute, index in called_functions(op):
+            for attribute, index in _called_functions(op):
                 if not 0 <= index < len(module.functions):
                     notes.fail_op(op, f"{attribute} {index} is not one of the {len(module.functions)} subgraphs")
                 called.append(index)
@@ -152,19 +178,9 @@ def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
     if op.name not in ("tfl.if", "tfl.while"):
         return
     passed = len(op.operands) - (op.name == "tfl.if")
-    for attribute, index in called_functions(op):
+    for attribute, index in _called_functions(op):
         function: Function = module.functions[index]
         returned = 1 if attribute == "cond_subgraph_index" else len(op.results)
         if len(function.inputs) != passed or len(function.outputs) != returned:
             stated = f"{len(function.inputs)} inputs and {len(function.outputs)} outputs"
             notes.fail_op(op, f"{attribute} {index} has {stated}, where {passed} and {returned} are expected")
-
-
-def values_of(function: Function) -> Iterator[Value]:
-    """Every tensor of a function, once: its table, and what passes have added."""
-    seen: set[Value] = set()
-    for group in (function.tensors, function.values()):
-        for value in group:
-            if value not in seen:
-                seen.add(value)
-                yield value

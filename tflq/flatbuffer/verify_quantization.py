@@ -109,7 +109,9 @@ def _zero(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> Non
         for value in schema.values(op, name):
             element = value.type.element
             if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
-                notes.warn_op(op, f"{name} '{value.name}' is int16 with zero point {element.zero_point}; kernels need 0")
+                notes.warn_op(
+                    op, f"{name} '{value.name}' is int16 with zero point {element.zero_point}; kernels need 0"
+                )
 
 
 def _same(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
@@ -155,7 +157,9 @@ def _mac(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> 
     if isinstance(filter_element, UniformQuantizedType):
         scales = np.array([filter_element.scale], np.float64)
         if filter_element.storage.signed and filter_element.zero_point and op.name != "tfl.fully_connected":
-            notes.warn_op(op, f"filter '{weights.name}' has zero point {filter_element.zero_point}, which kernels disregard")
+            notes.warn_op(
+                op, f"filter '{weights.name}' has zero point {filter_element.zero_point}, which kernels disregard"
+            )
     elif isinstance(filter_element, UniformQuantizedPerAxisType):
         scales = filter_element.scales.astype(np.float64)
         _verify_filter_axes(op, weights, filter_element, axis, notes)
@@ -172,11 +176,15 @@ def _mac(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> 
 
 def _verify_filter_axes(op: Op, weights: Value, element: UniformQuantizedPerAxisType, axis: int, notes: Notes) -> None:
     if element.axis != axis and weights.type.rank != 1:
-        notes.fail_op(op, f"filter '{weights.name}' is quantized along dim {element.axis}, where dim {axis} is expected")
+        notes.fail_op(
+            op, f"filter '{weights.name}' is quantized along dim {element.axis}, where dim {axis} is expected"
+        )
     if element.zero_points.any():
         if element.storage.signed:
             notes.fail_op(op, f"filter '{weights.name}' is per-axis with zero points other than 0")
-        notes.warn_op(op, f"filter '{weights.name}' is per-axis with zero points other than 0, which no kernel supports")
+        notes.warn_op(
+            op, f"filter '{weights.name}' is per-axis with zero points other than 0, which no kernel supports"
+        )
 
 
 def _verify_bias(op: Op, bias: Value | None, scales: np.ndarray, output_scale: float, notes: Notes) -> None:

@@ -6,6 +6,7 @@ then the characters); sparse tensors: `SparsityParameters` in schema.fbs. Nothin
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +38,9 @@ def verify_tensor(value: Value, where: str, notes: Notes) -> None:
             if dim is None:
                 continue
             if dim < 0:
-                notes.fail(where, f"shape {_brief(shape)} has a negative dim", hint="unknown dims belong in shape_signature")
+                notes.fail(
+                    where, f"shape {_brief(shape)} has a negative dim", hint="unknown dims belong in shape_signature"
+                )
             if dim > 1:
                 elements *= dim
                 if elements > MOST_ELEMENTS:
@@ -67,7 +70,9 @@ def _verify_signature(value: Value, where: str, notes: Notes) -> None:
         if sign < -1:
             notes.fail(where, f"shape_signature has the dim {sign}")
         if sign not in (-1, dim) and dim is not None:
-            notes.warn(where, f"shape_signature {_brief(tuple(signature))} contradicts shape {_brief(shape)}, which is used")
+            notes.warn(
+                where, f"shape_signature {_brief(tuple(signature))} contradicts shape {_brief(shape)}, which is used"
+            )
 
 
 def _verify_data(value: Value, where: str, notes: Notes) -> None:
@@ -87,7 +92,9 @@ def _verify_data(value: Value, where: str, notes: Notes) -> None:
         notes.fail(where, f"a tensor of type {kind} cannot have data")
     expected = -(-elements * kind.bits // 8)
     if data.size != expected:
-        described = f"{elements} elements of type {kind}" + (", sparse," if sparsity is not None else f", shape {_brief(shape)},")
+        described = f"{elements} elements of type {kind}" + (
+            ", sparse," if sparsity is not None else f", shape {_brief(shape)},"
+        )
         notes.fail(where, f"{described} take {expected} bytes, but its buffer has {data.size}")
 
 
@@ -155,7 +162,7 @@ def verify_external(module: Module, notes: Notes) -> None:
         for i, b in enumerate(module.buffers)
         if b.external and b.external.get("offset", 0) > 1 and b.external.get("size")
     )
-    for (start, size, one), (following, length, other) in zip(ranges, ranges[1:], strict=False):
+    for (start, size, one), (following, length, other) in pairwise(ranges):
         if following < start + size and (start, size) != (following, length):
             notes.fail(f"Model.buffers[{other}]", f"its data overlap those of buffer {one}")
     groups = len(module.info.get("external_buffer_groups") or ())
@@ -168,6 +175,10 @@ def verify_external(module: Module, notes: Notes) -> None:
         for number, value in enumerate(function.tensors):
             external = value.info.get("external_buffer", 0)
             if external and external not in known:
-                notes.fail(f"subgraph {index}, tensor {number} '{value.name}'", f"there is no external buffer {external}")
+                notes.fail(
+                    f"subgraph {index}, tensor {number} '{value.name}'", f"there is no external buffer {external}"
+                )
             if external and value.buffer is not None and value.buffer.data.size:
-                notes.fail(f"subgraph {index}, tensor {number} '{value.name}'", "has data both inside and outside the file")
+                notes.fail(
+                    f"subgraph {index}, tensor {number} '{value.name}'", "has data both inside and outside the file"
+                )

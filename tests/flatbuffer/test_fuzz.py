@@ -1,0 +1,67 @@
+"""Mutated models, a few seconds of them: a module or `InvalidModelError`, never anything else (`scripts/fuzz.py`)."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNT = 600
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tflq_fuzz", ROOT / "scripts" / "fuzz.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def seeds() -> list[Path]:
+    return sorted((ROOT / "models").glob("*.tflite"))[:10]
+
+
+def test_mutants_are_modules_or_one_clear_error(fuzz: ModuleType) -> None:
+    outcome = fuzz.run(seeds(), 7, range(COUNT))
+    assert outcome.failures == []
+    assert sum(outcome.counts.values()) == COUNT
+    assert min(outcome.counts["accepted"], outcome.counts["refused"]) > COUNT // 20
+
+
+def test_a_mutant_is_the_same_every_time(fuzz: ModuleType) -> None:
+    models = [path.read_bytes() for path in seeds()]
+    first, again = ([fuzz.mutant(models, 3, number) for number in range(30)] for _ in range(2))
+    assert first == again
+    assert len(set(first)) > 20
+
+
+def test_a_finding_is_reported_and_the_run_goes_on(fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception that is not the reader's, and a hang: both are said with their number, and the rest still runs."""
+    reports: list[dict[str, object]] = []
+
+    def examine(data: bytes) -> str:
+        number = reports[-1]["number"]
+        if number == 1:
+            raise KeyError("reader")
+        while number == 2:
+            pass
+        return "refused"
+
+    monkeypatch.setattr(fuzz, "examine", examine)
+    monkeypatch.setattr(fuzz, "SECONDS", 0.2)
+    fuzz.work([path.read_bytes() for path in seeds()], 7, range(4), reports.append)
+    results = [str(report["result"]) for report in reports if "result" in report]
+    assert [result.split(":")[0] for result in results] == ["refused", "KeyError", "TimeoutError", "refused"]
+
+
+def test_a_dead_worker_is_replaced(fuzz: ModuleType, tmp_path: Path) -> None:
+    outcome = fuzz.run([tmp_path / "missing.tflite"], 7, range(2))
+    assert outcome.counts["died"] == 2
+    assert all("FileNotFoundError" in what for _, what in outcome.failures)

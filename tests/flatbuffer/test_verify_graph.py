@@ -1,0 +1,185 @@
+"""Graphs that do not hold: each case changes one thing in a good model, and says where and why it is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflq.errors import InvalidModelError
+from tflq.flatbuffer.codec import decode
+from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.reader import read
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+Tree = dict[str, Any]
+
+
+def tree(name: str) -> Tree:
+    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
+
+
+def graph(model: Tree) -> Tree:
+    first: Tree = model["subgraphs"][0]
+    return first
+
+
+def op(model: Tree, index: int) -> Tree:
+    found: Tree = graph(model)["operators"][index]
+    return found
+
+
+def refused(model: Tree, where: str, reason: str) -> None:
+    with pytest.raises(InvalidModelError) as caught:
+        read(encode(model))
+    assert where in caught.value.where, str(caught.value)
+    assert reason in caught.value.reason, str(caught.value)
+
+
+INDICES: list[tuple[str, Callable[[Tree], Any], str, str]] = [
+    ("operator code", lambda m: op(m, 0).update(opcode_index=99), "operators[0].opcode_index", "no operator code 99"),
+    ("input", lambda m: op(m, 3).update(inputs=(14, 21)), "operators[3].inputs[1]", "no tensor 21"),
+    ("below -1", lambda m: op(m, 3).update(inputs=(14, -2)), "operators[3].inputs[1]", "no tensor -2"),
+    ("output", lambda m: op(m, 3).update(outputs=(99,)), "operators[3].outputs[0]", "no tensor 99"),
+    ("output -1", lambda m: op(m, 3).update(outputs=(-1,)), "operators[3].outputs[0]", "no tensor -1"),
+    ("intermediate", lambda m: op(m, 3).update(intermediates=(77,)), "operators[3].intermediates[0]", "no tensor 77"),
+    ("graph input", lambda m: graph(m).update(inputs=(50,)), "subgraphs[0].inputs[0]", "no tensor 50"),
+    ("graph output", lambda m: graph(m).update(outputs=(-1,)), "subgraphs[0].outputs[0]", "no tensor -1"),
+    ("buffer", lambda m: graph(m)["tensors"][3].update(buffer=1000), "tensors[3].buffer", "no buffer 1000"),
+    ("metadata", lambda m: m["metadata"][0].update(buffer=1000), "metadata[0].buffer", "no buffer 1000"),
+    ("signature", lambda m: m["signature_defs"][0].update(subgraph_index=3), "signature_defs[0]", "no subgraph 3"),
+    (
+        *("signature tensor", lambda m: m["signature_defs"][0]["inputs"][0].update(tensor_index=90)),
+        *("signature_defs[0].inputs[0]", "no tensor 90"),
+    ),
+]
+
+GRAPHS: list[tuple[str, Callable[[Tree], Any], str, str]] = [
+    ("version", lambda m: m.update(version=2), "Model.version", "schema version 2"),
+    ("no subgraph", lambda m: m.update(subgraphs=[], signature_defs=None), "Model.subgraphs", "no subgraph"),
+    (
+        "use before definition",
+        lambda m: op(m, 3).update(inputs=(14, 16)),
+        "operator 3 (ADD)",
+        "read before it is written",
+    ),
+    ("cycle", lambda m: op(m, 3).update(inputs=(14, 15)), "operator 3 (ADD)", "read before it is written"),
+    ("two definitions", lambda m: op(m, 4).update(outputs=(15,)), "operator 4 (CONV_2D)", "written twice"),
+    ("writes a constant", lambda m: op(m, 3).update(outputs=(3,)), "operator 3 (ADD)", "is a constant"),
+    ("writes an input", lambda m: op(m, 3).update(outputs=(0,)), "operator 3 (ADD)", "an input of the subgraph"),
+    (
+        "undefined output",
+        lambda m: graph(m)["operators"].pop(),
+        "subgraph 0",
+        "output 0, 'StatefulPartitionedCall_1:0'",
+    ),
+    ("required operand", lambda m: op(m, 0).update(inputs=(0, -1, 10)), "operator 0 (CONV_2D)", "'filter' is left out"),
+    ("too few operands", lambda m: op(m, 3).update(inputs=(14,)), "operator 3 (ADD)", "1 operands where 2"),
+    ("too many operands", lambda m: op(m, 3).update(inputs=(14, 12, 12)), "operator 3 (ADD)", "3 operands where 2"),
+    (
+        "axes of floats",
+        lambda m: graph(m)["tensors"][1].update(type="FLOAT32"),
+        "operator 6 (MEAN)",
+        "not an integer type",
+    ),
+    (
+        *("codes disagree", lambda m: m["operator_codes"][2].update(builtin_code="MUL", deprecated_builtin_code=9)),
+        *("operator_codes[2]", "name different operators"),
+    ),
+    (
+        "operator version",
+        lambda m: m["operator_codes"][0].update(version=0),
+        "operator_codes[0]",
+        "version 0 is below 1",
+    ),
+    (
+        *("unnamed custom", lambda m: m["operator_codes"][2].update(builtin_code="CUSTOM", deprecated_builtin_code=32)),
+        *("operator_codes[2]", "without a name"),
+    ),
+    (
+        *("options of another", lambda m: op(m, 3).update(builtin_options=("MulOptions", {}))),
+        *("operator 3 (ADD)", "has MulOptions where AddOptions"),
+    ),
+    (
+        *("two signatures", lambda m: m["signature_defs"].append(m["signature_defs"][0])),
+        *("signature 'serving_default'", "two of this name"),
+    ),
+]
+
+
+@pytest.mark.parametrize("path", sorted(MODELS.glob("*.tflite")), ids=lambda path: path.name)
+def test_good_models_have_no_warnings(path: Path) -> None:
+    assert read(path).warnings == []
+
+
+@pytest.mark.parametrize(("change", "where", "reason"), [case[1:] for case in INDICES], ids=[c[0] for c in INDICES])
+def test_index_out_of_range(change: Callable[[Tree], Any], where: str, reason: str) -> None:
+    model = tree("cnn_int8")
+    change(model)
+    refused(model, where, reason)
+
+
+@pytest.mark.parametrize(("change", "where", "reason"), [case[1:] for case in GRAPHS], ids=[c[0] for c in GRAPHS])
+def test_graph_that_does_not_hold(change: Callable[[Tree], Any], where: str, reason: str) -> None:
+    model = tree("cnn_int8")
+    change(model)
+    refused(model, where, reason)
+
+
+def calling(first: str, second: str) -> Tree:
+    """A model whose two subgraphs call each other's index, by WHILE or IF options."""
+    model = tree("two_signatures")
+    model["operator_codes"].append({"builtin_code": "CALL_ONCE", "deprecated_builtin_code": 127, "version": 1})
+    code = len(model["operator_codes"]) - 1
+    for index, called in enumerate((first, second)):
+        if called:
+            options = ("CallOnceOptions", {"init_subgraph_index": int(called)})
+            call = {"opcode_index": code, "inputs": (), "outputs": (), "builtin_options": options}
+            model["subgraphs"][index]["operators"].insert(0, call)
+    return model
+
+
+def test_a_call_without_recursion_is_accepted() -> None:
+    assert len(read(encode(calling("1", ""))).functions) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [("0", ""), ("1", "0"), ("", "1")])
+def test_recursion(first: str, second: str) -> None:
+    refused(calling(first, second), "subgraph", "it calls itself")
+
+
+def test_called_subgraph_out_of_range() -> None:
+    refused(calling("2", ""), "CALL_ONCE", "init_subgraph_index 2 is not one of the 2 subgraphs")
+
+
+def test_a_long_chain_of_calls_is_walked_without_recursion() -> None:
+    model = calling("1", "")
+    last = model["subgraphs"][1]
+    code = len(model["operator_codes"]) - 1
+    chain = []
+    for index in range(2, 3000):
+        options = ("CallOnceOptions", {"init_subgraph_index": index + 1})
+        call = {"opcode_index": code, "inputs": (), "outputs": (), "builtin_options": options}
+        chain.append({**last, "operators": [call], "outputs": (), "tensors": last["tensors"][:1], "inputs": ()})
+    last["operators"].insert(
+        0, {**chain[0]["operators"][0], "builtin_options": ("CallOnceOptions", {"init_subgraph_index": 2})}
+    )
+    model["subgraphs"] += [*chain, {**chain[0], "operators": []}]
+    assert len(read(encode(model)).functions) == 3001
+
+
+def test_an_optional_operand_may_be_left_out() -> None:
+    model = tree("cnn_int8")
+    op(model, 0)["inputs"] = (0, 11, -1)
+    assert read(encode(model)).main.ops[0].operands[2] is None
+
+
+def test_a_shared_buffer_is_legal() -> None:
+    model = tree("cnn_int8")
+    graph(model)["tensors"][4]["buffer"] = 5
+    graph(model)["tensors"].append(dict(graph(model)["tensors"][4], name="twin"))
+    tensors = read(encode(model)).main.tensors
+    assert tensors[-1].buffer is tensors[4].buffer
