@@ -76,7 +76,7 @@ class _Reader:
         if absent := [key for key in ("operator_codes", "subgraphs", "buffers") if model[key] is None]:
             info["absent"] = tuple(absent)
         if archive := find_archive(self.data):
-            info["archive"] = archive
+            info["archive"] = vars(archive)
         functions = [self._function(i, fields) for i, fields in enumerate(model["subgraphs"] or ())]
         signatures, metadata = model["signature_defs"], model["metadata"]
         return Module(

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.errors import VerificationError
-from tflq.flatbuffer.appended import place_archive
+from tflq.flatbuffer.appended import Archive, place_archive
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
 from tflq.flatbuffer.operators import OpcodeTable
@@ -122,7 +122,7 @@ class _Writer:
         yield from self.encoder.pieces()
         yield from self.tail
         if archive := self.module.info.get("archive"):
-            yield place_archive(archive, self.encoder.end + self.tail_size)
+            yield place_archive(Archive(**archive), self.encoder.end + self.tail_size)
 
     def _buffer_table(self) -> tuple[list[Buffer], dict[Buffer, int]]:
         """The rows and the place of each; row 0 is the empty buffer that a tensor without data names."""
