@@ -1,0 +1,215 @@
+"""Evaluators of the tfl ops that move, pad and reinterpret elements, on plain tensors. Options and semantics are TFLite's.
+
+Sources: kernels/reshape.cc, squeeze.cc, expand_dims.cc, transpose.cc, pad.cc, mirror_pad.cc, concatenation.cc, split.cc, split_v.cc, slice.cc,
+strided_slice.cc, pack.cc, unpack.cc, gather.cc, gather_nd.cc, tile.cc, broadcast_to.cc, reverse.cc, shape.cc, rank.cc, fill.cc,
+range.cc, select.cc, cast.cc, bitcast.cc, space_to_depth.cc, depth_to_space.cc, space_to_batch_nd.cc, batch_to_space_nd.cc.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+
+__all__: list[str] = []
+
+
+@evaluator("tfl.reshape")
+def _reshape(op: Op, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
+    return x.reshape(op.attributes["new_shape"] if shape is None else shape)
+
+
+@evaluator("tfl.squeeze")
+def _squeeze(op: Op, x: np.ndarray) -> np.ndarray:
+    dims = tuple(int(d) for d in op.attributes["squeeze_dims"])
+    return x.squeeze(dims or None)
+
+
+@evaluator("tfl.expand_dims")
+def _expand_dims(op: Op, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    return np.expand_dims(x, int(axis.reshape(())))
+
+
+@evaluator("tfl.transpose")
+def _transpose(op: Op, x: np.ndarray, perms: np.ndarray) -> np.ndarray:
+    return x.transpose(perms)
+
+
+@evaluator("tfl.pad", "tfl.padv2")
+def _pad(op: Op, x: np.ndarray, paddings: np.ndarray, fill: np.ndarray | None = None) -> np.ndarray:
+    return np.pad(x, paddings, constant_values=0 if fill is None else fill.reshape(()))
+
+
+@evaluator("tfl.mirror_pad")
+def _mirror_pad(op: Op, x: np.ndarray, paddings: np.ndarray) -> np.ndarray:
+    return np.pad(x, paddings, "reflect" if op.attributes["mode"] == "REFLECT" else "symmetric")
+
+
+@evaluator("tfl.concatenation")
+def _concatenation(op: Op, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, op.attributes["axis"])
+
+
+@evaluator("tfl.split")
+def _split(op: Op, axis: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    return np.split(x, len(op.results), int(axis.reshape(())))
+
+
+@evaluator("tfl.split_v")
+def _split_v(op: Op, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
+    along = int(axis.reshape(()))
+    rest = x.shape[along] - int(sizes[sizes >= 0].sum())
+    return np.split(x, np.cumsum(np.where(sizes < 0, rest, sizes))[:-1], along)
+
+
+@evaluator("tfl.slice")
+def _slice(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
+    return x[tuple(slice(int(b), None if s < 0 else int(b + s)) for b, s in zip(begin, size, strict=True))]
+
+
+@evaluator("tfl.strided_slice")
+def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    a = op.attributes
+    index: list[slice | int | EllipsisType | None] = []
+    for i, (first, last, stride) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
+        masked = {name: bool(a[name] >> i & 1) for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")}
+        if masked["ellipsis_mask"]:
+            index.append(...)
+        elif masked["new_axis_mask"]:
+            index.append(None)
+        elif masked["shrink_axis_mask"]:
+            index.append(0 if masked["begin_mask"] else first)
+        else:
+            stop = first + last if a.get("offset") else last
+            index.append(slice(None if masked["begin_mask"] else first, None if masked["end_mask"] else stop, stride))
+    return x[tuple(index)]
+
+
+@evaluator("tfl.pack")
+def _pack(op: Op, *xs: np.ndarray) -> np.ndarray:
+    return np.stack(xs, op.attributes["axis"])
+
+
+@evaluator("tfl.unpack")
+def _unpack(op: Op, x: np.ndarray) -> list[np.ndarray]:
+    return list(np.moveaxis(x, op.attributes["axis"], 0))
+
+
+@evaluator("tfl.gather")
+def _gather(op: Op, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """x[batch, before axis, indices[batch, ...], after axis]."""
+    axis, batch = op.attributes["axis"] % x.ndim, op.attributes.get("batch_dims", 0)
+    if batch < 0:
+        batch += indices.ndim
+    if not batch:
+        return x.take(indices, axis)
+    rows = x.reshape(-1, *x.shape[batch:])
+    picks = indices.reshape(len(rows), *indices.shape[batch:])
+    taken = np.stack([row.take(pick, axis - batch) for row, pick in zip(rows, picks, strict=True)])
+    return taken.reshape(*x.shape[:batch], *taken.shape[1:])
+
+
+@evaluator("tfl.gather_nd")
+def _gather_nd(op: Op, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    return x[tuple(np.moveaxis(indices, -1, 0))]
+
+
+@evaluator("tfl.tile")
+def _tile(op: Op, x: np.ndarray, multiples: np.ndarray) -> np.ndarray:
+    return np.tile(x, multiples.tolist())
+
+
+@evaluator("tfl.broadcast_to")
+def _broadcast_to(op: Op, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(x, shape.tolist())
+
+
+@evaluator("tfl.reverse_v2")
+def _reverse(op: Op, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    return np.flip(x, axes.reshape(-1).tolist())
+
+
+@evaluator("tfl.shape")
+def _shape(op: Op, x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.shape)
+
+
+@evaluator("tfl.rank")
+def _rank(op: Op, x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.ndim)
+
+
+@evaluator("tfl.fill")
+def _fill(op: Op, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.full(dims.tolist(), value.reshape(()))
+
+
+@evaluator("tfl.range")
+def _range(op: Op, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    return np.arange(start.reshape(()), limit.reshape(()), delta.reshape(()))
+
+
+@evaluator("tfl.select_v2")
+def _select(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(condition, a, b)
+
+
+@evaluator("tfl.select")
+def _select_rows(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A condition of rank 1 chooses whole rows."""
+    return np.where(condition.reshape(*condition.shape, *(1,) * (a.ndim - condition.ndim)), a, b)
+
+
+@evaluator("tfl.cast")
+def _cast(op: Op, x: np.ndarray) -> np.ndarray:
+    return x.astype(op.result.type.storage.dtype)
+
+
+@evaluator("tfl.bitcast")
+def _bitcast(op: Op, x: np.ndarray) -> np.ndarray:
+    """Between widths the last dim appears or goes, low part first."""
+    dtype = op.result.type.storage.dtype
+    x = np.ascontiguousarray(x).reshape(x.shape)
+    if dtype.itemsize < x.dtype.itemsize:
+        return x[..., None].view(dtype)
+    return x.view(dtype)[..., 0] if dtype.itemsize > x.dtype.itemsize else x.view(dtype)
+
+
+@evaluator("tfl.space_to_depth")
+def _space_to_depth(op: Op, x: np.ndarray) -> np.ndarray:
+    n, h, w, c = x.shape
+    s = op.attributes["block_size"]
+    return x.reshape(n, h // s, s, w // s, s, c).transpose(0, 1, 3, 2, 4, 5).reshape(n, h // s, w // s, s * s * c)
+
+
+@evaluator("tfl.depth_to_space")
+def _depth_to_space(op: Op, x: np.ndarray) -> np.ndarray:
+    n, h, w, c = x.shape
+    s = op.attributes["block_size"]
+    return x.reshape(n, h, w, s, s, c // (s * s)).transpose(0, 1, 3, 2, 4, 5).reshape(n, h * s, w * s, c // (s * s))
+
+
+@evaluator("tfl.space_to_batch_nd")
+def _space_to_batch(op: Op, x: np.ndarray, block: np.ndarray, paddings: np.ndarray) -> np.ndarray:
+    spatial = len(block)
+    x = np.pad(x, [(0, 0), *paddings.tolist(), *[(0, 0)] * (x.ndim - 1 - spatial)])
+    blocks = [(d // s, s) for d, s in zip(x.shape[1 : 1 + spatial], block.tolist(), strict=True)]
+    split = x.reshape(x.shape[0], *(v for pair in blocks for v in pair), *x.shape[1 + spatial :])
+    inner, outer = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
+    moved = split.transpose(*inner, 0, *outer, *range(1 + 2 * spatial, split.ndim))
+    return moved.reshape(-1, *(d for d, _ in blocks), *x.shape[1 + spatial :])
+
+
+@evaluator("tfl.batch_to_space_nd")
+def _batch_to_space(op: Op, x: np.ndarray, block: np.ndarray, crops: np.ndarray) -> np.ndarray:
+    spatial, sizes = len(block), block.tolist()
+    batch = x.shape[0] // int(np.prod(sizes))
+    split = x.reshape(*sizes, batch, *x.shape[1:])
+    order = [v for i in range(spatial) for v in (spatial + 1 + i, i)]
+    moved = split.transpose(spatial, *order, *range(2 * spatial + 1, split.ndim))
+    whole = moved.reshape(batch, *(d * s for d, s in zip(x.shape[1:], sizes, strict=False)), *x.shape[1 + spatial :])
+    ends = (slice(int(a), n - int(b)) for (a, b), n in zip(crops, whole.shape[1:], strict=False))
+    return whole[(slice(None), *ends)]
