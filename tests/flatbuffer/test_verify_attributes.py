@@ -107,7 +107,9 @@ def one_op(
     builtin: str, operands: list[Any], shape: tuple[int, ...], attributes: tuple[str, Tree] | None = None
 ) -> Tree:
     """A model of one operator: operands are shapes (float32 inputs) or arrays (int32 constants)."""
-    tensors, buffers, inputs = [], [{"data": None}], []
+    tensors: list[Tree] = []
+    buffers: list[Tree] = [{"data": None}]
+    inputs: list[int] = []
     for index, operand in enumerate(operands):
         if isinstance(operand, tuple):
             inputs.append(index)

@@ -1,10 +1,10 @@
 """Structure check: every offset, count and union of a TFLite flatbuffer, before anything else reads its bytes.
 
 The format (flatbuffers "Internals" page; the C++ `flatbuffers::Verifier` checks the same): little-endian; the file
-starts with the root's uoffset and the identifier at byte 4. A table starts with an soffset to its vtable, `vtable = table −
-soffset`; a vtable is uint16s: its size, the table's size, then per slot the field's place in the table or 0 where the
-field is absent. A reference is a uint32 counted from its own place; a vector or string is a uint32 count
-and its elements, a string ends in NUL. A union is a type slot followed by a value slot.
+starts with the root's uoffset and the identifier at byte 4. A table starts with an soffset to its vtable,
+`vtable = table − soffset`; a vtable is uint16s: its size, the table's size, then per slot the field's place in the
+table or 0 where the field is absent. A reference is a uint32 counted from its own place; a vector or string is a
+uint32 count and its elements, a string ends in NUL. A union is a type slot followed by a value slot.
 
 The check walks the schema breadth first, all tables of one field at once as numpy arrays (a *wave*), so its cost hardly
 depends on what a file holds. The schema has no recursive table, so depth is bounded by it; the number of tables
@@ -35,7 +35,7 @@ _VIEWED = frozenset({("Buffer", "data")})
 
 
 def check(data: memoryview) -> None:
-    """Raise `InvalidModelError` unless every reference in `data` (bytes of a whole file) stays inside it and is aligned."""
+    """InvalidModelError unless every reference in `data`, the bytes of a whole file, stays inside it and is aligned."""
     size = len(data)
     if size < _SMALLEST:
         raise InvalidModelError("file", f"{size} bytes are too few for a TFLite model")

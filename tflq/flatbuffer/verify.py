@@ -1,8 +1,9 @@
 """The module verifier: what a reader returns holds, or `InvalidModelError` says what does not and where.
 
-The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`). Here
-follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and its
-operators (`verify_attributes`, `verify_quantization`, by the traits in `schema/tfl.toml`). Harmless defects become warnings.
+The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`).
+Here follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and
+its operators (`verify_attributes`, `verify_quantization`, by the traits in `schema/tfl.toml`). Harmless defects become
+warnings.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer import verify_attributes, verify_graph, verify_quantization, verify_shapes
-from tflq.flatbuffer.verify_notes import Notes
+from tflq.flatbuffer.verify_notes import Notes, Site
 from tflq.flatbuffer.verify_schema import op_schema
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _CHECKS = verify_attributes.CHECKS | verify_quantization.CHECKS
 
 
 def verify_module(module: Module) -> list[str]:
-    """Check a module just read; `InvalidModelError` at the first defect, else the harmless ones, also in `module.warnings`."""
+    """Check a module just read: InvalidModelError at its first defect, else the harmless ones, its `warnings`."""
     notes = Notes()
     if module.version != _VERSION:
         notes.fail("Model.version", f"schema version {module.version}, not {_VERSION}")
@@ -67,10 +68,11 @@ def _verify_op(module: Module, op: Op, notes: Notes) -> None:
     schema = op_schema(op.name)
     if schema is None:
         notes.fail_op(op, f"{op.name} is not in the operator table")
+    site = Site(op, schema, notes)
     if op.info:
-        verify_attributes.verify_options(op, schema, notes)
+        verify_attributes.verify_options(site)
     verify_graph.verify_arity(op, schema, notes)
     verify_graph.verify_call_arity(module, op, notes)
     for trait in schema.traits:
         if (check := _CHECKS.get(trait.name)) is not None:
-            check(op, schema, trait.arguments, notes)
+            check(site, trait.arguments)

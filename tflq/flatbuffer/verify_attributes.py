@@ -15,114 +15,112 @@ from tflq.flatbuffer.layout import options_of, table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tflq.flatbuffer.verify_notes import Notes
-    from tflq.flatbuffer.verify_schema import OpSchema
-    from tflq.ir.core import Op, Value
+    from tflq.flatbuffer.verify_notes import Site
+    from tflq.ir.core import Value
 
-    Check = Callable[[Op, OpSchema, tuple[str, ...], Notes], None]
+    Check = Callable[[Site, tuple[str, ...]], None]
 
 __all__ = ["CHECKS", "verify_options"]
 
 
-def verify_options(op: Op, schema: OpSchema, notes: Notes) -> None:
+def verify_options(site: Site) -> None:
     """The options table is that of the operator, or is left out where an operator can do without."""
+    op = site.op
     if "options" not in op.info or op.name == "tfl.custom":
         return
     given = op.info["options"]
     expected = options_of(op.name.removeprefix("tfl.").upper())
     if given is not None:
-        notes.fail_op(op, f"has {given} where {expected or 'no options'} belongs")
-    if expected is not None and table(expected).fields and not any(t.name == "spare" for t in schema.traits):
-        notes.warn_op(op, f"has no {expected}; its attributes are taken to be 0")
+        site.fail(f"has {given} where {expected or 'no options'} belongs")
+    if expected is not None and table(expected).fields and not any(t.name == "spare" for t in site.schema.traits):
+        site.warn(f"has no {expected}; its attributes are taken to be 0")
 
 
-def _positive(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _positive(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        value = op.attributes.get(name, 0)
+        value = site.attribute(name)
         if value <= 0:
-            notes.fail_op(op, f"{name} is {value}, not positive")
+            site.fail(f"{name} is {value}, not positive")
 
 
-def _ignored(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _ignored(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        value = op.attributes.get(name, 0)
+        value = site.attribute(name)
         if value <= 0:
-            notes.warn_op(op, f"{name} is {value}; interpreters disregard it and count channels")
+            site.warn(f"{name} is {value}; interpreters disregard it and count channels")
 
 
-def _axis(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _axis(site: Site, arguments: tuple[str, ...]) -> None:
     name, of, *more = arguments
-    value = schema.value(op, of)
+    value = site.value(of)
     if value is None or value.type.rank is None:
         return
     rank = value.type.rank + len(more)
-    axis = op.attributes.get(name, 0)
+    axis = site.attribute(name)
     if not -rank <= axis < max(rank, 1):
-        notes.fail_op(op, f"{name} {axis} is not an axis of rank {rank} ('{value.name}')")
+        site.fail(f"{name} {axis} is not an axis of rank {rank} ('{value.name}')")
 
 
-def _constant(op: Op, schema: OpSchema, name: str) -> np.ndarray | None:
+def _constant(site: Site, name: str) -> np.ndarray | None:
     """A constant operand's elements, None if it is left out, not constant or not stored element by element."""
-    value: Value | None = schema.value(op, name)
+    value: Value | None = site.value(name)
     if value is None or not value.is_constant or not value.type.storage.is_integer or "sparsity" in value.info:
         return None
     return value.array
 
 
-def _axes(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _axes(site: Site, arguments: tuple[str, ...]) -> None:
     constant, of = arguments
-    axes, value = _constant(op, schema, constant), schema.value(op, of)
+    axes, value = _constant(site, constant), site.value(of)
     if axes is None or value is None or value.type.rank is None:
         return
     rank = value.type.rank
     bad = (axes < -rank) | (axes >= max(rank, 1))
     if bad.any():
-        notes.fail_op(op, f"{constant} {axes[bad].flat[0]} is not an axis of rank {rank} ('{value.name}')")
+        site.fail(f"{constant} {axes[bad].flat[0]} is not an axis of rank {rank} ('{value.name}')")
 
 
-def _permutation(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _permutation(site: Site, arguments: tuple[str, ...]) -> None:
     constant, of = arguments
-    order, value = _constant(op, schema, constant), schema.value(op, of)
+    order, value = _constant(site, constant), site.value(of)
     if order is None or value is None or value.type.rank is None:
         return
     if sorted(order.reshape(-1).tolist()) != list(range(value.type.rank)):
         listed = order.reshape(-1)[:12].tolist()
-        notes.fail_op(op, f"{constant} {listed} is not a permutation of {value.type.rank} dims ('{value.name}')")
+        site.fail(f"{constant} {listed} is not a permutation of {value.type.rank} dims ('{value.name}')")
 
 
-def _natural(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _natural(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        values = _constant(op, schema, name)
+        values = _constant(site, name)
         if values is not None and values.size and values.min() < 0:
-            notes.fail_op(op, f"{name} has the negative element {values.min()}")
+            site.fail(f"{name} has the negative element {values.min()}")
 
 
-def _nonzero(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _nonzero(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        values = _constant(op, schema, name)
+        values = _constant(site, name)
         if values is not None and not values.all():
-            notes.fail_op(op, f"{name} has an element 0")
+            site.fail(f"{name} has an element 0")
 
 
-def _index(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _index(site: Site, arguments: tuple[str, ...]) -> None:
     constant, of, attribute = arguments
-    indices, value = _constant(op, schema, constant), schema.value(op, of)
+    indices, value = _constant(site, constant), site.value(of)
     if indices is None or value is None or not value.type.shape or not indices.size:
         return
-    dim = value.type.shape[op.attributes.get(attribute, 0)]
+    dim = value.type.shape[site.attribute(attribute)]
     if indices.min() < 0 or (dim is not None and indices.max() >= dim):
         bad = indices.min() if indices.min() < 0 else indices.max()
-        notes.fail_op(
-            op, f"{constant} has {bad}, outside the {dim if dim is not None else 'unknown'} of '{value.name}'"
-        )
+        site.fail(f"{constant} has {bad}, outside the {dim if dim is not None else 'unknown'} of '{value.name}'")
 
 
-def _count(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _count(site: Site, arguments: tuple[str, ...]) -> None:
     attribute, what = arguments
-    values = op.results if what == "results" else op.operands
-    stated = op.attributes.get(attribute, 0)
+    values = site.op.results if what == "results" else site.op.operands
+    stated = site.attribute(attribute)
     if stated != len(values):
-        notes.fail_op(op, f"{attribute} is {stated}, but there are {len(values)} {what}")
+        site.fail(f"{attribute} is {stated}, but there are {len(values)} {what}")
 
 
 CHECKS: Final[dict[str, Check]] = {

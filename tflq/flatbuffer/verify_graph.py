@@ -78,7 +78,7 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
 
 def _is_given(value: Value) -> bool:
     """Whether a value has contents before any operator runs."""
-    return value.is_constant or bool(value.info) and ("is_variable" in value.info or "external_buffer" in value.info)
+    return value.is_constant or "is_variable" in value.info or "external_buffer" in value.info
 
 
 def verify_arity(op: Op, schema: OpSchema, notes: Notes) -> None:

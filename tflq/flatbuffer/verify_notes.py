@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tflq.errors import InvalidModelError
 
 if TYPE_CHECKING:
-    from tflq.ir.core import Op
+    from tflq.flatbuffer.verify_schema import OpSchema
+    from tflq.ir.core import Op, Value
 
-__all__ = ["Notes"]
+__all__ = ["Notes", "Site"]
 
 _MOST = 200
 """Warnings kept of one model."""
@@ -47,3 +48,30 @@ class Notes:
 def place(op: Op) -> str:
     """Where an op is, for a message."""
     return str(op.location) if op.location is not None else op.name
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One operator under verification, with its row of the operator table."""
+
+    op: Op
+    schema: OpSchema
+    notes: Notes
+
+    def values(self, name: str) -> list[Value]:
+        """The values of the operand or result `name`; none if it is left out."""
+        return self.schema.values(self.op, name)
+
+    def value(self, name: str) -> Value | None:
+        """The first of `values`."""
+        return next(iter(self.schema.values(self.op, name)), None)
+
+    def attribute(self, name: str) -> Any:
+        """An attribute, 0 if the operator has no options."""
+        return self.op.attributes.get(name, 0)
+
+    def fail(self, reason: str) -> NoReturn:
+        self.notes.fail_op(self.op, reason)
+
+    def warn(self, reason: str) -> None:
+        self.notes.warn_op(self.op, reason)

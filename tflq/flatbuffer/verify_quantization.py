@@ -1,8 +1,8 @@
 """Quantization parameters: of each tensor by itself, and of an operator's tensors among each other.
 
-An interpreter checks little of this and computes something anyway; a converter would compute something else. So what has
-no clear meaning is refused, what an interpreter refuses or disregards but has one is noted. Source: the Prepare functions
-of tflite/kernels; `GetQuantizedConvolutionMultipler` and `PopulateConvolutionQuantizationParams` in
+An interpreter checks little of this and computes something anyway; a converter would compute something else. So what
+has no clear meaning is refused; what has one, but is refused or disregarded by an interpreter, is noted. Source: the
+Prepare functions of tflite/kernels; `GetQuantizedConvolutionMultipler` and `PopulateConvolutionQuantizationParams` in
 kernels/kernel_util.cc; `QuantizeMultiplier` in kernels/internal/quantization_util.cc (shift at most 30).
 """
 
@@ -19,11 +19,10 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tflq.flatbuffer.verify_notes import Notes
-    from tflq.flatbuffer.verify_schema import OpSchema
-    from tflq.ir.core import Op, Value
+    from tflq.flatbuffer.verify_notes import Notes, Site
+    from tflq.ir.core import Value
 
-    Check = Callable[[Op, OpSchema, tuple[str, ...], Notes], None]
+    Check = Callable[[Site, tuple[str, ...]], None]
 
 __all__ = ["CHECKS", "verify_parameters"]
 
@@ -88,36 +87,34 @@ def _lacks(value: Value) -> bool:
     return value.type.storage.is_integer and not value.type.quantized and not _has_details(value)
 
 
-def _quantized(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
-    values = [v for name in names for v in schema.values(op, name)]
+def _quantized(site: Site, names: tuple[str, ...]) -> None:
+    values = [v for name in names for v in site.values(name)]
     if not any(isinstance(v.type.element, (UniformQuantizedType, UniformQuantizedPerAxisType)) for v in values):
         return
     for value in values:
         if _lacks(value) and value.type.storage.bits <= _NARROW:
-            notes.fail_op(op, f"'{value.name}' has no quantization parameters, but other tensors of the operator have")
+            site.fail(f"'{value.name}' has no quantization parameters, but other tensors of the operator have")
 
 
-def _needs(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _needs(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        for value in schema.values(op, name):
+        for value in site.values(name):
             if _lacks(value):
-                notes.fail_op(op, f"{name} '{value.name}' needs quantization parameters and has none")
+                site.fail(f"{name} '{value.name}' needs quantization parameters and has none")
 
 
-def _zero(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _zero(site: Site, names: tuple[str, ...]) -> None:
     for name in names:
-        for value in schema.values(op, name):
+        for value in site.values(name):
             element = value.type.element
             if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
-                notes.warn_op(
-                    op, f"{name} '{value.name}' is int16 with zero point {element.zero_point}; kernels need 0"
-                )
+                site.warn(f"{name} '{value.name}' is int16 with zero point {element.zero_point}; kernels need 0")
 
 
-def _same(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> None:
+def _same(site: Site, names: tuple[str, ...]) -> None:
     first: Value | None = None
     for name in names:
-        for value in schema.values(op, name):
+        for value in site.values(name):
             element = value.type.element
             if not isinstance(element, UniformQuantizedType):
                 continue
@@ -126,17 +123,16 @@ def _same(op: Op, schema: OpSchema, names: tuple[str, ...], notes: Notes) -> Non
             elif element is not first.type.element and element != first.type.element:
                 one, other = first.type.element, element
                 assert isinstance(one, UniformQuantizedType)
-                described = f"'{first.name}' ({one.scale}, {one.zero_point}) and '{value.name}' ({other.scale}, {other.zero_point})"
-                notes.warn_op(op, f"{described} differ in scale or zero point; the kernel copies values as they are")
+                left = f"'{first.name}' ({one.scale}, {one.zero_point})"
+                right = f"'{value.name}' ({other.scale}, {other.zero_point})"
+                site.warn(f"{left} and {right} differ in scale or zero point; the kernel copies values as they are")
                 return
 
 
-def _fixed(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
-    result = op.results[0]
+def _fixed(site: Site, arguments: tuple[str, ...]) -> None:
+    data, result = site.op.operands[0], site.op.results[0]
     element = result.type.element
-    if not isinstance(element, UniformQuantizedType) or op.operands[0] is None:
-        return
-    if op.operands[0].type.storage != element.storage:
+    if not isinstance(element, UniformQuantizedType) or data is None or data.type.storage != element.storage:
         return
     fixed = fixed_parameters(arguments[0], element.storage.name)
     if fixed is None:
@@ -144,50 +140,44 @@ def _fixed(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -
     scale, zero_point = fixed
     if abs(element.scale - scale) > scale / 1000 or element.zero_point != zero_point:
         stated = f"scale {element.scale} and zero point {element.zero_point}"
-        notes.warn_op(op, f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}")
+        site.warn(f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}")
 
 
-def _mac(op: Op, schema: OpSchema, arguments: tuple[str, ...], notes: Notes) -> None:
+def _mac(site: Site, arguments: tuple[str, ...]) -> None:
     axis = int(arguments[0])
-    data, bias = schema.value(op, "input"), schema.value(op, "bias")
-    weights, result = schema.value(op, "filter" if "filter" in schema.places else "weights"), op.results[0]
+    data, bias = site.value("input"), site.value("bias")
+    weights, result = site.value("filter" if "filter" in site.schema.places else "weights"), site.op.results[0]
     if data is None or weights is None or not isinstance(data.type.element, UniformQuantizedType):
         return
     filter_element = weights.type.element
     if isinstance(filter_element, UniformQuantizedType):
         scales = np.array([filter_element.scale], np.float64)
-        if filter_element.storage.signed and filter_element.zero_point and op.name != "tfl.fully_connected":
-            notes.warn_op(
-                op, f"filter '{weights.name}' has zero point {filter_element.zero_point}, which kernels disregard"
-            )
+        if filter_element.storage.signed and filter_element.zero_point and site.op.name != "tfl.fully_connected":
+            site.warn(f"filter '{weights.name}' has zero point {filter_element.zero_point}, which kernels disregard")
     elif isinstance(filter_element, UniformQuantizedPerAxisType):
         scales = filter_element.scales.astype(np.float64)
-        _verify_filter_axes(op, weights, filter_element, axis, notes)
+        _verify_filter_axes(site, weights, filter_element, axis)
     else:
         return
     scales *= data.type.element.scale
     if isinstance(result.type.element, UniformQuantizedType):
         largest = float(scales.max()) / result.type.element.scale
         if largest >= _MOST_MULTIPLIER:
-            notes.fail_op(op, f"effective multiplier {largest} is 2^30 or more: its shift does not fit")
-        _verify_bias(op, bias, scales, result.type.element.scale, notes)
-    _verify_accumulator(op, weights, axis, notes)
+            site.fail(f"effective multiplier {largest} is 2^30 or more: its shift does not fit")
+        _verify_bias(site, weights, bias, scales, result.type.element.scale)
+    _verify_accumulator(site, data, weights, axis)
 
 
-def _verify_filter_axes(op: Op, weights: Value, element: UniformQuantizedPerAxisType, axis: int, notes: Notes) -> None:
+def _verify_filter_axes(site: Site, weights: Value, element: UniformQuantizedPerAxisType, axis: int) -> None:
     if element.axis != axis and weights.type.rank != 1:
-        notes.fail_op(
-            op, f"filter '{weights.name}' is quantized along dim {element.axis}, where dim {axis} is expected"
-        )
+        site.fail(f"filter '{weights.name}' is quantized along dim {element.axis}, where dim {axis} is expected")
     if element.zero_points.any():
         if element.storage.signed:
-            notes.fail_op(op, f"filter '{weights.name}' is per-axis with zero points other than 0")
-        notes.warn_op(
-            op, f"filter '{weights.name}' is per-axis with zero points other than 0, which no kernel supports"
-        )
+            site.fail(f"filter '{weights.name}' is per-axis with zero points other than 0")
+        site.warn(f"filter '{weights.name}' is per-axis with zero points other than 0, which no kernel supports")
 
 
-def _verify_bias(op: Op, bias: Value | None, scales: np.ndarray, output_scale: float, notes: Notes) -> None:
+def _verify_bias(site: Site, weights: Value, bias: Value | None, scales: np.ndarray, output_scale: float) -> None:
     """Kernels add a bias to the accumulator as it is: its scale must be the accumulator's, its zero point 0."""
     if bias is None:
         return
@@ -199,31 +189,27 @@ def _verify_bias(op: Op, bias: Value | None, scales: np.ndarray, output_scale: f
     else:
         return
     if zero:
-        notes.fail_op(op, f"bias '{bias.name}' has a zero point other than 0")
+        site.fail(f"bias '{bias.name}' has a zero point other than 0")
     if stated.size not in (1, scales.size) and scales.size != 1:
-        notes.fail_op(op, f"bias '{bias.name}' has {stated.size} scales for {scales.size} channels")
+        site.fail(f"bias '{bias.name}' has {stated.size} scales for {scales.size} channels")
     apart = np.abs(stated - scales)
-    if (apart > _BIAS_TOLERANCE * output_scale).any():
-        notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
+    kernel_checks = not weights.type.storage.signed or site.op.name == "tfl.fully_connected"
+    if scales.size == 1 and kernel_checks and (apart > _BIAS_TOLERANCE * output_scale).any():
+        site.fail(f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
     if (apart > 0.01 * scales).any():
-        notes.warn_op(op, f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
+        site.warn(f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
 
 
-def _verify_accumulator(op: Op, weights: Value, axis: int, notes: Notes) -> None:
+def _verify_accumulator(site: Site, data: Value, weights: Value, axis: int) -> None:
     shape = weights.type.shape
     if weights.type.storage.bits > 8 or shape is None or None in shape or axis >= len(shape):
         return
     terms = 1
     for index, dim in enumerate(shape):
         terms *= (dim or 0) if index != axis else 1
-    data = op.operands[schema_index(op)]
-    if data is not None and data.type.storage.bits <= 8 and terms * 255 * 255 >= 1 << 31:
-        notes.warn_op(op, f"{terms} products per output may overflow an int32 accumulator")
-
-
-def schema_index(op: Op) -> int:
-    """Where an op of the multiply-accumulate family has its data: TRANSPOSE_CONV has it third."""
-    return 2 if op.name == "tfl.transpose_conv" else 0
+    span, largest = 255, 127 if weights.type.storage.signed else 255
+    if data.type.storage.bits <= 8 and terms * span * largest >= 1 << 31:
+        site.warn(f"{terms} products per output may overflow an int32 accumulator")
 
 
 CHECKS: Final[dict[str, Check]] = {

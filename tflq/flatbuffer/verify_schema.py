@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tflq.resources import resource
 
@@ -52,10 +52,6 @@ class OpSchema:
         values: Sequence[Value | None] = op.results if is_result else op.operands
         return [v for v in values[index : None if variadic else index + 1] if v is not None]
 
-    def value(self, op: Op, name: str) -> Value | None:
-        """The first value of `values`."""
-        return next(iter(self.values(op, name)), None)
-
 
 def _slots(text: str) -> tuple[Slot, ...]:
     words = ((word, word.rstrip("?*#")) for word in text.split())
@@ -63,14 +59,14 @@ def _slots(text: str) -> tuple[Slot, ...]:
 
 
 @cache
-def _table() -> dict[str, dict[str, str]]:
+def _table() -> dict[str, dict[str, Any]]:
     return tomllib.loads(resource("schema/tfl.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def op_schema(name: str) -> OpSchema | None:
     """The row of an op called `name` (`tfl.conv_2d`), None if the table has none."""
-    line = _table()["op"].get(name.removeprefix(DIALECT))
+    line: str | None = _table()["op"].get(name.removeprefix(DIALECT))
     if line is None:
         return None
     signature, *traits = line.split(";")

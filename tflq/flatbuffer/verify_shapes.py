@@ -111,7 +111,7 @@ def _verify_strings(data: np.ndarray, count: int | None, where: str, notes: Note
 
 
 def _sparse_elements(sparsity: Mapping[str, Any], shape: Sequence[int | None], where: str, notes: Notes) -> int:
-    """The number of elements a sparse tensor stores: level by level, dense ones multiply, compressed ones count indices."""
+    """How many elements a sparse tensor stores: level by level, dense ones multiply, compressed ones count indices."""
     order, levels = sparsity["traversal_order"], sparsity["dim_metadata"]
     blocks = () if sparsity["block_map"] is None else sparsity["block_map"]
     rank = len(shape)
@@ -156,7 +156,7 @@ def _index_vector(union: tuple[str, Mapping[str, Any]] | None) -> np.ndarray | N
 
 
 def verify_external(module: Module, notes: Notes) -> None:
-    """Data that the flatbuffer does not hold: ranges after it must not overlap; references to other files must resolve."""
+    """Data that the flatbuffer does not hold: ranges after it do not overlap, references to other files resolve."""
     ranges = sorted(
         (int(b.external["offset"]), int(b.external["size"]), i)
         for i, b in enumerate(module.buffers)
