@@ -1,8 +1,8 @@
 """Activations as operators of their own: RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH.
 
-The RELU kernels scale (x - z1) by input / output, add z and clamp. LEAKY_RELU and PRELU do so with one of two multipliers, by the
-sign of x - z1. HARD_SWISH is 16-bit fixed point all through, so a table. Source: kernels/activations.cc,
-kernels/internal/reference/leaky_relu.h, prelu.h, hard_swish.h.
+The RELU kernels scale (x - z1) by input / output, add z and clamp. LEAKY_RELU and PRELU do so with one of two
+multipliers, by the sign of x - z1. HARD_SWISH is 16-bit fixed point all through, so a table. Source:
+kernels/activations.cc, kernels/internal/reference/leaky_relu.h, prelu.h, hard_swish.h.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _centred(b: RuleBuilder, value: Value, element: UniformQuantizedType) -> Val
 
 @rule("tfl.leaky_relu")
 def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
-    """x - z1 by input / output from zero up, by input * alpha / output below. A negative alpha negates after rounding."""
+    """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
     elements = _unary(op, i8, ui8, i16)
     if isinstance(elements, NotApplicable):
         return elements

@@ -3,8 +3,9 @@
     ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: four RESCALEs around one addition
     MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
 
-each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's range. int16 has two more
-forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits disregards all scales.
+each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
+range. int16 has two more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits
+disregards all scales.
 Sources: kernels/add.cc, sub.cc, mul.cc; kernels/internal/reference/add.h, sub.h, integer_ops/add.h, integer_ops/mul.h.
 """
 
@@ -153,4 +154,6 @@ def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answ
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
     if zero_point:
         product = b.add(product, b.constant(np.asarray(zero_point)))
-    return _answer(op, b.cast(product, storage), "the kernel disregards the operands' parameters and the result's scale")
+    return _answer(
+        op, b.cast(product, storage), "the kernel disregards the operands' parameters and the result's scale"
+    )

@@ -1,4 +1,4 @@
-"""What the rules of elementwise operators share: guards on quantization parameters, and scaling as the kernels do it."""
+"""What the rules of elementwise operators share: guards on quantization parameters, scaling as the kernels do it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def per_layer(op: Op, values: Iterable[Value] | None = None) -> list[UniformQuan
         elif isinstance(element, UniformQuantizedPerAxisType):
             return NotApplicable(f"tensor '{value.name}' is quantized per axis; {kernel_name(op)} has no per-axis form")
         else:
-            return NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no per-layer quantization parameters")
+            return NotApplicable(
+                f"tensor '{value.name}' ({value.type.storage}) has no per-layer quantization parameters"
+            )
     return elements
 
 

@@ -1,9 +1,10 @@
 """SOFTMAX over the last axis.
 
-8-bit: the differences to the row's maximum index a table of exponentials; the reciprocal of their sum is found by Newton steps
-on the sum shifted to 31 bits, then result = round(exp * reciprocal * 2^-(35 - clz(sum))) (8-bit results; 2^-(27 - clz) for int16),
-plus the least value of the type. int16: table, sum, table of the reciprocal, product. The kernels disregard the result's scale, and the
-operand's zero point, which cancels. The kernel aborts when a row of 8-bit results sums to 512 maxima or more.
+8-bit: the differences to the row's maximum index a table of exponentials; the reciprocal of their sum is found by
+Newton steps on the sum shifted to 31 bits, then result = round(exp * reciprocal * 2^-(35 - clz(sum))) (8-bit results;
+2^-(27 - clz) for int16), plus the least value of the type. int16: table, sum, table of the reciprocal, product. The
+kernels disregard the result's scale, and the operand's zero point, which cancels. The kernel aborts when a row of
+8-bit results sums to 512 maxima or more.
 Source: kernels/internal/reference/softmax.h (Softmax, SoftmaxInt16); arithmetic in `tflq.numerics.softmax`.
 """
 

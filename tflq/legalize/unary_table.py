@@ -1,7 +1,8 @@
 """LOGISTIC and TANH, which the kernels look up in tables.
 
-8-bit: one table of 256 entries, filled in float32. int16: x is brought to steps of 1 / (3 * 4096), and |x| interpolates in 256 entries of the
-sigmoid, 2^9 steps apart (TANH: tanh(x) = 2 * sigmoid(2x) - 1, so 2^8); the result is mirrored where x is negative.
+8-bit: one table of 256 entries, filled in float32. int16: x is brought to steps of 1 / (3 * 4096), and |x|
+interpolates in 256 entries of the sigmoid, 2^9 steps apart (TANH: tanh(x) = 2 * sigmoid(2x) - 1, so 2^8); the result
+is mirrored where x is negative.
 Sources: kernels/activations.cc (SigmoidPrepare, TanhPrepare), kernels/internal/common.h (LUTPopulate),
 kernels/internal/reference/integer_ops/logistic.h, tanh.h.
 """
@@ -62,7 +63,7 @@ def _constant(b: RuleBuilder, value: int) -> Value:
 
 
 def _magnitude(b: RuleBuilder, x: Value, multiplier: int, shift: int, bits: int) -> tuple[Value, Value]:
-    """Which x are not negative, and the sigmoid of |x| at 2^bits steps an entry: table value << bits, interpolated."""
+    """Which x are not negative, and the sigmoid of |x|, 2^bits steps an entry: table value << bits."""
     rescaled = b.mul(b.cast(x, i32), _constant(b, multiplier))
     if shift:
         rescaled = b.arithmetic_right_shift(rescaled, _constant(b, shift), round=True)

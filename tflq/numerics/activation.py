@@ -1,8 +1,9 @@
 """Activation functions of the quantized kernels: clamp ranges, multipliers, HARD_SWISH.
 
-A bounded activation is a clamp of stored values: each real bound f becomes `zero_point + round_half_away(f / scale)`, the quotient
-in float32, within the storage type. Sources: kernels/kernel_util.cc (CalculateActivationRangeQuantized), kernels/activations.cc
-(QuantizedReluX, LeakyReluPrepare, PreluPrepare, HardSwishPrepare), kernels/internal/reference/hard_swish.h.
+A bounded activation is a clamp of stored values: each real bound f becomes `zero_point + round_half_away(f / scale)`,
+the quotient in float32, within the storage type. Sources: kernels/kernel_util.cc (CalculateActivationRangeQuantized),
+kernels/activations.cc (QuantizedReluX, LeakyReluPrepare, PreluPrepare, HardSwishPrepare),
+kernels/internal/reference/hard_swish.h.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def float_ratio(numerator: float, denominator: float, *factors: float) -> float:
 
 
 class Leaky(NamedTuple):
-    """LEAKY_RELU's multipliers: of values from the zero point up, of those below, and whether the latter's result is negated."""
+    """LEAKY_RELU's multipliers: from the zero point up, below it, and whether the result below is negated."""
 
     identity: Multiplier
     alpha: Multiplier
@@ -99,7 +100,8 @@ def hard_swish_table(
 ) -> np.ndarray:
     """HARD_SWISH of each value of an 8-bit `dtype`, smallest first. ValueError if the kernel refuses the scales.
 
-    The kernel multiplies x on the output scale by a "reluish" factor, relu6(x + 3) / 6, in 16-bit fixed point (reference/hard_swish.h).
+    The kernel multiplies x on the output scale by a "reluish" factor, relu6(x + 3) / 6, in 16-bit fixed point
+    (reference/hard_swish.h).
     """
     hires = np.float32(input_scale) * np.float32(1 / 128)
     to_output = quantize_multiplier(float_ratio(float(hires), output_scale))

@@ -1,8 +1,8 @@
 """Parameters of ADD, SUB and MUL.
 
-ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and scale the
-sum to the result; every real multiplier is a quotient of doubles. int16 with power-of-two scales and `pot_scale_int16` shifts one
-operand right instead. MUL scales the product by input1 * input2 / output, in float32.
+ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and
+scale the sum to the result; every real multiplier is a quotient of doubles. int16 with power-of-two scales and
+`pot_scale_int16` shifts one operand right instead. MUL scales the product by input1 * input2 / output, in float32.
 Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/internal/quantization_util.cc (CheckedLog2).
 """
 
@@ -47,7 +47,7 @@ def multiplication(scale1: float, scale2: float, output_scale: float) -> Multipl
 
 
 def checked_log2(scale: float) -> int | None:
-    """The exponent of a scale within a thousandth of a power of two, in float32 as the kernels look it up; else None."""
+    """The exponent of a scale whose log2 is within a thousandth of an integer, computed in float32; else None."""
     log2 = np.log(np.float32(scale)) * np.float32(np.float32(1.0) / np.log(np.float32(2.0)))
     exponent = round_half_away(float(log2))
     return exponent if abs(float(log2) - exponent) < 1e-3 else None

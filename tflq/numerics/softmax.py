@@ -1,16 +1,17 @@
 """SOFTMAX in fixed point: the tables and constants of the reference kernels.
 
-8-bit operands. For a difference d = x - max, in -255..0, exp is computed once per difference in Q0.31 by the kernels' polynomial
-(`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, Q12.19. The reciprocal of the sum is three
-Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31 bits: with r the reciprocal, in Q2.29,
+8-bit operands. For a difference d = x - max, in -255..0, exp is computed once per difference in Q0.31 by the kernels'
+polynomial (`exponentials`), so it is a table of 256 entries; so is its contribution to the sum, Q12.19. The
+reciprocal of the sum is three Newton steps from 48/17 - 32/17 * s, where s in [1/2, 1) is the sum shifted left to 31
+bits: with r the reciprocal, in Q2.29,
 
     r += 4 * (r * (1 - s * r))        every product round(a * b / 2^31)
 
 int16 operands. Two tables of 513 entries, interpolated: exp on [-10, 0] and 1 / (1 + x) on [0, 1].
 
-Sources: kernels/internal/reference/softmax.h, kernels/activations.cc (SoftmaxPrepare), kernels/internal/quantization_util.cc
-(PreprocessSoftmaxScaling, CalculateInputRadius), kernels/internal/common.h (GetReciprocal), gemmlowp fixedpoint/fixedpoint.h
-(exp_on_negative_values, one_over_one_plus_x_for_x_in_0_1).
+Sources: kernels/internal/reference/softmax.h, kernels/activations.cc (SoftmaxPrepare),
+kernels/internal/quantization_util.cc (PreprocessSoftmaxScaling, CalculateInputRadius), kernels/internal/common.h
+(GetReciprocal), gemmlowp fixedpoint/fixedpoint.h (exp_on_negative_values, one_over_one_plus_x_for_x_in_0_1).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from tflq.numerics.tables import table_16bit
 
 __all__ = [
     "ACCUMULATOR_BITS",
-    "NEWTON_ONE",
     "NEWTON_OFFSET",
+    "NEWTON_ONE",
     "NEWTON_SLOPE",
     "NEWTON_STEPS",
     "difference_table",
@@ -59,14 +60,14 @@ def _mul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
 
 
 def exponentials(x: np.ndarray) -> np.ndarray:
-    """exp of non-positive Q5.26 values (int32), in Q0.31: a Taylor polynomial on [-1/4, 0), and one factor per set bit above."""
+    """exp of non-positive Q5.26 values (int32), in Q0.31: a polynomial on [-1/4, 0), and one factor per bit above."""
     quarter = np.int32(1 << (_FRACTION_BITS - 2))
     within = (x & (quarter - 1)) - quarter
     a = (within << _INPUT_BITS) + np.int32(1 << 28)
     square = _mul(a, a)
     fourth = rounding_divide_by_pot(_mul(square, square), 2)
     tail = rounding_divide_by_pot(_mul(fourth + _mul(square, a), _THIRD) + square, 1)
-    eighth = np.int32(_EXP_OF_EIGHTH)
+    eighth = np.asarray(_EXP_OF_EIGHTH, np.int32)
     result = eighth + _mul(a + tail, eighth)
     remainder = within - x
     for k, factor in enumerate(_EXP_OF_POWERS, _FRACTION_BITS - 2):
@@ -94,7 +95,7 @@ def difference_table(beta: float, input_scale: float) -> np.ndarray:
 
 
 def multiplier_16bit(beta: float, input_scale: float) -> Multiplier:
-    """The multiplier that scales int16 differences so that -65535 is -10. ValueError if it is too large for a left shift."""
+    """What scales int16 differences so that -65535 is -10. ValueError if it is too large for a left shift."""
     return quantize_multiplier(float(np.float32(input_scale) * np.float32(beta)) / (10.0 / 65535.0))
 
 

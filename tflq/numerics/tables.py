@@ -5,9 +5,10 @@
     int16    513 entries of f at steps of 128, interpolated; each lowered by half the error of its step's middle
     sigmoid  256 entries at steps of 1/24, for the int16 LOGISTIC and TANH
 
-The conversion to int32 gives the smallest integer for NaN and for what int32 does not hold, as x86 does. Where the C library
-is accurate to half a unit in the last place (exp, expm1, log), so is a double rounded to float32.
-Sources: kernels/internal/common.h (LUTPopulate, sigmoid_table_uint16), kernels/activations.cc (SigmoidPrepare, TanhPrepare).
+The conversion to int32 gives the smallest integer for NaN and for what int32 does not hold, as x86 does. Where the C
+library is accurate to half a unit in the last place (exp, expm1, log), so is a double rounded to float32.
+Sources: kernels/internal/common.h (LUTPopulate, sigmoid_table_uint16), kernels/activations.cc (SigmoidPrepare,
+TanhPrepare).
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def table_16bit(
     output_zp: int,
     precision: type[np.floating] = np.float64,
 ) -> np.ndarray:
-    """The 513 entries of an int16 table: the function's values at every 128th int16, the last one after the greatest."""
+    """The 513 entries of an int16 table: the function at every 128th int16, the last one after the greatest."""
     f = precision
     low, high = f(input_scale) * f(-32768 - input_zp), f(input_scale) * f(32767 - input_zp)
     out_low, out_high = f(output_scale) * f(-32768 - output_zp), f(output_scale) * f(32767 - output_zp)
@@ -85,7 +86,11 @@ def table_16bit(
     step = (high - low) / f(512)
     i = np.arange(512).astype(f)
     with np.errstate(all="ignore"):
-        here, middle, after = function(low + i * step), function(low + i * step + step / f(2)), function(low + (i + f(1)) * step)
+        here, middle, after = (
+            function(low + i * step),
+            function(low + i * step + step / f(2)),
+            function(low + (i + f(1)) * step),
+        )
         sample = _round(here * inverse)
         error = _round((after * inverse + sample) / f(2)) - _round(middle * inverse)
         entries = np.append(sample - _round(error / f(2)), _round(function(np.asarray([high], f)) * inverse))
@@ -93,7 +98,7 @@ def table_16bit(
 
 
 def sigmoid_table() -> np.ndarray:
-    """65536 * sigmoid(k / 24), k in 0..255, plus half the error of interpolating at the middle of the step; ends at 65535."""
+    """65536 * sigmoid(k / 24), k in 0..255, plus half the error of interpolating the middle of the step; ends at 65535."""
     k = np.arange(256)
 
     def sigmoid(x: np.ndarray) -> np.ndarray:

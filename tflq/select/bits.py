@@ -1,7 +1,7 @@
 """Ops on the bits of i32 values, for which there is no kernel right everywhere.
 
-    clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
-    logical_left_shift   a product by a power of two out of a table; the product wraps
+clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
+logical_left_shift   a product by a power of two out of a table; the product wraps
 """
 
 from __future__ import annotations

@@ -1,0 +1,99 @@
+"""RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH: every stored value against the reference kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import argument, const, one_op
+from reference import assert_equals_kernel, every_value, integer_form
+
+from tflq.errors import UnsupportedError
+from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
+
+Quantized = UniformQuantizedType
+
+
+def drawn(rng: np.random.Generator, storage: ScalarType, scale: float | None = None) -> Quantized:
+    """Any zero point (none on int16); a scale within 30 times the given one, or any."""
+    zero = 0 if storage is i16 else int(rng.integers(storage.minimum, storage.maximum + 1))
+    exponent = rng.uniform(-3, 0.3) if scale is None else np.log10(scale) + rng.uniform(-1.5, 1.5)
+    return Quantized.of(storage, 10**exponent, zero)
+
+
+def unary(
+    name: str, source: Quantized, output: Quantized, attributes: dict[str, Any] | None = None, version: int = 2
+) -> bytes:
+    count = 1 << min(source.storage.bits, 16)
+    return one_op(name, [argument((1, count), source)], [argument((1, count), output, "y")], attributes or {}, version)
+
+
+def assert_every_value(
+    name: str, storage: ScalarType, attributes: dict[str, Any] | None = None, version: int = 2
+) -> None:
+    rng = np.random.default_rng(len(name) + storage.bits)
+    for _ in range(6):
+        source = drawn(rng, storage)
+        model = unary(name, source, drawn(rng, storage, source.scale), attributes, version)
+        assert_equals_kernel(model, [[every_value(storage.dtype)]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+@pytest.mark.parametrize("name", ["tfl.relu", "tfl.relu6"])
+def test_relu(name: str, storage: ScalarType) -> None:
+    assert_every_value(name, storage)
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+@pytest.mark.parametrize("name", ["tfl.relu_n1_to_1", "tfl.relu_0_to_1", "tfl.hard_swish"])
+def test_eight_bits_only(name: str, storage: ScalarType) -> None:
+    assert_every_value(name, storage, version=1)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.5, -0.3, -2.5, 0.0])
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_leaky_relu(storage: ScalarType, alpha: float) -> None:
+    assert_every_value("tfl.leaky_relu", storage, {"alpha": alpha})
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 8), (1, 6, 8), (5, 6, 8), (1,)])
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_prelu(storage: ScalarType, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(shape))
+    weight = ui8 if storage is ui8 else i8
+    for _ in range(4):
+        source = drawn(rng, storage)
+        output, slope = drawn(rng, storage, source.scale), drawn(rng, weight, 0.01)
+        x = rng.integers(storage.minimum, storage.maximum + 1, (5, 6, 8)).astype(storage.dtype)
+        alpha = rng.integers(weight.minimum, weight.maximum + 1, shape).astype(weight.dtype)
+        operands = [argument(x.shape, source), const(alpha, slope, "alpha")]
+        assert_equals_kernel(one_op("tfl.prelu", operands, [argument(x.shape, output, "y")], {}), [[x]])
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "output", "reason"),
+    [
+        ("tfl.relu_n1_to_1", Quantized.of(i16, 1.0), Quantized.of(i16, 1.0), "RELU_N1_TO_1 has no form for i16 → i16"),
+        ("tfl.hard_swish", Quantized.of(i16, 1.0), Quantized.of(i16, 1.0), "HARD_SWISH has no form for i16 → i16"),
+        ("tfl.hard_swish", Quantized.of(i8, 1.0), Quantized.of(i8, 0.001), "is 7.81, at least one"),
+        ("tfl.relu", Quantized.of(i32, 1.0), Quantized.of(i32, 1.0), "RELU has no form for i32 → i32"),
+        ("tfl.relu6", Quantized.of(i8, 1.0), Quantized.of(i8, 1e-9), "bound 6 is 6e.09 steps of scale 1e-09"),
+        ("tfl.leaky_relu", Quantized.of(i16, 1.0, 1), Quantized.of(i16, 1.0), "int16 has no zero point, here 1"),
+    ],
+)
+def test_refused(name: str, source: Quantized, output: Quantized, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        integer_form(unary(name, source, output))
+
+
+def test_prelu_alpha_of_another_type_is_refused() -> None:
+    operands = [argument((1, 4), Quantized.of(i8, 1.0)), const(np.ones((1, 4), np.uint8), Quantized.of(ui8, 1.0))]
+    with pytest.raises(UnsupportedError, match="PRELU on i8 has no form for an alpha of ui8"):
+        integer_form(one_op("tfl.prelu", operands, [argument((1, 4), Quantized.of(i8, 1.0), "y")], {}))
+
+
+def test_float_alpha_is_refused() -> None:
+    operands = [argument((1, 4), Quantized.of(i8, 1.0)), argument((1, 4), f32, "alpha")]
+    with pytest.raises(UnsupportedError, match=r"tensor 'alpha' \(f32\) has no per-layer quantization parameters"):
+        integer_form(one_op("tfl.prelu", operands, [argument((1, 4), Quantized.of(i8, 1.0), "y")], {}))

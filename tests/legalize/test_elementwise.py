@@ -1,0 +1,166 @@
+"""ADD, SUB, MUL: the integer form against the reference kernels, for many scales, zero points and activations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import argument, const, one_op
+from reference import assert_equals_kernel, every_value, integer_form
+
+from tflq.errors import UnsupportedError
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
+
+ACTIVATIONS = ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"]
+Quantized = UniformQuantizedType
+
+
+def drawn(rng: np.random.Generator, storage: ScalarType, scale: float, span: float = 1.5) -> Quantized:
+    """Parameters around a scale; any zero point, none on int16."""
+    zero = 0 if storage is i16 else int(rng.integers(storage.minimum, storage.maximum + 1))
+    return Quantized.of(storage, scale * 10 ** rng.uniform(-span, span), zero)
+
+
+def pairs(rng: np.random.Generator, storage: ScalarType, count: int = 2048) -> list[np.ndarray]:
+    """Two arrays: the four corners, then random values."""
+    low, high = storage.minimum, storage.maximum
+    corners = np.array([[low, high, low, high], [low, high, high, low]])
+    drawn = np.concatenate([corners, rng.integers(low, high + 1, (2, count))], 1).astype(storage.dtype)
+    return [drawn[:1], drawn[1:]]
+
+
+def binary(
+    name: str, first: Quantized, second: Quantized, output: Quantized, count: int, **attributes: object
+) -> bytes:
+    attributes.setdefault("fused_activation_function", "NONE")
+    if name != "tfl.mul":
+        attributes.setdefault("pot_scale_int16", False)
+    operands = [argument((1, count), first, "a"), argument((1, count), second, "b")]
+    return one_op(name, operands, [argument((1, count), output, "y")], attributes, 2)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub", "tfl.mul"])
+def test_random_parameters(name: str, storage: ScalarType, activation: str) -> None:
+    rng = np.random.default_rng(len(name) + storage.bits + len(activation))
+    for _ in range(4):
+        scale = 10 ** rng.uniform(-4, 0)
+        first, second = drawn(rng, storage, scale), drawn(rng, storage, scale)
+        if name == "tfl.mul":
+            output = drawn(rng, storage, first.scale * second.scale * 2.0 ** (storage.bits - 3))
+        else:
+            output = drawn(rng, storage, scale)
+        arrays = pairs(rng, storage)
+        count = arrays[0].size
+        assert_equals_kernel(binary(name, first, second, output, count, fused_activation_function=activation), [arrays])
+
+
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub"])
+def test_every_pair_of_int8(name: str) -> None:
+    first, second, output = Quantized.of(i8, 0.031, 17), Quantized.of(i8, 0.0047, -90), Quantized.of(i8, 0.034, -3)
+    grid = np.meshgrid(every_value("int8")[0], every_value("int8")[0])
+    assert_equals_kernel(binary(name, first, second, output, 65536), [[g.reshape(1, -1) for g in grid]])
+
+
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub"])
+@pytest.mark.parametrize("exponents", [(-12, -12), (-12, -15), (-15, -12), (-8, -19)])
+def test_power_of_two_scales_of_int16(name: str, exponents: tuple[int, int]) -> None:
+    first, second = (Quantized.of(i16, 2.0**e) for e in exponents)
+    arrays = pairs(np.random.default_rng(1), i16)
+    model = binary(name, first, second, Quantized.of(i16, 2.0 ** max(exponents)), arrays[0].size, pot_scale_int16=True)
+    assert not any(op.name == "tosa.rescale" for op in integer_form(model).main.ops)
+    assert_equals_kernel(model, [arrays])
+
+
+@pytest.mark.parametrize("output", [Quantized.of(i8, 0.01, -7), Quantized.of(ui8, 0.05, 128)], ids=str)
+def test_int16_product_to_8_bits_disregards_scales(output: Quantized) -> None:
+    arrays = pairs(np.random.default_rng(2), i16)
+    operand = Quantized.of(i16, 0.3)
+    assert_equals_kernel(
+        binary("tfl.mul", operand, operand, output, arrays[0].size, fused_activation_function="RELU6"), [arrays]
+    )
+
+
+def test_product_that_wraps() -> None:
+    """A left shift that overflows int32 wraps in the kernel."""
+    operand, output = Quantized.of(i16, 1.0), Quantized.of(i16, 0.01)
+    arrays = pairs(np.random.default_rng(3), i16)
+    assert_equals_kernel(binary("tfl.mul", operand, operand, output, arrays[0].size), [arrays])
+
+
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.sub", "tfl.mul"])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 1), (2, 1, 5), (2, 3, 5)])
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_broadcast_constant(name: str, shape: tuple[int, ...], storage: ScalarType) -> None:
+    rng = np.random.default_rng(len(shape))
+    first, second, output = (drawn(rng, storage, 0.1, 0.3) for _ in range(3))
+    x, c = rng.integers(0, 100, (2, 3, 5)).astype(storage.dtype), rng.integers(0, 100, shape).astype(storage.dtype)
+    attributes = {"fused_activation_function": "NONE"} | ({} if name == "tfl.mul" else {"pot_scale_int16": False})
+    for flip in (False, True):
+        operands = [argument(x.shape, first, "x"), const(c, second, "c")]
+        model = one_op(name, operands[::-1] if flip else operands, [argument(x.shape, output, "y")], attributes, 2)
+        assert_equals_kernel(model, [[x]])
+
+
+def test_multipliers_of_add() -> None:
+    """Operands shifted by 20 and halved, a quarter; the sum by 1 / 2^20."""
+    first, second, output = Quantized.of(i8, 0.5, 3), Quantized.of(i8, 0.25, -1), Quantized.of(i8, 1.0, 2)
+    ops = integer_form(binary("tfl.add", first, second, output, 4, fused_activation_function="RELU")).main.ops
+    numbers = [
+        (
+            op.attributes["multiplier"][0],
+            op.attributes["shift"][0],
+            op.attributes["input_zp"],
+            op.attributes["output_zp"],
+        )
+        for op in ops
+        if op.name == "tosa.rescale"
+    ]
+    half = 1 << 30
+    assert numbers == [(half, 10, 3, 0), (half, 31, 0, 0), (half, 10, -1, 0), (half, 32, 0, 0), (half, 50, 0, 2)]
+    assert [op.attributes for op in ops if op.name == "tosa.clamp"] == [{"min_val": 2, "max_val": 127}]
+
+
+def test_int32_disregards_parameters() -> None:
+    element = Quantized.of(i32, 0.5, 7)
+    arrays = pairs(np.random.default_rng(4), i32)
+    assert_equals_kernel(
+        binary("tfl.add", element, element, element, arrays[0].size, fused_activation_function="RELU6"), [arrays]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "reason"),
+    [
+        (
+            "tfl.add",
+            [Quantized.of(i8, 1.0), Quantized.of(i8, 1.0), Quantized.of(i8, 1e-7)],
+            "multiplier .* is not below one",
+        ),
+        (
+            "tfl.add",
+            [Quantized.of(i16, 1.0), Quantized.of(i16, 1.0, 5), Quantized.of(i16, 1.0)],
+            "int16 has no zero point, here 5",
+        ),
+        ("tfl.add", [Quantized.of(i8, 1.0), Quantized.of(ui8, 1.0), Quantized.of(i8, 1.0)], "no form for i8, ui8 → i8"),
+        (
+            "tfl.mul",
+            [Quantized.of(i8, 1.0), Quantized.of(i8, 1.0), Quantized.of(i16, 1.0)],
+            "no form for i8 and i8 → i16",
+        ),
+        ("tfl.mul", [Quantized.of(i8, 1e9), Quantized.of(i8, 1e9), Quantized.of(i8, 1.0)], "needs a left shift"),
+    ],
+)
+def test_refused(name: str, elements: list[Quantized], reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        integer_form(binary(name, *elements, 4))
+
+
+@pytest.mark.parametrize("name", ["tfl.add", "tfl.mul"])
+def test_per_axis_is_refused(name: str) -> None:
+    element = UniformQuantizedPerAxisType.of(i8, 1, [1.0, 2.0])
+    layer = Quantized.of(i8, 1.0)
+    operands = [argument((1, 2), element, "a"), argument((1, 2), layer, "b")]
+    model = one_op(name, operands, [argument((1, 2), layer, "y")], {"fused_activation_function": "NONE"})
+    with pytest.raises(UnsupportedError, match=r"tensor 'a' is quantized per axis; (ADD|MUL) has no per-axis form"):
+        integer_form(model)

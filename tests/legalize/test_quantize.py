@@ -1,0 +1,119 @@
+"""QUANTIZE and DEQUANTIZE against the reference kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import argument, one_op
+from reference import assert_equals_kernel, every_value, integer_form
+
+from tflq.errors import UnsupportedError
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
+
+Quantized = UniformQuantizedType
+INTEGERS = [
+    (i8, i8),
+    (i8, ui8),
+    (i8, i16),
+    (ui8, i8),
+    (ui8, ui8),
+    (ui8, i16),
+    (i16, i8),
+    (i16, i16),
+    (i16, i32),
+    (i32, i8),
+    (i32, i16),
+]
+
+
+def model(name: str, shape: tuple[int, ...], source: ElementType, result: ElementType) -> bytes:
+    return one_op(name, [argument(shape, source)], [argument(shape, result, "y")], {}, 2)
+
+
+def values(rng: np.random.Generator, storage: ScalarType) -> np.ndarray:
+    if storage is not i32:
+        return every_value(storage.dtype)
+    ends = np.array([-(2**31), 2**31 - 1, 0, 1, -1])
+    drawn = [rng.integers(-(2**31), 2**31, 2000), rng.integers(-3000, 3000, 2000)]
+    return np.concatenate([ends, *drawn]).astype(np.int32)[None]
+
+
+@pytest.mark.parametrize(("source", "result"), INTEGERS, ids=str)
+def test_integer_to_integer(source: ScalarType, result: ScalarType) -> None:
+    rng = np.random.default_rng(source.bits + result.bits)
+    symmetric = source is i16 and result is i16
+
+    def zero_point(storage: ScalarType) -> int:
+        return 0 if symmetric else int(rng.integers(max(storage.minimum, -200), min(storage.maximum, 200) + 1))
+
+    for _ in range(8):
+        first = Quantized.of(source, 10 ** rng.uniform(-4, 1), zero_point(source))
+        second = Quantized.of(result, first.scale * 10 ** rng.uniform(-3, 3), zero_point(result))
+        x = values(rng, source)
+        assert_equals_kernel(model("tfl.quantize", x.shape, first, second), [[x]])
+
+
+@pytest.mark.parametrize(("source", "result", "zero_points"), [(i8, ui8, (-5, 123)), (ui8, i8, (123, -5))], ids=str)
+def test_same_scale_flips_the_sign_bit(source: ScalarType, result: ScalarType, zero_points: tuple[int, int]) -> None:
+    first, second = (Quantized.of(s, 0.5, z) for s, z in zip((source, result), zero_points, strict=True))
+    x = every_value(source.dtype)
+    assert_equals_kernel(model("tfl.quantize", x.shape, first, second), [[x]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_float_to_integer(storage: ScalarType) -> None:
+    """Random values, halves between two counts, and values beyond the type's range."""
+    rng = np.random.default_rng(storage.bits)
+    for scale in (0.001, 0.25, 3.7):
+        element = Quantized.of(storage, scale, int(rng.integers(max(storage.minimum, -200), 100)))
+        halves = (np.arange(-300, 300) + 0.5) * scale
+        x = np.concatenate([rng.normal(0, 200 * scale, 1000), halves, [0.0, -0.0, 1e6 * scale, -1e6 * scale]]).astype(
+            np.float32
+        )[None]
+        assert_equals_kernel(model("tfl.quantize", x.shape, f32, element), [[x]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_float_to_integer_per_axis(storage: ScalarType) -> None:
+    element = UniformQuantizedPerAxisType.of(storage, 1, [0.1, 0.5, 2.0], 0 if storage is i16 else [3, 0, 9])
+    x = np.random.default_rng(0).normal(0, 40, (5, 3, 4)).astype(np.float32)
+    assert_equals_kernel(model("tfl.quantize", x.shape, f32, element), [[x]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_integer_to_float(storage: ScalarType) -> None:
+    x = every_value(storage.dtype)
+    for scale in (0.1, 0.0033):
+        element = Quantized.of(storage, scale, 0 if storage is i16 else 17)
+        assert_equals_kernel(model("tfl.dequantize", x.shape, element, f32), [[x]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_integer_to_float_per_axis(storage: ScalarType) -> None:
+    element = UniformQuantizedPerAxisType.of(storage, 1, [0.1, 0.5, 2.3], [3, 0, 9])
+    x = np.random.default_rng(0).integers(0, 100, (5, 3, 4)).astype(storage.dtype)
+    assert_equals_kernel(model("tfl.dequantize", x.shape, element, f32), [[x]])
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "reason"),
+    [
+        (Quantized.of(i32, 1.0), Quantized.of(ui8, 1.0), "QUANTIZE has no form for i32 → ui8"),
+        (Quantized.of(i16, 1.0, 1), Quantized.of(i16, 1.0), "QUANTIZE on int16 has no zero point, here 1"),
+        (Quantized.of(i8, 1e10), Quantized.of(i8, 1e-10), "needs a left shift"),
+        (UniformQuantizedPerAxisType.of(i8, 1, [1.0, 2.0]), Quantized.of(i8, 1.0), "QUANTIZE has no per-axis form"),
+    ],
+)
+def test_refused(source: ElementType, result: ElementType, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        integer_form(model("tfl.quantize", (1, 2), source, result))
