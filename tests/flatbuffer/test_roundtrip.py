@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer
@@ -229,6 +233,28 @@ def test_an_untouched_module_is_written_as_it_was_read(feature: str) -> None:
     once = write(read(source))
     assert structural_difference(source, once) is None
     assert write(read(once)) == once
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(sorted(FEATURES)),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4),
+)
+def test_damaged_bytes_are_refused_or_come_back_as_they_were_read(
+    feature: str, damage: list[tuple[float, int]]
+) -> None:
+    source = bytearray(FEATURES[feature])
+    for place, byte in damage:
+        source[int(place * len(source))] = byte
+    with contextlib.suppress(InvalidModelError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert structural_difference(source, write(read(source))) is None
+
+
+def test_a_flatbuffer_too_large_for_its_offsets_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "LARGEST", 512)
+    with pytest.raises(VerificationError, match="a flatbuffer ends at 2 GiB"):
+        write(new_module())
 
 
 def test_shape_with_an_unknown_dim() -> None:

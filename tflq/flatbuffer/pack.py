@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from tflq.flatbuffer.encoder import Encoder, Template, template
@@ -24,6 +25,7 @@ _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
     table("Tensor").by_name[name].slot
     for name in ("shape", "type", "buffer", "name", "quantization", "shape_signature", "has_rank")
 )
+_OPTIONAL: Final = (_SHAPE, _TYPE, _BUFFER, _QUANTIZATION, _SIGNATURE, _HAS_RANK)
 _BESIDE: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
 _FORMS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
 
@@ -47,7 +49,7 @@ class TensorPacker:
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self._templates: dict[tuple[int, ...], tuple[Template, int]] = {}
+        self._templates: dict[tuple[bool, ...], tuple[Template, int]] = {}
 
     def __call__(self, value: Value, buffer: int, index: Mapping[Value | None, int]) -> int:
         """The tensor's `end`."""
@@ -62,20 +64,8 @@ class TensorPacker:
         shape = None if stored is None else self._dims(stored)
         signed = None if signature is None else self._dims(signature)
         code = _type_code(value.type.storage)
-        slots = tuple(
-            slot
-            for slot, there in (
-                (_SHAPE, stored is not None),
-                *((_BUFFER, buffer), (_NAME, True), (_QUANTIZATION, quantization is not None)),
-                *((_SIGNATURE, signature is not None), (_TYPE, code), (_HAS_RANK, has_rank)),
-            )
-            if there
-        )
-        known = self._templates.get(slots)
-        if known is None:
-            made = template("Tensor", frozenset(slots))
-            known = self._templates[slots] = made, encoder.vtable(made.vtable)
-        form, vtable = known
+        there = (shape is not None, code > 0, buffer > 0, quantization is not None, signed is not None, has_rank)
+        form, vtable = self._templates.get(there) or self._template(there)
         at = form.offsets
         end = encoder.reserve(form.size, 4) + 4
         row: list[int | bool] = [vtable - end]
@@ -95,6 +85,12 @@ class TensorPacker:
         encoder.chunks.append(form.pack(*row))
         encoder.end = end
         return end
+
+    def _template(self, there: tuple[bool, ...]) -> tuple[Template, int]:
+        """The table's layout and its vtable's `end`, for which of `_OPTIONAL` are there."""
+        form = template("Tensor", frozenset((_NAME, *compress(_OPTIONAL, there))))
+        made = self._templates[there] = form, self.encoder.vtable(form.vtable)
+        return made
 
     def _dims(self, dims: Sequence[int]) -> int:
         encoder, count = self.encoder, len(dims)
@@ -147,10 +143,15 @@ def _options(member: str) -> _Options | None:
 
 def _member(op: Op) -> str | None:
     """The options table an operator has: what it was read with, else what its builtin usually has."""
-    kept: str | None = op.info.get("options")
+    kept: str | None = op.info.get("options") if op.info else None
     if kept is None and ("options" not in op.info or op.attributes):
-        return options_of(op.name.removeprefix("tfl.").upper())
+        return _usual_member(op.name)
     return kept
+
+
+@cache
+def _usual_member(name: str) -> str | None:
+    return options_of(name.removeprefix("tfl.").upper())
 
 
 @cache

@@ -30,7 +30,8 @@ from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
 
 __all__ = ["write"]
 
-LIMIT: Final = 2**31 - 2**26
+LARGEST: Final = 2**31
+LIMIT: Final = LARGEST - 2**26
 """Constants of more bytes go behind the flatbuffer, whose offsets end at 2 GiB; the rest is room for tables."""
 
 _DATA_TABLE: Final = template("Buffer", frozenset((0,)))
@@ -117,6 +118,10 @@ class _Writer:
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order."""
         self.encoder.finish(self._model())
+        if self.encoder.end >= LARGEST:
+            raise VerificationError(
+                f"the model without its constants has {self.encoder.end} bytes; a flatbuffer ends at 2 GiB"
+            )
         for chunk, at, offset in self.places:
             _UINT64.pack_into(chunk, at, self.encoder.end + offset)
         yield from self.encoder.pieces()
