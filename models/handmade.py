@@ -2,9 +2,10 @@
 
     PYTHONPATH=. python models/handmade.py [FOLDER]
 
-`cnn_uint8` is a network as the older quantizers made them: uint8 storage, one scale per tensor, RELU6 everywhere, so that activations
-share the scale 6/255. The others hold one operator each: those that the RFC of MLIR's `quant` dialect names as failing when
-TFLite is lowered to TOSA. The interpreter cannot run those with per-axis activations; the converted models run.
+`cnn_uint8` is a network as the older quantizers made them: uint8 storage, one scale per tensor, RELU6 everywhere, so
+that activations share the scale 6/255. The others hold one operator each: those that the RFC of MLIR's `quant` dialect
+names as failing when TFLite is lowered to TOSA. The interpreter cannot run those with per-axis activations; the
+converted models run.
 """
 
 from __future__ import annotations
@@ -48,11 +49,17 @@ def module(inputs: Sequence[Value], ops: Sequence[Op]) -> tflq.Module:
     """A model of one function with the results of the last operator as its outputs."""
     outputs = ops[-1].results
     signature = Signature("serving_default", 0, [(v.name, v) for v in inputs], [(v.name, v) for v in outputs])
-    return tflq.Module([Function("main", list(inputs), list(outputs), list(ops))], [signature], description="made by tflq")
+    return tflq.Module(
+        [Function("main", list(inputs), list(outputs), list(ops))], [signature], description="made by tflq"
+    )
 
 
 def one_operator(
-    name: str, operands: Sequence[Value], results: Sequence[Value], attributes: Mapping[str, Any] | None = None, version: int = 2
+    name: str,
+    operands: Sequence[Value],
+    results: Sequence[Value],
+    attributes: Mapping[str, Any] | None = None,
+    version: int = 2,
 ) -> tflq.Module:
     """A model of one operator; what is not constant is an input."""
     op = Op("tfl." + name, list(operands), list(results), dict(attributes or {}), info={"version": version})
@@ -105,7 +112,8 @@ class Uint8Network:
 
 def _scale(value: Value) -> float:
     element = value.type.element
-    assert isinstance(element, UniformQuantizedType)
+    if not isinstance(element, UniformQuantizedType):
+        raise TypeError(f"'{value.name}' has no scale")
     return element.scale
 
 
@@ -118,6 +126,11 @@ def _window(stride: int) -> dict[str, Any]:
     return {"padding": "SAME", "stride_h": stride, "stride_w": stride, "fused_activation_function": "RELU6", **factors}
 
 
+def _pool(size: int, stride: int, padding: str) -> dict[str, Any]:
+    window = {"filter_height": size, "filter_width": size, "stride_h": stride, "stride_w": stride}
+    return {"padding": padding, "fused_activation_function": "NONE", **window}
+
+
 def cnn_uint8() -> tflq.Module:
     """Convolutions, a depthwise separable block, a residual ADD, both pools, a classifier."""
     n = Uint8Network(31)
@@ -127,10 +140,8 @@ def cnn_uint8() -> tflq.Module:
     residual = tensor("residual", x.type.shape, UniformQuantizedType.of(ui8, 12 / 255))
     x = n.apply("add", [x, first], residual, fused_activation_function="NONE")
     x = n.convolution("second", x, 32, 3, 2)
-    pool = {**_window(2), "filter_height": 2, "filter_width": 2, "fused_activation_function": "NONE"}
-    x = n.apply("max_pool_2d", [x], tensor("max_pool", (1, 3, 3, 32), RELU6), **pool)
-    pool = {**_window(1), "filter_height": 3, "filter_width": 3, "fused_activation_function": "NONE", "padding": "VALID"}
-    x = n.apply("average_pool_2d", [x], tensor("average_pool", (1, 1, 1, 32), RELU6), **pool)
+    x = n.apply("max_pool_2d", [x], tensor("max_pool", (1, 3, 3, 32), RELU6), **_pool(2, 2, "SAME"))
+    x = n.apply("average_pool_2d", [x], tensor("average_pool", (1, 1, 1, 32), RELU6), **_pool(3, 1, "VALID"))
     shape = constant(np.array([1, 32], np.int32), name="shape")
     x = n.apply("reshape", [x, shape], tensor("flat", (1, 32), RELU6), new_shape=(1, 32))
     x = n.classifier("logits", x, CLASSES)
@@ -143,7 +154,11 @@ PER_AXIS = UniformQuantizedPerAxisType.of(i8, 3, [0.05, 0.1, 0.025, 0.0125])
 
 
 def log_softmax() -> tflq.Module:
-    return one_operator("log_softmax", [tensor("x", (2, 3), PER_LAYER)], [tensor("y", (2, 3), UniformQuantizedType.of(i8, 16 / 256, 127))])
+    return one_operator(
+        "log_softmax",
+        [tensor("x", (2, 3), PER_LAYER)],
+        [tensor("y", (2, 3), UniformQuantizedType.of(i8, 16 / 256, 127))],
+    )
 
 
 def l2_normalization() -> tflq.Module:
@@ -164,7 +179,12 @@ def split() -> tflq.Module:
 
 def arg_min() -> tflq.Module:
     axis = constant(np.array(-1, np.int32), name="axis")
-    return one_operator("arg_min", [tensor("x", (2, 6, 7), PER_LAYER), axis], [Value(TensorType((2, 6), i64), "y")], {"output_type": "INT64"})
+    return one_operator(
+        "arg_min",
+        [tensor("x", (2, 6, 7), PER_LAYER), axis],
+        [Value(TensorType((2, 6), i64), "y")],
+        {"output_type": "INT64"},
+    )
 
 
 def add_per_axis() -> tflq.Module:

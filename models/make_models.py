@@ -2,8 +2,8 @@
 
     python models/make_models.py [FOLDER]        (needs tensorflow 2.20; the result is the same on every run)
 
-The weights are drawn from fixed seeds, not trained: what matters here is the arithmetic. The classifier's weights are scaled up, so
-that its answers are not all alike. `handmade.py` makes the models that the converter cannot make.
+The weights are drawn from fixed seeds, not trained: what matters here is the arithmetic. The classifier's weights are
+scaled up, so that its answers are not all alike. `handmade.py` makes the models that the converter cannot make.
 """
 
 from __future__ import annotations
@@ -37,9 +37,13 @@ def residual_network(activation: Callable[[], tf.keras.layers.Layer], *, pooled:
     """Convolution, a depthwise separable block with a residual ADD, and a classifier of ten classes."""
     layers = tf.keras.layers
     inputs = layers.Input(batch_shape=(1, 24, 24, 3), name="image")
-    x = layers.Conv2D(16, 3, 2, "same", kernel_initializer=initializer(1), bias_initializer=initializer_of_bias(2))(inputs)
+    x = layers.Conv2D(16, 3, 2, "same", kernel_initializer=initializer(1), bias_initializer=initializer_of_bias(2))(
+        inputs
+    )
     x = shortcut = activation()(x)
-    x = layers.DepthwiseConv2D(3, padding="same", depthwise_initializer=initializer(3), bias_initializer=initializer_of_bias(4))(x)
+    x = layers.DepthwiseConv2D(
+        3, padding="same", depthwise_initializer=initializer(3), bias_initializer=initializer_of_bias(4)
+    )(x)
     x = activation()(x)
     x = layers.Conv2D(16, 1, kernel_initializer=initializer(5), bias_initializer=initializer_of_bias(6))(x)
     x = layers.Add()([x, shortcut])
@@ -66,12 +70,16 @@ def quantized(converter: Any, samples: Callable[[], Iterator[Any]], storage: tf.
 
 def cnn_int8() -> bytes:
     model = residual_network(lambda: tf.keras.layers.ReLU(6.0), pooled=True)
-    return quantized(tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 11)))
+    return quantized(
+        tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 11))
+    )
 
 
 def cnn_int16x8() -> bytes:
     model = residual_network(lambda: tf.keras.layers.LeakyReLU(negative_slope=0.1), pooled=False)
-    return quantized(tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 12)), tf.int16)
+    return quantized(
+        tf.lite.TFLiteConverter.from_keras_model(model), lambda: ([x[None]] for x in images((24, 24, 3), 12)), tf.int16
+    )
 
 
 class TwoHeads(tf.Module):
@@ -84,7 +92,9 @@ class TwoHeads(tf.Module):
         super().__init__()
         rng = np.random.default_rng(21)
         shapes = {"first": (3, 3, 1, 8), "second": (3, 3, 8, 16), "head": (16, CLASSES)}
-        self.weights = {name: rng.normal(size=s).astype(np.float32) / np.sqrt(np.prod(s[:-1])) for name, s in shapes.items()}
+        self.weights = {
+            name: rng.normal(size=s).astype(np.float32) / np.sqrt(np.prod(s[:-1])) for name, s in shapes.items()
+        }
         self.biases = {name: rng.normal(scale=0.2, size=s[-1]).astype(np.float32) for name, s in shapes.items()}
 
     def trunk(self, image: tf.Tensor) -> tf.Tensor:

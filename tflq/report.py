@@ -1,6 +1,7 @@
 """What a conversion did with each operator of the source model, and why.
 
-The JSON form is versioned and described in README.md; a field may be added within a version, none is removed or renamed.
+The JSON form is versioned and described in README.md; a field may be added within a version, none is removed or
+renamed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def short_type(value: Value) -> str:
 class Row:
     """One operator of the source model.
 
-    path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is: likewise).
+    path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is:
+    likewise).
     note: how it was lowered, where there is more than one way. warning: where the result may surprise.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
     """
@@ -58,7 +60,9 @@ class Row:
     @property
     def place(self) -> str:
         subgraph = f"subgraph {self.subgraph}, " if self.subgraph else ""
-        return f"{subgraph}operator {self.operator} ({self.opcode})" + (f", tensor '{self.tensor}'" if self.tensor else "")
+        return f"{subgraph}operator {self.operator} ({self.opcode})" + (
+            f", tensor '{self.tensor}'" if self.tensor else ""
+        )
 
 
 class Report:

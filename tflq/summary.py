@@ -70,7 +70,8 @@ class Summary:
             sum(buffer.data.size for buffer in _constant_buffers(module)),
             tuple(_function(function) for function in module.functions),
             tuple(
-                SignatureSummary(s.key or "", s.function, _names(s.inputs), _names(s.outputs)) for s in module.signatures or ()
+                SignatureSummary(s.key or "", s.function, _names(s.inputs), _names(s.outputs))
+                for s in module.signatures or ()
             ),
             tuple(m.name or "" for m in module.metadata or ()),
             tuple(module.warnings),

@@ -66,7 +66,12 @@ def command(
     sizes = source.stat().st_size, destination.stat().st_size
     if as_json:
         report = conversion.report.to_json()
-        document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": str(source), "destination": str(destination)}
+        document = {
+            "format": "tflq.conversion",
+            "version": JSON_VERSION,
+            "source": str(source),
+            "destination": str(destination),
+        }
         measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
         output.print_json({**document, "options": options, **measures, "report": report})
         return

@@ -11,7 +11,9 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("-p", "--passes", "pipeline", required=True, help="Passes in order, such as 'lower-quant-ops,canonicalize'.")
+@click.option(
+    "-p", "--passes", "pipeline", required=True, help="Passes in order, such as 'lower-quant-ops,canonicalize'."
+)
 def command(file: Path, pipeline: str) -> None:
     """Run passes on the text form of a module and print the result."""
     from tflq.errors import InvalidModelError, VerificationError

@@ -42,8 +42,11 @@ def size(count: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), total: bool = False) -> None:
-    """Columns as wide as they need to be, those of `right` set right. On a terminal the widest text column shrinks to fit.
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), total: bool = False
+) -> None:
+    """Columns as wide as they need to be, those of `right` set right. On a terminal the widest text column shrinks to
+    fit.
 
     `total`: the last row is set off.
     """

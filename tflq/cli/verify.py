@@ -37,8 +37,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-@click.pass_context
-def command(ctx: click.Context, a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
     """Run models A and B in the TFLite interpreter on the same inputs and compare all they give.
 
     Inputs are random ones, then all minimum, all maximum and all zero point. Exit code 5 if anything differs.
@@ -48,7 +47,7 @@ def command(ctx: click.Context, a: Path, b: Path, *, as_json: bool, **options: A
     with output.progress(f"running {a} and {b}", quiet=as_json):
         result = tflq.verify(a, b, **options)
     output.print_json(result.to_json()) if as_json else print_verification(result)
-    ctx.exit(0 if result.equal else DIFFERS)
+    click.get_current_context().exit(0 if result.equal else DIFFERS)
 
 
 def print_verification(result: Verification) -> None:

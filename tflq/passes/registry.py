@@ -1,4 +1,6 @@
-"""Passes by name, and pipelines of them as text: `lower-quant-ops,canonicalize`, options as `canonicalize{real_semantics=true}`."""
+"""Passes by name, and pipelines of them as text: `lower-quant-ops,canonicalize`, options as
+`canonicalize{real_semantics=true}`.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ __all__ = ["Difference", "Divergence", "Layers", "Run", "Verification", "differe
 
 
 class _CallablePackage(ModuleType):
-    """`tflq.verify` is the library's call, and importing this package puts the package in its place: so it can be called."""
+    """`tflq.verify` is the library's call, and importing this package puts the package in its place: so it can be
+    called.
+    """
 
     def __call__(self, *args: Any, **options: Any) -> Verification:
         return verify(*args, **options)

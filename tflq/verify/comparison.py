@@ -18,7 +18,7 @@ from tflq.verify.difference import difference
 from tflq.verify.inputs import GivenInputs, Side, given, made
 from tflq.verify.interface import interface_differences, same_inputs
 from tflq.verify.layers import Plan, combine, compare, plan
-from tflq.verify.runner import Answer, Resolver, RunFailed, Runner
+from tflq.verify.runner import Answer, Resolver, RunError, Runner
 from tflq.verify.verification import Layers, Run, Verification
 
 __all__ = ["Source", "verify"]
@@ -40,16 +40,18 @@ def verify(
     resolver: Resolver = "reference",
     timeout: float = 600.0,
 ) -> Verification:
-    """Runs models `a` (the original) and `b` in the TFLite interpreter on the same inputs and compares everything they give.
+    """Runs models `a` (the original) and `b` in the TFLite interpreter on the same inputs and compares everything they
+    give.
 
-    inputs: arrays by input name, or an .npz file of them; else `seeds` random sets, then all minimum, maximum and zero point.
+    inputs: arrays by input name, or an .npz file of them; else `seeds` random sets, then all minimum, maximum and zero
+    point.
     layers: compare operator results too, by tensor name, on the first set of inputs of each signature.
     batch: size to resize the first dim of inputs to where the model leaves it open.
     resolver: the kernels: "reference", "optimized" (no delegate) or "default" (with delegates).
     timeout: seconds that one run may take.
 
-    Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no interpreter is
-    installed, a file is missing or given inputs do not fit.
+    Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no
+    interpreter is installed, a file is missing or given inputs do not fit.
     """
     if seeds < 0 or (batch is not None and batch < 1):
         raise TflqError(f"seeds={seeds}, batch={batch}: seeds cannot be negative, a batch is 1 or more")
@@ -96,7 +98,8 @@ class _Comparison:
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(2))
             openings = [
-                pool.submit(Runner, path, resolver=resolver, keep=layers, timeout=self._timeout) for path in (path_a, path_b)
+                pool.submit(Runner, path, resolver=resolver, keep=layers, timeout=self._timeout)
+                for path in (path_a, path_b)
             ]
             runners = [self._get(opening, label) for opening, label in zip(openings, self._labels, strict=True)]
             for runner in runners:
@@ -126,7 +129,7 @@ class _Comparison:
         """The outcome of a job; None if it failed, which is then on record."""
         try:
             return future.result()
-        except RunFailed as error:
+        except RunError as error:
             self.result.failures.append(f"{label}: {error}")
             self._fatal |= error.fatal
             return None
@@ -136,7 +139,7 @@ class _Comparison:
             ahead = pool.submit(b.run, key, values, wanted.b if wanted else ())
             try:
                 want = a.run(key, values, wanted.a if wanted else ())
-            except RunFailed as error:
+            except RunError as error:
                 self._original_failed(key, name, error, ahead)
             else:
                 got = self._get(ahead, self._place(self.result.b, key, name))
@@ -151,8 +154,10 @@ class _Comparison:
             return made(side, self._seeds, self._batch)
         return [("given", given(side, self._given))]
 
-    def _original_failed(self, key: str, name: str, error: RunFailed, ahead: Future[Answer]) -> None:
-        """An error on some inputs (an index out of range, say) is no difference; an abort or a timeout ends the comparison."""
+    def _original_failed(self, key: str, name: str, error: RunError, ahead: Future[Answer]) -> None:
+        """An error on some inputs (an index out of range, say) is no difference; an abort or a timeout ends the
+        comparison.
+        """
         wait([ahead])
         if error.fatal:
             self.result.failures.append(f"{self._place(self.result.a, key, name)}: {error}")

@@ -71,9 +71,9 @@ def _largest(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> float:
     if want.dtype.kind == "S":
         return 1.0
     if want.dtype.kind in "biu":
-        wide = np.int64 if want.dtype.itemsize < 8 else np.float64
-        return float(np.abs(a.astype(wide) - b.astype(wide)).max())
-    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+        integers = np.int64 if want.dtype.itemsize < 8 else np.float64
+        return float(np.abs(a.astype(integers) - b.astype(integers)).max())
+    floats = np.complex128 if want.dtype.kind == "c" else np.float64
     with np.errstate(invalid="ignore"):
-        gap = np.abs(a.astype(wide) - b.astype(wide))
+        gap = np.abs(a.astype(floats) - b.astype(floats))
     return float(np.where(np.isnan(gap), np.inf, gap).max())

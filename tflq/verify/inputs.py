@@ -23,7 +23,9 @@ FLOAT_RANGE = (-1.0, 1.0)
 
 
 def shape_of(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:
-    """The shape to run an input with: that of the file, its first dim resized if a batch is asked for and that dim is unknown."""
+    """The shape to run an input with: that of the file, its first dim resized if a batch is asked for and that dim is
+    unknown.
+    """
     shape, signature = tuple(description["shape"]), description["shape_signature"]
     if batch is not None and signature and signature[0] == -1:
         return (batch, *shape[1:])
@@ -33,7 +35,8 @@ def shape_of(description: Mapping[str, Any], batch: int | None) -> tuple[int, ..
 def made(side: Side, seeds: int, batch: int | None) -> Iterator[tuple[str, list[np.ndarray]]]:
     """`seeds` random sets over the full storage range, then all minimum, all maximum and all zero point.
 
-    Floats are drawn from [-1, 1]. Integers that are not quantized and wider than a byte are often indices or sizes: 0 or 1.
+    Floats are drawn from [-1, 1]. Integers that are not quantized and wider than a byte are often indices or sizes: 0
+    or 1.
     """
     for name in (*(f"random {seed}" for seed in range(seeds)), "minimum", "maximum", "zero point"):
         rng = np.random.default_rng(zlib.crc32(name.encode()))
@@ -41,7 +44,11 @@ def made(side: Side, seeds: int, batch: int | None) -> Iterator[tuple[str, list[
 
 
 def _draw(name: str, description: Mapping[str, Any], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    dtype = np.dtype("S1") if description["dtype"].startswith(("bytes", "str", "object")) else np.dtype(description["dtype"])
+    dtype = (
+        np.dtype("S1")
+        if description["dtype"].startswith(("bytes", "str", "object"))
+        else np.dtype(description["dtype"])
+    )
     zero = description["zero_points"][0] if description["zero_points"] else 0
     if dtype.kind in "fc":
         low, high = FLOAT_RANGE
@@ -60,7 +67,8 @@ def _edge(name: str, edges: tuple[float, float, float], shape: tuple[int, ...], 
 
 
 def given(side: Side, source: GivenInputs | str | os.PathLike[str]) -> list[np.ndarray]:
-    """The user's own inputs: arrays by input name, or all of them in order as `arr_0`, `arr_1` ... (what np.savez calls them).
+    """The user's own inputs: arrays by input name, or all of them in order as `arr_0`, `arr_1` ... (what np.savez calls
+    them).
 
     TflqError names what is missing or does not fit.
     """

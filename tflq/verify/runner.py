@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
@@ -18,12 +19,12 @@ import numpy as np
 from tflq.errors import TflqError
 from tflq.verify import worker
 
-__all__ = ["Answer", "Resolver", "RunFailed", "Runner"]
+__all__ = ["Answer", "Resolver", "RunError", "Runner"]
 
 Resolver = Literal["reference", "optimized", "default"]
 
 
-class RunFailed(Exception):
+class RunError(Exception):
     """The interpreter could not open or run the model; `fatal` if its process is gone."""
 
     def __init__(self, reason: str, *, fatal: bool = False) -> None:
@@ -42,10 +43,10 @@ class Runner:
     """One model, open in a child process. `entries` and `interpreter` are what the child says of it."""
 
     def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
-        """Opens a model by its path. RunFailed if the interpreter refuses it; TflqError if there is no interpreter."""
+        """Opens a model by its path. RunError if the interpreter refuses it; TflqError if there is no interpreter."""
         self._timeout = timeout
-        self._log = tempfile.TemporaryFile()
-        self._child = subprocess.Popen(
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
+        self._child = subprocess.Popen(  # noqa: S603 - our own script
             [sys.executable, "-P", str(Path(worker.__file__))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -61,7 +62,7 @@ class Runner:
         self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = head["entries"]
 
     def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
-        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunFailed if it does not run."""
+        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
         head, arrays = self._ask({"do": "run", "entry": entry, "fetch": fetch}, inputs)
         rest = iter(arrays[head["outputs"] :])
         missing = set(head["missing"])
@@ -77,7 +78,9 @@ class Runner:
     def __enter__(self) -> Runner:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
@@ -93,16 +96,18 @@ class Runner:
             head, arrays = self._exchange(request, inputs)
         except (BrokenPipeError, EOFError) as error:
             reason = f"no answer in {self._timeout:g} s" if late.is_set() else self._last_words()
-            raise RunFailed(reason, fatal=True) from error
+            raise RunError(reason, fatal=True) from error
         finally:
             timer.cancel()
         if head.get("error") == worker.NO_INTERPRETER:
             raise TflqError("no TFLite interpreter is installed: pip install 'tflq[verify]'")
         if "error" in head:
-            raise RunFailed(head["error"].strip())
+            raise RunError(head["error"].strip())
         return head, arrays
 
-    def _exchange(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def _exchange(
+        self, request: dict[str, Any], inputs: Sequence[np.ndarray]
+    ) -> tuple[dict[str, Any], list[np.ndarray]]:
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         worker.send(self._child.stdin, request, inputs)
@@ -113,13 +118,13 @@ class Runner:
         code = self._child.wait()
         self._log.seek(0)
         lines = self._log.read().decode(errors="replace").split("\n")
-        said = next((f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), "")
+        said = next(
+            (f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), ""
+        )
         how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
         return f"the interpreter's process {how}{said}"
 
 
 def _close(stream: Any) -> None:
-    try:
+    with suppress(BrokenPipeError):  # unsent bytes for a process that is gone
         stream.close()
-    except BrokenPipeError:  # unsent bytes for a process that is gone
-        pass

@@ -1,10 +1,12 @@
-"""The child process that runs one model in the interpreter, since the interpreter can abort on a model it does not like.
+"""The child process that runs one model in the interpreter, since the interpreter can abort on a model it does not
+like.
 
-Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one line of
-JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes.
+Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
+line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes.
 
     {"do": "open", "model": PATH, "resolver": NAME, "keep": BOOL}    → {"interpreter": ..., "entries": {...}}
-    {"do": "run", "entry": KEY, "fetch": [[subgraph, index], ...]} + inputs → {"missing": [...]} + outputs + fetched tensors
+    {"do": "run", "entry": KEY, "fetch": [[subgraph, index], ...]} + inputs → {"missing": [...]} + outputs + fetched
+    tensors
 
 An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names.
 """
@@ -16,7 +18,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -56,7 +58,7 @@ def describe(detail: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def send(stream: BinaryIO, head: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
+def send(stream: IO[bytes], head: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
     """Writes one message."""
     plain = [_plain(array) for array in arrays]
     head = head | {"arrays": [[array.dtype.str, array.shape] for array in plain]}
@@ -66,7 +68,7 @@ def send(stream: BinaryIO, head: dict[str, Any], arrays: Sequence[np.ndarray]) -
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Reads one message. EOFError at the end of the stream."""
     line = stream.readline()
     if not line:
@@ -140,7 +142,9 @@ class Model:
         return missing, found
 
 
-def answer(model: Model | None, request: dict[str, Any], inputs: list[np.ndarray]) -> tuple[Model, dict[str, Any], list[np.ndarray]]:
+def answer(
+    model: Model | None, request: dict[str, Any], inputs: list[np.ndarray]
+) -> tuple[Model, dict[str, Any], list[np.ndarray]]:
     """The model that is open now, and what to send."""
     if request["do"] == "open":
         model = Model(request["model"], request["resolver"], request["keep"])
@@ -152,7 +156,7 @@ def answer(model: Model | None, request: dict[str, Any], inputs: list[np.ndarray
     return model, {"outputs": len(outputs), "missing": missing}, [*outputs, *fetched]
 
 
-def main(requests: BinaryIO, answers: BinaryIO) -> None:
+def main(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answers requests until there are no more. What goes wrong in the interpreter is an answer, {"error": ...}."""
     model: Model | None = None
     while True:
