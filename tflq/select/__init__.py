@@ -1,21 +1,27 @@
 """Selection: the integer form → TFLite builtins on plain integer tensors. One file per family of ops."""
 
 from tflq.select import (
+    arithmetic,
     basic,
     bits,
+    casts,
     convolution,
     depthwise,
     pooling,
     reduction,
     requantize,
     resize,
+    shifts,
+    tables,
     transpose_conv,
 )
 from tflq.select.engine import select
 
 __all__ = [
+    "arithmetic",
     "basic",
     "bits",
+    "casts",
     "convolution",
     "depthwise",
     "pooling",
@@ -23,5 +29,7 @@ __all__ = [
     "requantize",
     "resize",
     "select",
+    "shifts",
+    "tables",
     "transpose_conv",
 ]

@@ -43,7 +43,7 @@ class Kernels(KernelBuilder):
 
     def claim(self, old: Value, new: Value) -> None:
         """Records what a value has become. A value with a name gives it to a tensor of its own."""
-        if old.name:
+        if old.name and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
                 new = self.copy(new)
@@ -58,6 +58,10 @@ class Kernels(KernelBuilder):
         if len(users) != 1 or users[0].name != name or value.name or value in self._outputs:
             return None
         return users[0]
+
+    def readers(self, value: Value) -> list[Op]:
+        """The ops of the integer form that read a value."""
+        return self._users.get(value, [])
 
     def fuse(self, op: Op, result: Value) -> Value:
         """Says that `result` is what `op`, a reader, would have computed, so that it is not selected again."""

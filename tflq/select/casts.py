@@ -1,0 +1,80 @@
+"""quant.dcast and quant.qcast on float builtins: the numbers of the DEQUANTIZE and QUANTIZE reference kernels.
+
+    dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16 bits
+    quantize     clamp(int32(round_half_away(x / scale)) + zero_point), the division in float32
+
+Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2. Beyond int32, and for NaN, the kernel's conversion
+gives the smallest int32 and the addition wraps, while CAST saturates: it gives the largest for NaN and from 2^31 up. Adding
+the zero point, wrapping, makes the same of both if it is not 0; if it is, 1 is added and taken off the bounds. The clamp is in float32, where
+what lies beyond 2^24 is rounded and does not matter.
+Sources: kernels/internal/reference/dequantize.h, quantize.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    f32,
+    i32,
+)
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["parameters"]
+
+
+def parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
+    """Scale (float32) and zero point (int32) of a quantized tensor, shaped to broadcast to it."""
+    element, rank = type.element, type.rank
+    if isinstance(element, UniformQuantizedType):
+        return np.asarray(element.scale, np.float32), np.asarray(element.zero_point, np.int32)
+    if isinstance(element, UniformQuantizedPerAxisType) and rank is not None:
+        view = [-1 if i == element.axis else 1 for i in range(element.axis, rank)]
+        return element.scales.reshape(view), element.zero_points.astype(np.int32).reshape(view)
+    if isinstance(element, UniformQuantizedSubChannelType):
+        scales, zeros = element.scales, element.zero_points.astype(np.int32)
+        for axis, size in zip(element.axes, element.block_sizes, strict=True):
+            scales, zeros = np.repeat(scales, size, axis), np.repeat(zeros, size, axis)
+        return scales, zeros
+    raise UnsupportedError(f"a tensor of type {type} has no known scales")
+
+
+@lowering("quant.dcast")
+def dequantize(op: Op, k: Kernels) -> Value:
+    scale, zero = parameters(op.operand(0).type)
+    x = k.value(op.operand(0))
+    if x.type.storage.bits <= 16:
+        x = k.emit("tfl.cast", [x], x.type.with_element(f32))
+        zero = zero.astype(np.float32)
+        centred = k.sub(x, k.constant(zero, f32)) if zero.any() else x
+    else:
+        centred = k.cast(k.sub(x, k.constant(zero)) if zero.any() else x, f32)
+    return k.mul(centred, k.constant(scale, f32))
+
+
+@lowering("quant.qcast")
+def quantize(op: Op, k: Kernels) -> Value:
+    """The stored integers; with parameters only where an operator that is kept, or the model's caller, reads them."""
+    scale, zero = parameters(op.result.type)
+    x = k.value(op.operand(0))
+    element, storage = op.result.type.element, op.result.type.storage
+    y = k.emit("tfl.div", [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
+    below_half = k.constant(np.nextafter(np.float32(0.5), np.float32(0)), f32)
+    whole = k.cast(k.add(y, k.mul(k.emit("tfl.sign", [y], y.type), below_half)), i32)
+    typed = bool(op.result.name) or any(r.name not in ("quant.scast", "quant.dcast") for r in k.readers(op.result))
+    result = op.result.type if typed else op.result.type.stripped()
+    if storage.bits >= 32:
+        return k.emit("tfl.cast", [k.add(whole, k.constant(zero)) if zero.any() else whole], result)
+    low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    shift = np.where(zero == 0, 1, zero)
+    shifted = k.cast(k.add(whole, k.constant(shift)), f32)
+    top = (high + shift - zero).astype(np.float32)
+    over = k.sub(k.constant(top[()] if (top == high).all() else top, f32), shifted, "RELU")
+    above_low = k.cast(k.sub(k.constant(high - low, f32), over, "RELU"), i32)
+    return k.emit("tfl.cast", [k.add(above_low, k.constant(low)) if low else above_low], result)

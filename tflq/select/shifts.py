@@ -1,0 +1,80 @@
+"""RIGHT_SHIFT on int32 and int64 products shifted right, within what the kernels do.
+
+RIGHT_SHIFT broadcasts at most four dims and has no int64; an int64 shifted by 32 is its high word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Op, Value
+from tflq.ir.types import i32, i64
+from tflq.select.highword import flat, high_part, restore
+from tflq.select.kernels import KernelBuilder
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["product_shifted", "right_shift"]
+
+_BROADCAST_DIMS = 4
+
+
+def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
+    """floor(x / 2^amount), amounts broadcast to x. Deeper tensors than the kernel broadcasts are flattened around it."""
+    shape, by = x.type.shape, amount.type.shape
+    if shape is None or len(shape) <= _BROADCAST_DIMS or shape == by:
+        return k.right_shift(x, amount)
+    if amount.is_constant and amount.array.size == 1:
+        rows: tuple[int | None, ...] = (None,)
+        amount = k.constant(amount.array.reshape(()), amount.type.storage)
+    elif by is not None and by == (shape[-1],):
+        rows = (None, shape[-1])
+    elif by is not None and len(by) == len(shape) and by[1:] == (*shape[1:-1], 1):
+        rows, amount = (None, shape[-1]), k.reshape(amount, (None, 1))
+    else:
+        raise UnsupportedError(f"RIGHT_SHIFT broadcasts {_BROADCAST_DIMS} dims at most, not {by} to {shape}")
+    if not flat(shape):
+        raise UnsupportedError(f"a tensor of shape {shape} cannot be flattened for RIGHT_SHIFT")
+    return restore(k, k.right_shift(k.reshape(x, rows), amount), shape)
+
+
+@lowering("tosa.arithmetic_right_shift")
+def arithmetic_right_shift(op: Op, k: Kernels) -> Value:
+    """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
+    x, amount = k.value(op.operand(0)), k.value(op.operand(1))
+    storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
+    if narrow:
+        x, amount = k.cast(x, i32), k.cast(amount, i32)
+    result = _rounded(k, x, amount) if op.attributes["round"] else right_shift(k, x, amount)
+    return k.cast(result, storage) if narrow else result
+
+
+def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
+    one = k.constant(1)
+    if amount.is_constant and (amount.array > 0).all():
+        twice = right_shift(k, x, k.constant(amount.array - 1))
+        return k.sub(twice, right_shift(k, twice, one))
+    if amount.is_constant and not amount.array.any():
+        return x
+    some = k.sub(one, k.sub(one, amount, "RELU"))  # min(n, 1): with n = 0 nothing is rounded
+    twice = right_shift(k, x, k.sub(amount, some))
+    return k.sub(twice, k.mul(right_shift(k, twice, some), some))
+
+
+def product_shifted(k: Kernels, a: Value, b: Value, shift: int) -> Value:
+    """(a b + 2^(shift-1)) >> shift of int32, the product in 64 bits, for results that fit int32."""
+    up = max(32 - shift, 0)
+    if a.is_constant:
+        a, b = b, a
+    if b.is_constant:
+        factor = k.constant(b.array.astype(np.int64) << up, i64)
+        product = k.mul(k.cast(a, i64), factor)
+    else:
+        product = k.mul(k.cast(a, i64), k.cast(b, i64))
+        if up:
+            product = k.mul(product, k.constant(1 << up, i64))
+    total = k.add(product, k.constant(1 << (shift + up - 1), i64))
+    word = high_part(k, total, i32)
+    if shift > 32:
+        word = k.right_shift(word, k.constant(shift - 32))
+    return restore(k, word, total.type.shape)

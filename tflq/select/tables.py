@@ -1,0 +1,67 @@
+"""Tables on builtins: GATHER from a constant, by an index in int32.
+
+    8 bits             entry x - minimum; int8 is read as uint8 by BITCAST, with the table's halves exchanged
+    two of 8 bits      ext.table_2d: entry 256 (x - minimum) + y - minimum
+    int16              TOSA's 513 entries: base * 128 + (next - base) * low, with base and next at (x >> 7) + 256 and low = x & 127
+
+Source: TOSA 1.0 specification, TABLE.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.builder import Builder, broadcast
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import TensorType, i8, i16, i32, ui8
+from tflq.select.lowering import Kernels, lowering
+from tflq.select.shifts import right_shift
+
+__all__ = ["table_2d"]
+
+
+@lowering("tosa.table")
+def table(op: Op, k: Kernels) -> Value:
+    x, entries = k.value(op.operand(0)), op.operand(1).array
+    if x.type.storage is i16:
+        return _interpolated(k, x, entries)
+    signed = x.type.storage is i8
+    return k.gather(constant(np.roll(entries, entries.size // 2) if signed else entries), _index(k, x))
+
+
+def _index(k: Kernels, x: Value) -> Value:
+    """An 8-bit x as an index in int32: its bits read as uint8."""
+    return k.cast(k.bitcast(x, ui8) if x.type.storage is i8 else x, i32)
+
+
+def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
+    wide = k.cast(x, i32)
+    above = right_shift(k, wide, k.constant(7))
+    low = k.sub(wide, k.mul(above, k.constant(128)))
+    index = k.add(above, k.constant(256))
+    values = entries.astype(np.int32)
+    base, slope = constant(values[:-1] << 7), constant(np.diff(values))
+    return k.add(k.gather(base, index), k.mul(k.gather(slope, index), low))
+
+
+def table_2d(b: Builder, x: Value, y: Value, entries: np.ndarray) -> Value:
+    """ext.table_2d: entry 256 (x - minimum of x's type) + (y - minimum of y's) of 65536, for two 8-bit tensors that broadcast."""
+    values = constant(np.ascontiguousarray(entries))
+    return b.emit("ext.table_2d", [x, y, values], TensorType(broadcast(x.type.shape, y.type.shape), values.type.storage))
+
+
+@evaluator("ext.table_2d")
+def _table_2d(op: Op, x: np.ndarray, y: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    low = [op.operand(i).type.storage.minimum for i in range(2)]
+    return entries[(x.astype(np.int32) - low[0]) * 256 + (y.astype(np.int32) - low[1])]
+
+
+@lowering("ext.table_2d")
+def _lower_table_2d(op: Op, k: Kernels) -> Value:
+    x, y, entries = k.value(op.operand(0)), k.value(op.operand(1)), op.operand(2).array.reshape(256, 256)
+    for axis, value in enumerate((x, y)):
+        if value.type.storage is i8:
+            entries = np.roll(entries, 128, axis)
+    index = k.add(k.mul(_index(k, x), k.constant(256)), _index(k, y))
+    return k.gather(constant(np.ascontiguousarray(entries.reshape(-1))), index)
