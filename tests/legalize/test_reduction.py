@@ -1,0 +1,152 @@
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN: converted and original agree for any axes, parameters and batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from reference import assert_equals_kernel
+
+import tflq
+from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64, ui8
+
+TYPES = [i8, ui8, i16]
+SHAPE = (2, 5, 6, 7)
+
+
+def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> UniformQuantizedType:
+    return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
+
+
+def drawn(rng: np.random.Generator, storage: ScalarType, near: float = 0.05) -> UniformQuantizedType:
+    return quantized(storage, near * 10 ** rng.uniform(-1.5, 1.5), int(rng.integers(storage.minimum, storage.maximum + 1)))
+
+
+def reduction(
+    name: str, source: ElementType, target: ElementType, axes: list[int], keep_dims: bool, shape: tuple[int | None, ...] = SHAPE
+) -> bytes:
+    reduced = {a % len(shape) for a in axes}
+    out = [1 if a in reduced else d for a, d in enumerate(shape) if keep_dims or a not in reduced]
+    operands = [argument(shape, source), const(np.asarray(axes, np.int32), i32)]
+    return one_op(name, operands, [argument(out, target, "y")], {"keep_dims": keep_dims}, 2)
+
+
+AXES = [[1, 2], [2, 1], [3], [-1], [0], [1, -2, 1], [0, 1, 2, 3], [], [1, 3]]
+
+
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+@pytest.mark.parametrize("axes", AXES, ids=str)
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_mean(storage: ScalarType, axes: list[int], keep_dims: bool) -> None:
+    rng = np.random.default_rng(len(axes))
+    for same in (True, False):
+        source = drawn(rng, storage)
+        model = reduction("tfl.mean", source, source if same else drawn(rng, storage), axes, keep_dims)
+        inputs = edge_inputs([argument(SHAPE, source)])
+        assert_equals_kernel(model, inputs)
+        conversion = convert_and_compare(model, inputs)
+        assert [row.path for row in conversion.report.rows] == ["integer"]
+
+
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+def test_mean_of_many(storage: ScalarType) -> None:
+    """A large count takes almost all of the multiplier's left shift."""
+    rng = np.random.default_rng(7)
+    shape = (1, 96, 128, 2)
+    for _ in range(3):
+        source = drawn(rng, storage)
+        model = reduction("tfl.mean", source, drawn(rng, storage), [1, 2], True, shape)
+        convert_and_compare(model, edge_inputs([argument(shape, source)]))
+
+
+@pytest.mark.parametrize("axes", AXES, ids=str)
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_sum_uint8(axes: list[int], keep_dims: bool) -> None:
+    rng = np.random.default_rng(len(axes))
+    source = drawn(rng, ui8)
+    model = reduction("tfl.sum", source, drawn(rng, ui8, 1.0), axes, keep_dims)
+    convert_and_compare(model, edge_inputs([argument(SHAPE, source)]))
+
+
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+def test_sum_that_the_reference_kernel_misreads(storage: ScalarType) -> None:
+    """Within one count of the real sum, with a warning."""
+    source, target = quantized(storage, 0.05, -9), quantized(storage, 1.5, 11)
+    conversion = tflq.convert(reduction("tfl.sum", source, target, [1, 2], False))
+    assert "uint8" in conversion.report.rows[0].warning
+    (x,) = edge_inputs([argument(SHAPE, source)])[0]
+    ((got,),) = interpret(conversion.data, [[x]])
+    real = ((x.astype(np.float64) - source.zero_point) * source.scale).sum((1, 2))
+    ideal = np.clip(np.round(real / target.scale) + target.zero_point, storage.minimum, storage.maximum)
+    assert np.abs(got - ideal).max() <= 1
+
+
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+@pytest.mark.parametrize("name", ["tfl.reduce_max", "tfl.reduce_min"])
+@pytest.mark.parametrize("axes", [[1, 2], [-1], [0, 1, 2, 3], []], ids=str)
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_extreme(storage: ScalarType, name: str, axes: list[int], keep_dims: bool) -> None:
+    element = quantized(storage)
+    model = reduction(name, element, element, axes, keep_dims)
+    assert_equals_kernel(model, edge_inputs([argument(SHAPE, element)]))
+    convert_and_compare(model, edge_inputs([argument(SHAPE, element)]))
+
+
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+def test_extreme_under_other_parameters_is_requantized(storage: ScalarType) -> None:
+    source, target = quantized(storage, 0.05, -9 if storage is i8 else 9), quantized(storage, 0.11, 11)
+    conversion = tflq.convert(reduction("tfl.reduce_max", source, target, [3], False))
+    (x,) = edge_inputs([argument(SHAPE, source)])[0]
+    ((got,),) = interpret(conversion.data, [[x]])
+    real = (x.max(3).astype(np.float64) - source.zero_point) * source.scale
+    ideal = np.clip(np.round(real / target.scale) + target.zero_point, storage.minimum, storage.maximum)
+    assert np.abs(got - ideal).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["tfl.mean", "tfl.reduce_max"])
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_batch_known_when_the_model_runs(name: str, keep_dims: bool) -> None:
+    element = quantized(i8)
+    model = reduction(name, element, element, [1, 2], keep_dims, (None, 4, 4, 3))
+    batch = np.random.default_rng(3).integers(-128, 128, (5, 4, 4, 3), np.int8)
+    conversion = convert_and_compare(model, [[batch]])
+    assert conversion.report.rows[0].path == "integer"
+
+
+def test_a_size_known_when_the_model_runs_is_left_to_the_fallback() -> None:
+    element = quantized(i8)
+    model = reduction("tfl.mean", element, element, [1, 2], True, (1, None, 4, 3))
+    with pytest.raises(tflq.UnsupportedError, match="along a reduced axis is not known"):
+        tflq.convert(model, fallback="error")
+
+
+def argument_index(name: str, element: ElementType, axis: int, index: ScalarType) -> bytes:
+    shape = (2, 4, 6, 5)
+    out = tuple(d for a, d in enumerate(shape) if a != axis % 4)
+    operands = [argument(shape, element), const(np.asarray(axis, np.int32), i32)]
+    return one_op(name, operands, [argument(out, index, "y")], {"output_type": "INT64" if index is i64 else "INT32"}, 2)
+
+
+@pytest.mark.parametrize("index", [i32, i64], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+@pytest.mark.parametrize("name", ["tfl.arg_max", "tfl.arg_min"])
+def test_first_of_equals(name: str, storage: ScalarType, axis: int, index: ScalarType) -> None:
+    element = quantized(storage)
+    inputs = edge_inputs([argument((2, 4, 6, 5), element)])
+    inputs += [[np.random.default_rng(2).integers(1, 3, (2, 4, 6, 5)).astype(storage.dtype)]]
+    conversion = convert_and_compare(argument_index(name, element, axis, index), inputs)
+    assert len(conversion.module.main.ops) <= 2
+
+
+@pytest.mark.parametrize("name", ["tfl.arg_max", "tfl.arg_min"])
+def test_int16_which_no_kernel_compares(name: str) -> None:
+    (x,) = edge_inputs([argument((2, 4, 6, 5), quantized(i16))])[0]
+    ((got,),) = interpret(tflq.convert(argument_index(name, quantized(i16), 2, i64)).data, [[x]])
+    np.testing.assert_array_equal(got, x.argmax(2) if name == "tfl.arg_max" else x.argmin(2))
+
+
+def test_scales_per_axis_are_left_to_the_fallback() -> None:
+    element = UniformQuantizedPerAxisType.of(i8, 3, [0.1, 0.2, 0.3, 0.4, 0.5])
+    with pytest.raises(tflq.UnsupportedError, match="per layer"):
+        tflq.convert(argument_index("tfl.arg_max", element, 3, i32), fallback="error")
