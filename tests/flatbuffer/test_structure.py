@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tflq.errors import InvalidModelError
@@ -213,7 +214,7 @@ def test_overlapping_vectors_do_not_multiply_work() -> None:
         place = slot(data, element(data, subgraphs, index), "SubGraph", "tensors")
         data = put(data, place, vector - place)
     started = time.perf_counter()
-    refused(data, "Model", "vectors overlap")
+    refused(data, "Model", "more tables than")
     assert time.perf_counter() - started < 1
 
 
@@ -230,3 +231,31 @@ def test_cost_on_a_large_graph() -> None:
         check(data)
         seconds.append(time.perf_counter() - started)
     assert min(seconds) < 0.1
+
+
+def many_tensors(count: int, *, shared: bool) -> bytes:
+    """A model of empty tensors, all with one vtable or each with its own: 8 or 12 bytes of file per tensor."""
+    graph_fields: dict[str, Any] = {"tensors": [], "inputs": (), "outputs": (), "operators": []}
+    data = encode({"version": 3, "operator_codes": [], "subgraphs": [graph_fields], "buffers": []})
+    data += bytes(-len(data) % 4)
+    place, vector = slot(data, graph(data), "SubGraph", "tensors"), len(data)
+    data = put(data, place, vector - place)
+    first, stride = vector + 4 + 4 * count + 4 * shared, 4 if shared else 8
+    tables = first + np.arange(count) * stride
+    references = (tables - (vector + 4 + 4 * np.arange(count))).astype("<u4").tobytes()
+    empty = struct.pack("<HH", 4, 4)
+    if shared:
+        body = empty + (tables - (first - 4)).astype("<i4").tobytes()
+    else:
+        body = b"".join(struct.pack("<i", -4) + empty for _ in range(count))
+    return data + struct.pack("<I", count) + references + body
+
+
+def test_number_of_tables_is_bounded() -> None:
+    check(memoryview(many_tensors(10_000, shared=True)))
+    refused(many_tensors(400_000, shared=True), "Model.subgraphs[0]", "more tables than")
+
+
+def test_number_of_vtables_is_bounded() -> None:
+    check(memoryview(many_tensors(10_000, shared=False)))
+    refused(many_tensors(30_000, shared=False), "Model.subgraphs[0].tensors[0]", "vtables")

@@ -68,6 +68,7 @@ ATTRIBUTES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
         "SPLIT",
         "num_splits is 2, but there are 3 results",
     ),
+    ("cnn_int8", "beta", lambda m: options(m, 8).update(beta=float("nan")), "SOFTMAX", "beta is nan"),
     (
         "cnn_int8",
         "no options",
@@ -135,6 +136,7 @@ def one_op(
     return {"version": 3, "operator_codes": [code], "subgraphs": [graph], "buffers": buffers}
 
 
+BOTH_FLAGS = {"align_corners": True, "half_pixel_centers": True}
 GATHER = ("GatherOptions", {"axis": 0, "batch_dims": 0})
 
 
@@ -191,6 +193,10 @@ def test_good_models_of_one_operator(model: Tree) -> None:
         ),
         (one_op("SPACE_TO_BATCH_ND", [(1, 4, 4, 1), [2, 0], [[0, 0], [0, 0]]], (4, 2, 2, 1)), "block has an element 0"),
         (one_op("REVERSE_V2", [(2, 3), [2]], (2, 3)), "axes 2 is not an axis of rank 2"),
+        (
+            one_op("RESIZE_BILINEAR", [(1, 2, 2, 1), [4, 4]], (1, 4, 4, 1), ("ResizeBilinearOptions", BOTH_FLAGS)),
+            "align_corners and half_pixel_centers exclude each other",
+        ),
         (one_op("TILE", [(2, 3), [1, -1]], (2, 3)), "multiples has the negative element -1"),
     ],
 )

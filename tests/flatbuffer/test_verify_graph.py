@@ -90,6 +90,10 @@ GRAPHS: list[tuple[str, Callable[[Tree], Any], str, str]] = [
         *("operator_codes[2]", "name different operators"),
     ),
     (
+        *("placeholder", lambda m: m["operator_codes"][2].update(builtin_code="ADD", deprecated_builtin_code=127)),
+        *("operator_codes[2]", "names no operator"),
+    ),
+    (
         "operator version",
         lambda m: m["operator_codes"][0].update(version=0),
         "operator_codes[0]",

@@ -68,7 +68,8 @@ class _Reader:
         self.codes: list[Mapping[str, Any]] = self.model["operator_codes"] or []
         self.builtins = [builtin_name(row, f"operator_codes[{i}]") for i, row in enumerate(self.codes)]
         keys = OpcodeTable(self.codes).keys
-        self.first_row = [keys.index(key) for key in keys]
+        first: dict[Any, int] = {}
+        self.first_row = [first.setdefault(key, row) for row, key in enumerate(keys)]
 
     def module(self) -> Module:
         model = self.model

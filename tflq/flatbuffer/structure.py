@@ -7,8 +7,9 @@ table or 0 where the field is absent. A reference is a uint32 counted from its o
 uint32 count and its elements, a string ends in NUL. A union is a type slot followed by a value slot.
 
 The check walks the schema breadth first, all tables of one field at once as numpy arrays (a *wave*), so its cost hardly
-depends on what a file holds. The schema has no recursive table, so depth is bounded by it; the number of tables
-and referenced bytes is bounded by the file's size, so that overlapping vectors cannot multiply work.
+depends on what a file holds. The schema has no recursive table, so depth is bounded by it; the number of
+tables, of vtables and of referenced bytes is bounded by the file's size, so that overlapping vectors cannot multiply
+work or memory.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ IDENTIFIER = b"TFL3"
 _SMALLEST = 12  # root reference, identifier and the root's soffset
 _EXCLUSIVE = ("SubGraph", "Tensor", "Operator", "OperatorCode", "SignatureDef", "TensorMap", "Metadata")
 """Tables that stand for one thing each: a second reference to one is a corrupted reference."""
+_MOST_TABLES = 150_000
+"""Tables that any file may have, with one more for every 256 bytes: what is read of one takes up to 1 KiB or so."""
+_MOST_VTABLES = 20_000
+"""Distinct vtables that any file may have: writers share them, and a reader prepares for each."""
 _VIEWED = frozenset({("Buffer", "data")})
 """Vectors that are never copied: two tables may refer to the same bytes as often as they like."""
 
@@ -84,9 +89,10 @@ class _Walk:
         self.u8 = np.frombuffer(data, np.uint8)
         self.u16 = np.frombuffer(data, "<u2", self.size // 2)
         self.u32 = np.frombuffer(data, "<u4", self.size // 4)
-        self.tables_left = self.size // 4
+        self.tables_left = _MOST_TABLES + self.size // 256
+        self.vtables_left = _MOST_VTABLES + self.size // 4096
         self.bytes_left = 2 * self.size + (1 << 16)
-        self.vtable_left = self.size
+        self.slots_left = self.size
         self.places: list[tuple[str, np.ndarray]] = []
 
     def run(self) -> None:
@@ -109,6 +115,9 @@ class _Walk:
             wave, (vtables < 0) | (vtables > self.size - 4) | (vtables & 1 != 0), "", "vtable is outside the file"
         )
         vtable, shared = np.unique(vtables, return_inverse=True)
+        self.vtables_left -= vtable.size
+        if self.vtables_left < 0:
+            wave.fail(0, "", "there are more kinds of tables (vtables) than any model needs")
         length, extent = self.u16[vtable >> 1].astype(np.int64), self.u16[(vtable >> 1) + 1].astype(np.int64)
         bad = (length < 4) | (length & 1 != 0) | (vtable + length > self.size) | (extent < 4)
         self._reject(wave, bad[shared], "", "vtable has an impossible size")
@@ -152,8 +161,8 @@ class _Walk:
         """Refuse a field that is set in a slot the schema known here does not have: it would be lost without a word."""
         slots = len(wave.table.fields)
         extra = np.maximum((length - 4) // 2 - slots, 0)
-        self.vtable_left -= int(extra.sum())
-        if self.vtable_left < 0:
+        self.slots_left -= int(extra.sum())
+        if self.slots_left < 0:
             self._overlap(wave)
         if not extra.any():
             return
@@ -269,7 +278,7 @@ class _Walk:
     def _spend_tables(self, wave: _Wave, count: int) -> None:
         self.tables_left -= count
         if self.tables_left < 0:
-            self._overlap(wave)
+            wave.fail(0, "", "there are more tables than a file of this size can need, or vectors overlap")
 
     def _overlap(self, wave: _Wave) -> NoReturn:
         wave.fail(0, "", "more is referred to than the file has room for: vectors overlap")

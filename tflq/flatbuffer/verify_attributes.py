@@ -6,6 +6,7 @@ missing because its options table is missing is 0 for an interpreter, and so it 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,6 +42,18 @@ def _positive(site: Site, names: tuple[str, ...]) -> None:
         value = site.attribute(name)
         if value <= 0:
             site.fail(f"{name} is {value}, not positive")
+
+
+def _finite(site: Site, names: tuple[str, ...]) -> None:
+    for name in names:
+        value = site.attribute(name)
+        if not isfinite(value):
+            site.fail(f"{name} is {value}, not a finite number")
+
+
+def _exclusive(site: Site, names: tuple[str, ...]) -> None:
+    if all(site.attribute(name) for name in names):
+        site.fail(f"{' and '.join(names)} exclude each other")
 
 
 def _ignored(site: Site, names: tuple[str, ...]) -> None:
@@ -125,6 +138,8 @@ def _count(site: Site, arguments: tuple[str, ...]) -> None:
 
 CHECKS: Final[dict[str, Check]] = {
     "positive": _positive,
+    "finite": _finite,
+    "exclusive": _exclusive,
     "ignored": _ignored,
     "axis": _axis,
     "axes": _axes,

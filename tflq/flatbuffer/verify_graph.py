@@ -40,6 +40,8 @@ def verify_operator_codes(module: Module, notes: Notes) -> None:
         old, new = int(row["deprecated_builtin_code"]), values[row["builtin_code"]]
         if old and new and old not in (min(new, _PLACEHOLDER), new):
             notes.fail(where, f"deprecated_builtin_code {old} and builtin_code {new} name different operators")
+        if old < 0 or max(old, new) == _PLACEHOLDER:
+            notes.fail(where, f"deprecated_builtin_code {old} names no operator, and builtin_code does not either")
         if max(old, new) == values["CUSTOM"] and not row["custom_code"]:
             notes.fail(where, "custom operator without a name")
         if row["version"] < 1:
