@@ -152,8 +152,9 @@ def test_int32_disregards_parameters() -> None:
     ],
 )
 def test_refused(name: str, elements: list[Quantized], reason: str) -> None:
+    first, second, output = elements
     with pytest.raises(UnsupportedError, match=reason):
-        integer_form(binary(name, *elements, 4))
+        integer_form(binary(name, first, second, output, 4))
 
 
 @pytest.mark.parametrize("name", ["tfl.add", "tfl.mul"])

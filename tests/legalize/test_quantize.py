@@ -83,6 +83,13 @@ def test_float_to_integer(storage: ScalarType) -> None:
         assert_equals_kernel(model("tfl.quantize", x.shape, f32, element), [[x]])
 
 
+@pytest.mark.parametrize("zero_point", [0, 3, -3])
+def test_float_beyond_int32(zero_point: int) -> None:
+    """The kernel's conversion gives the smallest int32 for it, and adding the zero point wraps."""
+    x = np.asarray([[3e9, -3e9, 1e30, -1e30, np.inf, -np.inf, np.nan, 2147483520.0, -2147483648.0]], np.float32)
+    assert_equals_kernel(model("tfl.quantize", x.shape, f32, Quantized.of(i8, 1.0, zero_point)), [[x]])
+
+
 @pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
 def test_float_to_integer_per_axis(storage: ScalarType) -> None:
     element = UniformQuantizedPerAxisType.of(storage, 1, [0.1, 0.5, 2.0], 0 if storage is i16 else [3, 0, 9])

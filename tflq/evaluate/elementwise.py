@@ -1,4 +1,4 @@
-"""Evaluators of elementwise ops of the integer form. Integer arithmetic wraps in the result's type, as TOSA's and TFLite's."""
+"""Evaluators of elementwise ops. Integer arithmetic wraps in the result's type, as TOSA's and TFLite's."""
 
 from __future__ import annotations
 
@@ -71,10 +71,13 @@ def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
     scale, zero_point = _parameters(element, x.ndim)
     y = np.asarray(x, np.float32) / scale
-    bound = np.float32(2.0**30)
-    whole = np.trunc(np.clip(np.nan_to_num(y), -bound, bound))
-    away = (y - whole >= 0.5).astype(np.int64) - (y - whole <= -0.5)
-    return np.clip(whole.astype(np.int64) + away + zero_point, element.storage_min, element.storage_max)  # type: ignore[union-attr]
+    fits = (
+        np.abs(y) < 2.0**31
+    )  # for all else the kernels' conversion gives the smallest int32; their sum wraps
+    whole = np.trunc(np.where(fits, y, -(2.0**31)))
+    away = np.where(fits, (y - whole >= 0.5).astype(np.int64) - (y - whole <= -0.5), 0)
+    total = (whole.astype(np.int64) + away + zero_point).astype(np.int32)
+    return np.clip(total, element.storage_min, element.storage_max)  # type: ignore[union-attr]
 
 
 @evaluator("tosa.add")

@@ -77,7 +77,7 @@ def _magnitude(b: RuleBuilder, x: Value, multiplier: int, shift: int, bits: int)
 
 
 def _entries(bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values << bits, and slopes, of the sigmoid's entries. The last is flat: 2^16 - 2 for LOGISTIC, 2^16 - 1 for TANH."""
+    """Values << bits, and slopes, of the sigmoid's entries; the last: 2^16 - 2 for LOGISTIC, 2^16 - 1 for TANH."""
     table = sigmoid_table()
     table[-1] = 65534 if bits == 9 else 65535
     return table << bits, np.append(np.diff(sigmoid_table()), 0).astype(np.int32)

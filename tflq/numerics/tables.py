@@ -98,7 +98,7 @@ def table_16bit(
 
 
 def sigmoid_table() -> np.ndarray:
-    """65536 * sigmoid(k / 24), k in 0..255, plus half the error of interpolating the middle of the step; ends at 65535."""
+    """65536 * sigmoid(k / 24), k in 0..255, plus half the error of interpolating a step's middle; ends at 65535."""
     k = np.arange(256)
 
     def sigmoid(x: np.ndarray) -> np.ndarray:
