@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 __all__ = ["NEVER", "Division", "fit_division", "float_thresholds", "rescale_thresholds"]
 
-NEVER = 1 << 33
-"""A threshold that no int32 reaches; -NEVER is one that all have passed."""
+NEVER = 1 << 48
+"""A threshold that no accumulator reaches; -NEVER is one that all have passed."""
 
 _I31 = (1 << 31) - 1
 
@@ -56,7 +56,7 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
         return np.where(positive, product >= border, product > border)
 
     first = np.full(guess.shape, NEVER, np.float64)
-    for step in (2, 1, 0, -1, -2):
+    for step in (1, 0, -1):
         first = np.where(reached(guess + step), guess + step, first)
     return np.clip(first, -NEVER, NEVER).astype(np.int64)
 

@@ -19,7 +19,7 @@ from tflq.numerics.staircase import fit_division, rescale_thresholds
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 
-__all__ = ["clamped"]
+__all__ = ["clamped", "divide", "input_range", "result_range", "squeezed"]
 
 _I31 = (1 << 31) - 1
 _I63 = (1 << 63) - 1
@@ -47,11 +47,10 @@ class _Scaling:
 def rescale(op: Op, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     a, to = op.attributes, op.result.type.storage
-    low, high, clamp = _result_range(op, k)
+    low, high, clamp = result_range(op, k)
     x = k.value(op.operand(0))
     zero, storage = a["input_zp"], x.type.storage
-    bits = min(storage.bits, 48)  # TOSA's widest accumulator; TFLite's int64 ones hold no more
-    least, most = a.get("input_range", (storage.minimum >> (storage.bits - bits), storage.maximum >> (storage.bits - bits)))
+    least, most = input_range(op)
     scaling = _Scaling(
         multiplier=a["multiplier"].astype(np.int64),
         shift=a["shift"].astype(np.int64),
@@ -59,8 +58,8 @@ def rescale(op: Op, k: Kernels) -> Value:
         output_zp=a["output_zp"],
         low=low,
         high=high,
-        least=least - zero,
-        most=most - zero,
+        least=least,
+        most=most,
     )
     if storage.bits < 32:
         x = k.cast(x, i32)
@@ -71,7 +70,15 @@ def rescale(op: Op, k: Kernels) -> Value:
     return k.fuse(clamp, y) if clamp else y
 
 
-def _result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
+def input_range(op: Op) -> tuple[int, int]:
+    """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its type holds."""
+    storage, zero = op.operand(0).type.storage, op.attributes.get("input_zp", 0)
+    spare = max(storage.bits - 48, 0)  # TOSA's widest accumulator; TFLite's int64 ones hold no more
+    least, most = op.attributes.get("input_range", (storage.minimum >> spare, storage.maximum >> spare))
+    return int(least) - zero, int(most) - zero
+
+
+def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
     """Bounds of the result, and the clamp that sets them, if the one reader is a clamp."""
     storage = op.result.type.storage
     clamp = k.only_user(op.result, "tosa.clamp")
@@ -145,14 +152,14 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
         base = low + offset
     else:
         base = np.asarray(offset)
-    return k.add(x, k.constant(_squeezed(base), storage)) if np.any(base) else x
+    return k.add(x, k.constant(squeezed(base), storage)) if np.any(base) else x
 
 
 def _bound(k: Kernels, values: np.ndarray, x: Value) -> Value:
-    return k.constant(_squeezed(values), x.type.storage)
+    return k.constant(squeezed(values), x.type.storage)
 
 
-def _squeezed(values: np.ndarray) -> np.ndarray:
+def squeezed(values: np.ndarray) -> np.ndarray:
     """A scalar if all are the same."""
     flat = np.atleast_1d(values)
     return flat[0] if (flat == flat[0]).all() else flat
@@ -185,7 +192,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
         y = k.mul(y, _constant64(k, np.int64(1) << (room - early)))
     word = k.cast(high_part(k, y, i16 if place == 48 else i32), i32)
     down = np.maximum(s.shift - place, 0)
-    base = _squeezed(base + s.output_zp)
+    base = squeezed(base + s.output_zp)
     uniform = (down == down[0]).all() and base.ndim == 0
     if not uniform:
         word = restore(k, word, x.type.shape)
@@ -225,7 +232,7 @@ def _clamped_sum(
 
 
 def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
-    return k.constant(_squeezed(np.asarray(values, np.int64)), i64)
+    return k.constant(squeezed(np.asarray(values, np.int64)), i64)
 
 
 def _right_shift(k: Kernels, x: Value, amount: np.ndarray) -> Value:
@@ -234,5 +241,5 @@ def _right_shift(k: Kernels, x: Value, amount: np.ndarray) -> Value:
     deep = shape is not None and len(shape) > 4
     if deep:
         x = k.reshape(x, (None, shape[-1]))
-    x = k.right_shift(x, k.constant(_squeezed(amount)))
+    x = k.right_shift(x, k.constant(squeezed(amount)))
     return restore(k, x, shape) if deep else x
