@@ -55,11 +55,11 @@ def command(
 ) -> None:
     """Convert the model IN and write OUT, whose suffix says the format."""
     _check_paths(source, destination, report_path, force=force)
-    import tflq
+    from tflq import convert
 
     start = time.perf_counter()
     with output.progress(f"converting {source}", quiet=as_json):
-        conversion = tflq.convert(source, destination, force=force, **options)
+        conversion = convert(source, destination, force=force, **options)
     seconds = time.perf_counter() - start
     if report_path is not None:
         report_path.write_text(json.dumps(conversion.report.to_json(), indent=1) + "\n")

@@ -60,7 +60,7 @@ def table(
     for number, row in enumerate(cells):
         shown = [_fit(cell, widths[i], right=i in right) for i, cell in enumerate(row)]
         line = "  ".join(shown).rstrip()
-        click.secho(line, dim=number == 0, bold=total and number == len(cells) - 1)
+        click.secho(line, dim=number == 0 or None, bold=(total and number == len(cells) - 1) or None)
 
 
 def _fit(cell: str, width: int, *, right: bool) -> str:

@@ -84,12 +84,10 @@ def given(side: Side, source: GivenInputs | str | os.PathLike[str]) -> list[np.n
 
 def _load(source: str | os.PathLike[str]) -> GivenInputs:
     try:
-        data = np.load(source, allow_pickle=False)
-        if isinstance(data, np.ndarray):
-            return {"arr_0": data}
-        with data:
-            return {name: data[name] for name in data.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        with open(source, "rb") as file:
+            data = np.load(file, allow_pickle=False)
+            return {"arr_0": data} if isinstance(data, np.ndarray) else {name: data[name] for name in data.files}
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise TflqError(f"{os.fspath(source)}: not a readable .npz file of arrays: {error}") from error
 
 

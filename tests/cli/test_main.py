@@ -1,0 +1,219 @@
+"""The command line: exit codes, messages, refusals."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tflq
+from tflq.cli import main
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs the command line: exit code, standard output and standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = main.run([str(argument) for argument in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def model(tmp_path: Path, models: Path) -> Path:
+    """A copy of a model of one operator."""
+    return Path(shutil.copy(models / "pad.tflite", tmp_path))
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version") == (0, f"tflq {tflq.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in main.COMMANDS)])
+def test_help(cli: Cli, command: tuple[str, ...]) -> None:
+    code, out, _ = cli(*command, "--help")
+    assert code == 0
+    assert out.startswith("Usage: tflq")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["conert"], "No such command"),
+        (["inspect"], "Missing argument 'MODEL'"),
+        (["inspect", "nowhere.tflite"], "does not exist"),
+        (["inspect", "."], "is a directory"),
+        (["convert", "nowhere.tflite", "out.tflite"], "does not exist"),
+        (["verify", "nowhere.tflite", "nowhere.tflite"], "does not exist"),
+        (["opt", "nowhere.mlir", "-p", "cse"], "does not exist"),
+    ],
+)
+def test_wrong_usage(cli: Cli, arguments: list[str], message: str) -> None:
+    code, out, err = cli(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["convert"]])
+@pytest.mark.parametrize("data", [b"", b"TFL3", b"\0\0\0\0TFL3" + b"\xff" * 64])
+def test_invalid_model(cli: Cli, tmp_path: Path, command: list[str], data: bytes) -> None:
+    path = tmp_path / "bad.tflite"
+    path.write_bytes(data)
+    code, out, err = cli(*command, path, *([tmp_path / "out.tflite"] if command == ["convert"] else []))
+    assert (code, out) == (3, "")
+    assert err.startswith("tflq: ")
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_convert_writes_the_model_and_the_report(cli: Cli, model: Path, tmp_path: Path) -> None:
+    out, report = tmp_path / "out.tflite", tmp_path / "report.json"
+    code, printed, err = cli("convert", model, out, "--report", report)
+    assert (code, err) == (0, "")
+    assert "PAD" in printed
+    assert tflq.read(out).main.inputs[0].name == "x"
+    document = json.loads(report.read_text())
+    assert (document["format"], document["version"]) == ("tflq.report", 1)
+    row = document["rows"][0]
+    assert (row["opcode"], row["path"], row["operands"], row["results"]) == ("PAD", "integer", ["qi8", "i32"], ["qi8"])
+    assert row["made"] >= 1
+
+
+def test_convert_prints_json(cli: Cli, model: Path, tmp_path: Path) -> None:
+    code, printed, _ = cli("convert", model, tmp_path / "out.tflite", "--json", "--mac", "float32")
+    document = json.loads(printed)
+    assert code == 0
+    assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 1, "float32")
+    assert document["report"]["operators"] | {"made": 1} == {"integer": 1, "float": 0, "kept": 0, "total": 1, "made": 1}
+    assert document["bytes_in"] == model.stat().st_size
+
+
+def test_convert_replaces_a_file_only_by_force(cli: Cli, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    out.write_bytes(b"precious")
+    code, _, err = cli("convert", model, out)
+    assert (code, out.read_bytes()) == (2, b"precious")
+    assert "--force" in err
+    assert cli("convert", model, out, "--force")[0] == 0
+    assert out.read_bytes()[4:8] == b"TFL3"
+
+
+def test_convert_replaces_a_report_only_by_force(cli: Cli, model: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("precious")
+    code, _, err = cli("convert", model, tmp_path / "out.tflite", "--report", report)
+    assert (code, report.read_text()) == (2, "precious")
+    assert "--force" in err
+    assert not (tmp_path / "out.tflite").exists()
+
+
+@pytest.mark.parametrize("name", ["pad.tflite", "link.tflite"])
+def test_convert_never_replaces_its_source(cli: Cli, model: Path, name: str) -> None:
+    before = model.read_bytes()
+    if name == "link.tflite":
+        model.with_name(name).symlink_to(model)
+    code, _, err = cli("convert", model, model.with_name(name), "--force")
+    assert (code, model.read_bytes()) == (2, before)
+    assert "the model to convert" in err
+
+
+def test_convert_into_no_folder(cli: Cli, model: Path, tmp_path: Path) -> None:
+    code, _, err = cli("convert", model, tmp_path / "nowhere" / "out.tflite")
+    assert code == 2
+    assert "no folder" in err
+
+
+@pytest.mark.parametrize("suffix", [".tosa", ".mlir"])
+def test_convert_to_a_format_that_is_not_there(cli: Cli, model: Path, tmp_path: Path, suffix: str) -> None:
+    code, _, err = cli("convert", model, tmp_path / f"out{suffix}")
+    assert code == 4
+    assert ".tflite" in err
+
+
+def test_convert_for_an_unknown_target(cli: Cli, model: Path, tmp_path: Path) -> None:
+    code, _, err = cli("convert", model, tmp_path / "out.tflite", "--target", "moon")
+    assert code == 4
+    assert "'moon'" in err
+
+
+def test_inspect(cli: Cli, models: Path) -> None:
+    code, out, _ = cli("inspect", models / "two_signatures.tflite")
+    assert code == 0
+    assert "classify(image) -> (scores), subgraph 0" in out
+    assert "?x16x16x1 qi8" in out
+
+
+def test_inspect_json(cli: Cli, models: Path) -> None:
+    code, out, _ = cli("inspect", models / "two_signatures.tflite", "--json")
+    document = json.loads(out)
+    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 1)
+    assert [s["key"] for s in document["signatures"]] == ["classify", "embed"]
+    assert document["functions"][0]["inputs"][0]["shape"] == [None, 16, 16, 1]
+
+
+def test_inspect_why(cli: Cli, model: Path) -> None:
+    code, out, _ = cli("inspect", model, "--why")
+    assert code == 0
+    assert "qi8, i32 -> qi8" in out
+    assert json.loads(cli("inspect", model, "--why", "--json")[1])["format"] == "tflq.report"
+
+
+def test_inspect_ir_is_text_that_opt_reads(cli: Cli, model: Path, tmp_path: Path) -> None:
+    code, text, _ = cli("inspect", model, "--ir")
+    assert code == 0
+    assert "!quant.uniform<i8:f32, 0.05" in text
+    path = tmp_path / "pad.mlir"
+    path.write_text(text)
+    code, again, err = cli("opt", path, "-p", "canonicalize, cse,dce")
+    assert (code, err) == (0, "")
+    assert "tfl.pad" in again
+
+
+def test_inspect_forms_exclude_each_other(cli: Cli, model: Path) -> None:
+    assert cli("inspect", model, "--ir", "--json")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        ("moon", "there is no pass 'moon'; there are canonicalize"),
+        ("", "names no pass"),
+        ("cse{size=1}", "no option 'size'"),
+        ("fold{limit=big}", "limit=big is not a value of type int"),
+        ("cse;dce", "no pass name at"),
+    ],
+)
+def test_opt_with_a_wrong_pipeline(cli: Cli, tmp_path: Path, pipeline: str, message: str) -> None:
+    path = tmp_path / "empty.mlir"
+    path.write_text("module {}")
+    code, _, err = cli("opt", path, "-p", pipeline)
+    assert code == 2
+    assert message in err
+
+
+def test_opt_of_text_that_is_none(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "bad.mlir"
+    path.write_text("func.func @f( {")
+    code, _, err = cli("opt", path, "-p", "cse")
+    assert code == 3
+    assert "bad.mlir:1:" in err
+
+
+def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(tflq, "convert", broken, raising=False)
+    code, _, err = cli("convert", model, model.with_name("out.tflite"))
+    assert code == 70
+    assert "Traceback" not in err
+    path = Path(err.split("the file ")[1].strip().rstrip("."))
+    assert "KeyError: 'x'" in path.read_text()
+    path.unlink()

@@ -1,0 +1,50 @@
+"""`tflq verify`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tflq.cli import main
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+
+
+def test_equal_models(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(models / "cnn_int8.tflite")
+    assert main.run(["verify", path, path, "--layers", "--seeds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "inputs      random 0, minimum, maximum, zero point" in out
+    assert "9 of 9 operator results compared, all equal" in out
+    assert out.endswith("\nEQUAL\n")
+
+
+def test_different_models(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["verify", str(models / "pad.tflite"), str(models / "split.tflite")]) == 5
+    assert capsys.readouterr().out.endswith("\nDIFFERS\n")
+
+
+def test_a_model_that_aborts(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(models / "add_per_axis.tflite")
+    assert main.run(["verify", path, path]) == 5
+    out = capsys.readouterr().out
+    assert f"failed: {path}: the interpreter's process aborted (SIGABRT)" in out
+    assert out.endswith("\nFAILED\n")
+
+
+def test_json(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(models / "pad.tflite")
+    np.savez(tmp_path / "in.npz", x=np.zeros((2, 2), np.int8))
+    assert main.run(["verify", path, path, "--inputs", str(tmp_path / "in.npz"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["verdict"], [run["inputs"] for run in document["runs"]]) == ("equal", ["given"])
+
+
+def test_inputs_that_do_not_fit(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(models / "pad.tflite")
+    np.savez(tmp_path / "in.npz", x=np.zeros((2, 3), np.int8))
+    assert main.run(["verify", path, path, "--inputs", str(tmp_path / "in.npz")]) == 2
+    assert "has shape (2, 3), the model wants (2, 2)" in capsys.readouterr().err

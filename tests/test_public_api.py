@@ -1,0 +1,65 @@
+"""What users may rely on: names, keywords, and what `import tflq` costs. A change here changes the interface."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import tflq
+
+NAMES = {
+    *(
+        "Conversion",
+        "InvalidModelError",
+        "Module",
+        "TflqError",
+        "UnsupportedError",
+        "Verification",
+        "VerificationError",
+    ),
+    *("__version__", "convert", "read", "verify", "write"),
+}
+KEYWORDS = {
+    "convert": ["target", "mac", "fallback", "semantics", "force"],
+    "verify": ["inputs", "seeds", "layers", "batch", "resolver", "timeout"],
+}
+HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")
+
+
+def test_public_names() -> None:
+    assert set(tflq.__all__) == NAMES
+    for name in NAMES:
+        assert getattr(tflq, name) is not None
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_keywords(name: str) -> None:
+    function = importlib.import_module("tflq.verify").verify if name == "verify" else getattr(tflq, name)
+    parameters = inspect.signature(function).parameters.values()
+    assert [p.name for p in parameters if p.kind is p.KEYWORD_ONLY] == KEYWORDS[name]
+
+
+def test_errors_are_one_family() -> None:
+    for name in ("InvalidModelError", "UnsupportedError", "VerificationError"):
+        assert issubclass(getattr(tflq, name), tflq.TflqError)
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'convrt'"):
+        _ = tflq.convrt
+
+
+def test_the_package_of_verify_is_the_call_too() -> None:
+    """Importing the package puts it in the place of the function of the same name."""
+    code = "import tflq.verify; import tflq; assert callable(tflq.verify) and callable(tflq.verify.verify)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("code", ["import tflq", "from tflq.cli.main import run; run(['--version'])"])
+def test_nothing_heavy_is_imported_early(code: str) -> None:
+    check = f"{code}\nimport sys\nassert not (heavy := set({HEAVY!r}) & set(sys.modules)), heavy"
+    subprocess.run([sys.executable, "-c", check], check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,86 @@
+"""The inputs that two models are compared on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflq.errors import TflqError
+from tflq.verify.inputs import given, made
+
+
+def tensor(
+    dtype: str, shape: tuple[int, ...] = (2, 3), *, scale: float = 0.0, zero: int = 0, batch: bool = False
+) -> dict[str, Any]:
+    signature = [-1, *shape[1:]] if batch else list(shape)
+    quantization = {"scales": [scale], "zero_points": [zero]} if scale else {"scales": [], "zero_points": []}
+    return {"name": "x", "shape": list(shape), "shape_signature": signature, "dtype": dtype, "axis": 0, **quantization}
+
+
+def test_sets_and_their_names() -> None:
+    names = [name for name, _ in made([("x", tensor("int8", scale=0.1))], 2, None)]
+    assert names == ["random 0", "random 1", "minimum", "maximum", "zero point"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "zero"), [("int8", -128, 127, 3), ("uint8", 0, 255, 131), ("int16", -32768, 32767, 0)]
+)
+def test_edges_of_quantized_inputs(dtype: str, low: int, high: int, zero: int) -> None:
+    values = {name: arrays[0] for name, arrays in made([("x", tensor(dtype, (64, 64), scale=0.1, zero=zero))], 1, None)}
+    assert {name: a.dtype.name for name, a in values.items()} == dict.fromkeys(values, dtype)
+    assert [int(values[name].min()) for name in ("minimum", "maximum", "zero point")] == [low, high, zero]
+    assert [int(values[name].max()) for name in ("minimum", "maximum", "zero point")] == [low, high, zero]
+    assert np.unique(values["random 0"]).size > 200
+
+
+def test_floats_indices_and_strings() -> None:
+    side = [("f", tensor("float32")), ("i", tensor("int32")), ("b", tensor("bool")), ("s", tensor("bytes_"))]
+    for _, (floats, indices, flags, texts) in made(side, 2, None):
+        assert np.abs(floats).max() <= 1
+        assert set(np.unique(indices)) <= {0, 1}
+        assert (flags.dtype, texts.dtype.kind) == (np.bool_, "S")
+
+
+def test_the_same_every_time() -> None:
+    side = [("x", tensor("int8", scale=0.1))]
+    for (_, one), (_, other) in zip(made(side, 3, None), made(side, 3, None), strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+
+
+def test_batch_resizes_only_what_is_open() -> None:
+    side = [("x", tensor("int8", (1, 4), batch=True)), ("y", tensor("int8", (1, 4)))]
+    _, arrays = next(made(side, 1, 5))
+    assert [a.shape for a in arrays] == [(5, 4), (1, 4)]
+
+
+def test_given_by_name_or_in_order(tmp_path: Path) -> None:
+    side = [("x", tensor("int8", batch=True)), ("y", tensor("float32"))]
+    x, y = np.ones((7, 3), np.int8), np.ones((2, 3), np.float32)
+    assert [a.shape for a in given(side, {"y": y, "x": x})] == [(7, 3), (2, 3)]
+    np.savez(tmp_path / "in.npz", x, y)
+    assert [a.dtype.name for a in given(side, tmp_path / "in.npz")] == ["int8", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, "no array for input 'x': there are none"),
+        ({"y": np.zeros(1)}, "there are 'y'"),
+        ({"x": np.zeros((3, 2), np.int8)}, r"has shape \(3, 2\), the model wants \(2, 3\)"),
+        ({"x": np.zeros((2, 3), np.uint8)}, "is uint8, the model wants int8"),
+    ],
+)
+def test_given_that_do_not_fit(arrays: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(TflqError, match=message):
+        given([("x", tensor("int8"))], arrays)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"])
+def test_a_file_that_is_none(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "in.npz"
+    path.write_bytes(data)
+    with pytest.raises(TflqError, match=r"in\.npz: not a readable \.npz file"):
+        given([("x", tensor("int8"))], path)

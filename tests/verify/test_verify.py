@@ -1,0 +1,127 @@
+"""Two models in the interpreter, compared: equal ones, different ones, and ones that take the interpreter down."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq.ir.core import Buffer
+from tflq.verify import runner
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+
+
+def changed_weights(path: Path) -> bytes:
+    """The model with every weight of its third operator changed."""
+    module = tflq.read(path)
+    weights = module.main.ops[2].operand(1)
+    assert weights.buffer is not None
+    weights.buffer = Buffer(weights.buffer.data ^ np.uint8(0x20))
+    return tflq.write(module)
+
+
+def test_a_model_equals_itself(models: Path) -> None:
+    result = tflq.verify(models / "cnn_int8.tflite", models / "cnn_int8.tflite", layers=True)
+    assert (result.verdict, result.failures, result.interface) == ("equal", [], [])
+    assert [run.inputs for run in result.runs] == ["random 0", "random 1", "minimum", "maximum", "zero point"]
+    assert result.layers is not None
+    assert (result.layers.compared, result.layers.results) == (9, 9)
+    assert result.interpreter
+
+
+def test_the_first_diverging_tensor_is_named(models: Path) -> None:
+    path = models / "cnn_uint8.tflite"
+    result = tflq.verify(path, changed_weights(path), layers=True)
+    assert result.verdict == "differs"
+    assert result.layers is not None
+    first = result.layers.first
+    assert first is not None
+    assert (first.operator, first.opcode, first.tensor) == (2, "CONV_2D", "pointwise")
+    assert first.difference.unit == "LSB"
+    document = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert (document["format"], document["version"], document["verdict"]) == ("tflq.verification", 1, "differs")
+    assert document["layers"]["diverging"][0]["tensor"] == "pointwise"
+
+
+def test_every_signature_runs(models: Path) -> None:
+    path = models / "two_signatures.tflite"
+    result = tflq.verify(path, path.read_bytes(), seeds=1, layers=True)
+    assert result.equal
+    assert set(result.outputs) == {("", "PartitionedCall:0"), ("classify", "scores"), ("embed", "features")}
+    assert result.layers is not None
+    assert (result.layers.compared, result.layers.results) == (14, 14)
+
+
+def test_batch(models: Path) -> None:
+    path = models / "two_signatures.tflite"
+    result = tflq.verify(path, path, seeds=1, batch=3)
+    assert result.equal
+    assert {key: d.elements for key, d in result.outputs.items()}["classify", "scores"] == 4 * 3 * 10
+
+
+def test_given_inputs(models: Path) -> None:
+    path = models / "pad.tflite"
+    result = tflq.verify(path, path, inputs={"x": np.ones((2, 2), np.int8)})
+    assert [(run.inputs, run.entry) for run in result.runs] == [("given", "")]
+    assert result.equal
+    with pytest.raises(tflq.TflqError, match="the model wants int8"):
+        tflq.verify(path, path, inputs={"x": np.ones((2, 2), np.float32)})
+
+
+def test_the_interface_counts(models: Path) -> None:
+    result = tflq.verify(models / "add_per_axis.tflite", models / "pad.tflite")
+    assert result.verdict == "failed"
+    result = tflq.verify(models / "split.tflite", models / "pad.tflite")
+    assert result.verdict == "differs"
+    assert "outputs are 'y' instead of 'part0', 'part1', 'part2'" in result.interface
+    assert "input 'x': shape is [2, 2] instead of [1, 4, 9, 2]" in result.interface
+
+
+def test_an_abort_is_a_result_that_names_the_model(models: Path) -> None:
+    path = models / "add_per_axis.tflite"
+    result = tflq.verify(path, path)
+    assert result.verdict == "failed"
+    assert result.failures == [f"{path}: the interpreter's process aborted (SIGABRT)"] * 2
+
+
+def test_a_model_that_the_interpreter_refuses(models: Path) -> None:
+    good = models / "pad.tflite"
+    result = tflq.verify(good, b"this is no model, and too short")
+    assert result.verdict == "failed"
+    assert result.failures[0].startswith("<bytes>: ")
+
+
+def test_a_timeout_is_a_result(models: Path) -> None:
+    result = tflq.verify(models / "pad.tflite", models / "pad.tflite", timeout=0.001)
+    assert result.verdict == "failed"
+    assert "no answer in 0.001 s" in result.failures[0]
+
+
+def test_no_such_file() -> None:
+    with pytest.raises(tflq.TflqError, match=r"nowhere\.tflite: there is no such file"):
+        tflq.verify("nowhere.tflite", "nowhere.tflite")
+
+
+def test_without_an_interpreter(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ai_edge_litert", "tensorflow"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(tflq.TflqError, match=r"pip install 'tflq\[verify\]'"):
+        runner.Runner(str(models / "pad.tflite"), resolver="reference", keep=False, timeout=60)
+
+
+@pytest.mark.parametrize("option", [{"seeds": -1}, {"batch": 0}])
+def test_options_out_of_range(models: Path, option: dict[str, int]) -> None:
+    with pytest.raises(tflq.TflqError, match=next(iter(option))):
+        tflq.verify(
+            models / "pad.tflite", models / "pad.tflite", seeds=option.get("seeds", 2), batch=option.get("batch")
+        )
+
+
+def test_the_package_can_be_called(models: Path) -> None:
+    assert sys.modules["tflq.verify"](models / "pad.tflite", models / "pad.tflite", seeds=0).equal  # type: ignore[operator]
