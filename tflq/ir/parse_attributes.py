@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ _TOKENS = re.compile(r"[\[\],]|[^\s\[\],]+")
 _BLOB_NAME = re.compile(r"[A-Za-z_][\w$.]*")
 _NUMBER_AHEAD = re.compile(r"[-+]?\d")
 _ATTRIBUTE_ALIAS = re.compile(r"#[A-Za-z_][\w$.]*")
+_LARGEST = 1 << 31
 _TYPE_AHEAD = re.compile(r"tensor<|!|u?i\d+\b|b?f\d\w*|complex<|index\b")
 
 
@@ -53,6 +56,13 @@ class AttributeParser(TypeParser):
                 self.expect("}")
                 break
         return items
+
+    def entry(self, items: Mapping[str, Any], key: str, kind: type, default: Any, at: int) -> Any:
+        """What a dictionary that `tflq` prints has under `key`, which must be of a `kind` unless it is the default."""
+        value = items.get(key, default)
+        if value is not default and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            self.fail(f"'{key}' must be a {kind.__name__}", at)
+        return value
 
     def attribute(self) -> Any:
         return self.typed_attribute()[0]
@@ -176,13 +186,15 @@ class AttributeParser(TypeParser):
         self.expect(":")
         kind = self._static_type()
         shape, storage = tuple(dim or 0 for dim in kind.shape or ()), kind.storage
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         if data is not None:
             return self._from_hex(data, shape, storage.dtype, at), kind
         tokens = _TOKENS.findall(raw)
         if tokens and tokens[0] != "[":
             if len(tokens) != 1:
                 self.fail("expected one element or a list", at)
+            if count * storage.dtype.itemsize > _LARGEST:
+                self.fail("a constant is limited to 2 GiB", at)
             return np.full(shape, self._values(tokens, storage, at)[0], storage.dtype), kind
         values = self._values([item for item in tokens if item not in "[],"], storage, at)
         if values.size != count or (count and self._nesting(tokens, at) != shape):
@@ -199,7 +211,7 @@ class AttributeParser(TypeParser):
 
     def _from_hex(self, data: str, shape: tuple[int, ...], dtype: np.dtype, at: int) -> np.ndarray:
         raw = self._hex(data, at)
-        if len(raw) != dtype.itemsize * int(np.prod(shape, dtype=np.int64)):
+        if len(raw) != dtype.itemsize * math.prod(shape):
             self.fail(f"{len(raw)} bytes are not what the type needs", at)
         return np.frombuffer(raw, dtype).reshape(shape)
 

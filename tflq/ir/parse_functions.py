@@ -62,8 +62,8 @@ class FunctionParser(AttributeParser):
         at = self.pos
         types = self._result_types() if self.accept("->") else []
         attributes = self.dictionary() if self.accept_word("attributes") else {}
-        info |= attributes.get("tflq.info", {})
-        name = attributes.get("tflq.name", symbol)
+        info |= self.entry(attributes, "tflq.info", dict, {}, at)
+        name = self.entry(attributes, "tflq.name", str, None if "tflq.name" in attributes else symbol, at)
         if not self.accept("{"):
             info["declaration"] = True
             return ParsedFunction(Function(name, inputs, [Value(t) for t in types], [], info=info), {})
@@ -123,14 +123,15 @@ class FunctionParser(AttributeParser):
 
     def _tensor(self, value: Value, tensor: dict[str, Any], at: int) -> Value:
         """Gives a value what the text says of its tensor."""
-        value.name = tensor.get("name", "")
-        value.info = tensor.get("info", NO_INFO)
+        value.name = self.entry(tensor, "name", str, "", at)
+        value.info = self.entry(tensor, "info", dict, NO_INFO, at)
         if "buffer" in tensor:
-            value.buffer = self.shared_buffer(tensor["buffer"], value.buffer, at)
+            value.buffer = self.shared_buffer(self.entry(tensor, "buffer", int, -1, at), value.buffer, at)
         if "index" in tensor:
-            if tensor["index"] in self.scope.table:
-                self.fail(f"two tensors have index {tensor['index']}", at)
-            self.scope.table[tensor["index"]] = value
+            index = self.entry(tensor, "index", int, -1, at)
+            if index in self.scope.table:
+                self.fail(f"two tensors have index {index}", at)
+            self.scope.table[index] = value
         return value
 
     def _table(self, at: int) -> list[Value]:
@@ -269,9 +270,9 @@ class FunctionParser(AttributeParser):
             for name in names:
                 self._define(name, None, at)
             return
-        tensors = attributes.pop("tflq.tensors", None) or [{}] * len(names)
-        if len(tensors) != len(names):
-            self.fail(f"'tflq.tensors' has {len(tensors)} entries for {len(names)} results", at)
+        tensors = self.entry(attributes, "tflq.tensors", list, [{}] * len(names), at)
+        if len(tensors) != len(names) or not all(isinstance(tensor, dict) for tensor in tensors):
+            self.fail(f"'tflq.tensors' must be {len(names)} dictionaries, one per result", at)
         results: list[Value] = []
         for name, kind, tensor in zip(names, types, tensors, strict=True):
             if kind is None:
@@ -283,9 +284,12 @@ class FunctionParser(AttributeParser):
             results.append(value)
         if op in CONSTANT_OPS or op == PLACEHOLDER_OP:
             return
-        inner = attributes.pop("tflq.intermediates", 0)
-        count = len(operands) - inner
-        info = attributes.pop("tflq.info", NO_INFO)
+        count = len(operands) - self.entry(attributes, "tflq.intermediates", int, 0, at)
+        if not 0 <= count <= len(operands):
+            self.fail("'tflq.intermediates' is not a number of operands", at)
+        info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
+        for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
+            attributes.pop(key, None)
         function.ops.append(
             Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
         )

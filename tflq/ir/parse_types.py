@@ -105,8 +105,9 @@ class TypeParser(Scanner):
         name = self.take(_ALIAS, "a quantized type")
         self.expect("<")
         try:
-            found = self._quantized_body(name, at)
-        except ValueError as error:
+            with np.errstate(over="ignore"):
+                found = self._quantized_body(name, at)
+        except (ValueError, OverflowError) as error:
             self.fail(str(error), at)
         self.expect(">")
         if simple is not None:

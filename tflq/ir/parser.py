@@ -12,7 +12,6 @@ A `type` alone is that of all operands and of the one result. Every value is def
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,21 +116,28 @@ class _ModuleParser(FunctionParser):
             self.fail("this is not hexadecimal data", at)
 
     def _read_buffers(self, attributes: dict[str, Any], at: int) -> None:
-        for index, row in enumerate(attributes.get("tflq.buffers", [])):
+        for index, row in enumerate(self.entry(attributes, "tflq.buffers", list, [], at)):
+            given: Any = row
             external = None
             if isinstance(row, dict):
-                external, row = row["external"], row["data"]
+                given, external = row.get("data"), self.entry(row, "external", dict, {}, at)
                 self.table.external[index] = external
-            buffer: Buffer | None = None
-            if isinstance(row, bytes):
-                buffer = Buffer(np.frombuffer(row, np.uint8))
-            elif isinstance(row, str):
-                buffer = self.blob(row, at)
-            elif isinstance(row, int):
-                buffer = self.table.rows[row]
+            buffer = self._row(given, at)
             if buffer is not None and external is not None:
                 buffer.external = external
             self.table.rows.append(buffer)
+
+    def _row(self, given: Any, at: int) -> Buffer | None:
+        """A row's buffer: bytes, a resource's name, the number of an earlier row, or None where the body gives it."""
+        if given is None:
+            return None
+        if isinstance(given, bytes):
+            return Buffer(np.frombuffer(given, np.uint8))
+        if isinstance(given, str):
+            return self.blob(given, at)
+        if not isinstance(given, int) or not 0 <= given < len(self.table.rows):
+            self.fail("a row of 'tflq.buffers' is bytes, a resource or an earlier row's number", at)
+        return self.table.rows[given]
 
     def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
         """Row `key` of the buffer table, which `given` fills or must agree with."""
@@ -154,35 +160,52 @@ class _ModuleParser(FunctionParser):
             if row is None:
                 self.fail(f"nothing gives the data of buffer {index}", 0)
         table = [row for row in rows if row is not None]
+        signatures = self._rows(attributes, "tflq.signatures")
+        metadata = self._rows(attributes, "tflq.metadata")
         return Module(
             [parsed.function for parsed in functions],
-            signatures=_optional(attributes, "tflq.signatures", lambda s: self._signature(s, functions)),
-            metadata=_optional(attributes, "tflq.metadata", lambda m: Metadata(m["name"], table[m["buffer"]])),
-            description=attributes.get("tflq.description"),
-            version=attributes.get("tflq.version", 3),
-            buffers=table[: attributes.get("tflq.buffer_table", len(table))],
-            operator_codes=attributes.get("tflq.operator_codes", []),
-            info=attributes.get("tflq.info", {}),
-            source=attributes.get("tflq.source", ""),
-            warnings=attributes.get("tflq.warnings", []),
+            signatures=None if signatures is None else [self._signature(row, functions) for row in signatures],
+            metadata=None if metadata is None else [self._metadata(row, table) for row in metadata],
+            description=self.entry(attributes, "tflq.description", str, None, 0),
+            version=self.entry(attributes, "tflq.version", int, 3, 0),
+            buffers=table[: self.entry(attributes, "tflq.buffer_table", int, len(table), 0)],
+            operator_codes=[*(self._rows(attributes, "tflq.operator_codes") or ())],
+            info=self.entry(attributes, "tflq.info", dict, {}, 0),
+            source=self.entry(attributes, "tflq.source", str, "", 0),
+            warnings=self.entry(attributes, "tflq.warnings", list, [], 0),
         )
 
+    def _rows(self, attributes: dict[str, Any], key: str) -> list[dict[str, Any]] | None:
+        rows = self.entry(attributes, key, list, None, 0)
+        if rows is not None and not all(isinstance(row, dict) for row in rows):
+            self.fail(f"'{key}' must be a list of dictionaries", 0)
+        return rows
+
+    def _metadata(self, row: dict[str, Any], table: list[Buffer]) -> Metadata:
+        key = self.entry(row, "buffer", int, -1, 0)
+        if not 0 <= key < len(table):
+            self.fail(f"metadata names buffer {key}, which the module has not", 0)
+        return Metadata(self.entry(row, "name", str, None, 0), table[key])
+
     def _signature(self, row: dict[str, Any], functions: list[ParsedFunction]) -> Signature:
-        index = row["function"]
+        index = self.entry(row, "function", int, -1, 0)
         if not 0 <= index < len(functions):
             self.fail(f"a signature names function {index}, which the module has not", 0)
         symbols = functions[index].symbols
 
-        def pairs(entries: list[list[str]] | None) -> list[tuple[str | None, Value]] | None:
-            if entries is None:
-                return None
-            for _, symbol in entries:
-                if symbols.get(symbol) is None:
-                    self.fail(f"a signature names {symbol}, which function {index} has not", 0)
-            return [(name, value) for name, symbol in entries if (value := symbols[symbol]) is not None]
+        def pairs(side: str) -> list[tuple[str | None, Value]] | None:
+            entries = self.entry(row, side, list, None, 0)
+            return None if entries is None else [self._named_value(entry, symbols) for entry in entries]
 
-        return Signature(row["key"], index, pairs(row["inputs"]), pairs(row["outputs"]), row.get("info", {}))
+        info = self.entry(row, "info", dict, {}, 0)
+        return Signature(self.entry(row, "key", str, None, 0), index, pairs("inputs"), pairs("outputs"), info)
 
-
-def _optional(attributes: dict[str, Any], key: str, make: Callable[[Any], Any]) -> list[Any] | None:
-    return None if key not in attributes else [make(item) for item in attributes[key]]
+    def _named_value(self, entry: Any, symbols: dict[str, Value | None]) -> tuple[str | None, Value]:
+        match entry:
+            case [str() | None as name, str() as symbol]:
+                value = symbols.get(symbol)
+            case _:
+                name, value = None, None
+        if value is None:
+            self.fail(f"a signature's {entry!r} is not a name and a value of its function", 0)
+        return name, value
