@@ -8,12 +8,13 @@ a byte and stays at 127 for later operators). What else a file says of an operat
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.layout import enum, options_of, union
+from tflq.flatbuffer.layout import enum, options_of, table, union
 
-__all__ = ["OpcodeTable", "builtin_name", "op_name", "options_field", "read_attributes"]
+__all__ = ["OpcodeTable", "builtin_name", "op_name", "options_field", "read_attributes", "unstated_attributes"]
 
 PLACEHOLDER: Final = 127
 """BuiltinOperator PLACEHOLDER_FOR_GREATER_OP_CODES: what the byte-sized field holds for codes that it cannot."""
@@ -55,7 +56,29 @@ def read_attributes(fields: Mapping[str, Any], builtin: str, info: dict[str, Any
     for key, default in _NUMBERS:
         if fields[key] != default:
             info[key] = fields[key]
-    return options[1] if options else {}
+    return options[1] if options else unstated_attributes(builtin)
+
+
+def unstated_attributes(builtin: str) -> dict[str, Any]:
+    """What an interpreter takes the attributes of an operator without its options table for: all bits zero.
+
+    Source: `AllocatePOD` in tflite/core/api/flatbuffer_conversions.cc. The defaults of the schema do not hold there.
+    """
+    return dict(_unstated(builtin))
+
+
+@cache
+def _unstated(builtin: str) -> dict[str, Any]:
+    member = options_of(builtin)
+    zeros: dict[str, Any] = {}
+    for field in table(member).fields if member else ():
+        if field.kind == "enum":
+            zeros[field.name] = enum(field.type).names[0]
+        elif field.kind == "scalar":
+            zeros[field.name] = {bool: False, float: 0.0}.get(type(field.default), 0)
+        elif field.kind != "union_type":
+            zeros[field.name] = None
+    return zeros
 
 
 class OpcodeTable:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from tflq.flatbuffer.encoder import Encoder, Template, template
 from tflq.flatbuffer.layout import enum, options_of, table, union
-from tflq.flatbuffer.operators import options_field
+from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType
@@ -144,9 +144,15 @@ def _options(member: str) -> _Options | None:
 def _member(op: Op) -> str | None:
     """The options table an operator has: what it was read with, else what its builtin usually has."""
     kept: str | None = op.info.get("options") if op.info else None
-    if kept is None and ("options" not in op.info or op.attributes):
+    if kept is None and ("options" not in op.info or _stated(op)):
         return _usual_member(op.name)
     return kept
+
+
+def _stated(op: Op) -> bool:
+    """Whether an operator read without options has got attributes that say something since."""
+    unstated = unstated_attributes(op.name.removeprefix("tfl.").upper())
+    return any(unstated.get(name) != value for name, value in op.attributes.items())
 
 
 @cache
@@ -194,8 +200,9 @@ class OperatorPacker:
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
         """The operator's `end`; `index` gives a tensor's place, −1 for None."""
         member = _member(op)
-        if not op.attributes.keys() <= _known_attributes(op.name, member):
-            unknown = sorted(op.attributes.keys() - _known_attributes(op.name, member))
+        known = _known_attributes(op.name, member or _usual_member(op.name))
+        if not op.attributes.keys() <= known:
+            unknown = sorted(op.attributes.keys() - known)
             raise ValueError(f"{member or 'an operator without options'} has no {unknown[0]}")
         beside = op.info and any(key not in ("version", "opcode", "options") for key in op.info)
         plan = None if member is None else _options(member)
