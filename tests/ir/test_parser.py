@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tflq.errors import ParseError
 from tflq.ir.parser import parse_module
@@ -104,6 +106,7 @@ WRONG = [
     ),
     ('%0 = "tfl.abs"(%a) {tflq.tensors = [{buffer = 3}]} : (tensor<2xf32>) -> f32', 2, "no buffer 3"),
     ('%0 = "tfl.abs"(%a) {tflq.tensors = [{index = 1}]} : (tensor<2xf32>) -> f32', 1, "no tensor .* index 0"),
+    ("%0 = arith.constant 300 : i8", 2, "300 is not within i8"),
     ("}", 2, "ends without a return"),
 ]
 
@@ -136,3 +139,42 @@ def test_a_wrong_module(text: str, reason: str) -> None:
         return
     with pytest.raises(ParseError, match=reason):
         parse_module(text)
+
+
+PIECES = [
+    "",
+    " ",
+    "x",
+    "0",
+    "-1",
+    "1.5",
+    "9" * 30,
+    '"',
+    "%0",
+    "{}",
+    "[]",
+    "(",
+    ")",
+    "<",
+    ">",
+    ":",
+    ",",
+    "=",
+    "#",
+    "@",
+    "!q",
+]
+PIECES += ["unit", "true", "i8", "tensor<2xi8>", "dense<1>", "loc(", "//", "\\", "\n"]
+
+
+@given(st.sampled_from([WORKFLOW, PAD, print_module(parse_module(PAD))]), st.data())
+def test_any_text_is_a_module_or_a_parse_error(text: str, data: st.DataObject) -> None:
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = start + data.draw(st.integers(0, 8))
+        text = text[:start] + data.draw(st.sampled_from(PIECES)) + text[end:]
+    try:
+        module = parse_module(text)
+    except ParseError:
+        return
+    assert parse_module(print_module(module)) == module

@@ -302,7 +302,10 @@ class FunctionParser(AttributeParser):
         storage = kind.storage
         if not isinstance(value, (np.ndarray, int, float)) or not storage.numpy:
             self.fail(f"a constant of {storage} needs a value", at)
-        array = np.asarray(value, storage.dtype) if not isinstance(value, np.ndarray) else value
+        try:
+            array = value if isinstance(value, np.ndarray) else np.asarray(value, storage.dtype)
+        except OverflowError:
+            self.fail(f"{value} is not within {storage}", at)
         if array.dtype != storage.dtype or array.shape != kind.shape:
             self.fail("the value is not of the constant's type", at)
         return Buffer.of(pack(array, storage)) if storage.bits < 8 else Buffer.of(array)
