@@ -103,21 +103,17 @@ def test_broadcast_constant(name: str, shape: tuple[int, ...], storage: ScalarTy
 
 
 def test_multipliers_of_add() -> None:
-    """Operands shifted by 20 and halved, a quarter; the sum by 1 / 2^20."""
+    """The operand of the larger scale shifted by 20 and halved, the other one quartered; the sum by 1 / 2^20."""
     first, second, output = Quantized.of(i8, 0.5, 3), Quantized.of(i8, 0.25, -1), Quantized.of(i8, 1.0, 2)
     ops = integer_form(binary("tfl.add", first, second, output, 4, fused_activation_function="RELU")).main.ops
-    numbers = [
-        (
-            op.attributes["multiplier"][0],
-            op.attributes["shift"][0],
-            op.attributes["input_zp"],
-            op.attributes["output_zp"],
-        )
+    factors = [int(op.operand(1).array) for op in ops if op.name == "tosa.mul"]
+    scalings = [
+        tuple(int(np.squeeze(op.attributes[name])) for name in ("multiplier", "shift", "input_zp", "output_zp"))
         for op in ops
         if op.name == "tosa.rescale"
     ]
-    half = 1 << 30
-    assert numbers == [(half, 10, 3, 0), (half, 31, 0, 0), (half, 10, -1, 0), (half, 32, 0, 0), (half, 50, 0, 2)]
+    assert factors == [1 << 19, 1 << 20]
+    assert scalings == [(1 << 30, 32, 0, 0), (1 << 30, 50, 0, 2)]
     assert [op.attributes for op in ops if op.name == "tosa.clamp"] == [{"min_val": 2, "max_val": 127}]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.legalize.scaling import kernel_name, per_layer, scaled, symmetric
+from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
     activation_range,
     float_ratio,
@@ -66,12 +66,6 @@ def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
     return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
 
 
-def _centred(b: RuleBuilder, value: Value, element: UniformQuantizedType) -> Value:
-    """x - zero_point as i32."""
-    wide = b.cast(b.value(value), i32)
-    return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
-
-
 @rule("tfl.leaky_relu")
 def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
@@ -84,7 +78,7 @@ def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
     except ValueError as error:
         return _refused(error)
     bound = 1 << source.storage.bits
-    x, zero = _centred(b, op.operand(0), source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
     below = scaled(b, x, alpha, i32, bound)
     if negated:
         below = b.sub(zero, below)
@@ -110,8 +104,8 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     except ValueError as error:
         return _refused(error)
     bound = 1 << source.storage.bits
-    x, zero = _centred(b, op.operand(0), source), b.constant(np.asarray(0))
-    product = b.mul(x, _centred(b, op.operand(1), weight))
+    x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
+    product = b.mul(x, centred(b, op.operand(1), weight))
     below = scaled(b, product, alpha, i32, bound << 8)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
     return _saturated(b, chosen, output)

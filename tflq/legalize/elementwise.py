@@ -1,6 +1,6 @@
 """ADD, SUB, MUL.
 
-    ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: four RESCALEs around one addition
+    ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
     MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
 
 each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
@@ -16,12 +16,14 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import addition, multiplication, power_of_two_shifts
 from tflq.numerics.fixed_point import Multiplier
 
 __all__: list[str] = []
+
+_HALF = Multiplier(1 << 30, 0)
 
 
 def _activation(op: Op) -> str:
@@ -81,13 +83,14 @@ def add(op: Op, b: RuleBuilder) -> Answer:
 def _add_scaled(
     op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
-    """The general form. The shifted operands stay within 2^30, so their sum within int32."""
+    """The general form. The shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
-    shift = Multiplier(1 << 30, parameters.left_shift + 1)
 
     def operand(index: int, element: UniformQuantizedType, multiplier: Multiplier) -> Value:
-        shifted = b.rescale(b.value(op.operand(index)), shift, input_zp=element.zero_point)
-        return b.rescale(shifted, multiplier)
+        half = multiplier == _HALF
+        shift = parameters.left_shift - half
+        shifted = b.mul(centred(b, op.operand(index), element), b.constant(np.asarray(1 << shift)))
+        return shifted if half else b.rescale(shifted, multiplier)
 
     x, y = operand(0, first, parameters.first), operand(1, second, parameters.second)
     total = b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y)
@@ -132,12 +135,7 @@ def _mul_scaled(
     op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
     multiplier = multiplication(first.scale, second.scale, output.scale)
-
-    def operand(index: int, element: UniformQuantizedType) -> Value:
-        wide = b.cast(b.value(op.operand(index)), i32)
-        return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
-
-    product = b.mul(operand(0, first), operand(1, second))
+    product = b.mul(centred(b, op.operand(0), first), centred(b, op.operand(1), second))
     bound = (1 << first.storage.bits) ** 2 if first.storage is not i16 else 1 << 30
     return scaled(b, product, multiplier, output.storage, bound, output_zp=output.zero_point)
 

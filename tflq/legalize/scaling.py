@@ -11,7 +11,7 @@ from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuanti
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.fixed_point import Multiplier
 
-__all__ = ["kernel_name", "per_layer", "rounding_shift", "scaled", "symmetric"]
+__all__ = ["centred", "kernel_name", "per_layer", "rounding_shift", "scaled", "symmetric"]
 
 
 def kernel_name(op: Op) -> str:
@@ -41,6 +41,12 @@ def symmetric(op: Op, *elements: UniformQuantizedType) -> NotApplicable | None:
         if element.zero_point != 0:
             return NotApplicable(f"{kernel_name(op)} on int16 has no zero point, here {element.zero_point}")
     return None
+
+
+def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
+    """x - zero_point of an operand as i32."""
+    wide = b.cast(b.value(operand), i32)
+    return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
 
 
 def scaled(
