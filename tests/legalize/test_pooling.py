@@ -18,7 +18,9 @@ def quantized(storage: ScalarType, scale: float = 0.05, zero_point: int = 3) -> 
     return UniformQuantizedType.of(storage, scale, zero_point if storage.bits == 8 else 0)
 
 
-def options(kernel: tuple[int, int], stride: tuple[int, int], padding: str, activation: str = "NONE") -> dict[str, object]:
+def options(
+    kernel: tuple[int, int], stride: tuple[int, int], padding: str, activation: str = "NONE"
+) -> dict[str, object]:
     return {
         "padding": padding,
         "stride_w": stride[1],
@@ -35,7 +37,9 @@ def options(kernel: tuple[int, int], stride: tuple[int, int], padding: str, acti
 def test_activations(name: str, storage: ScalarType, activation: str) -> None:
     element = quantized(storage)
     x, y = argument((1, 5, 6, 3), element), argument((1, 3, 3, 3), element, "y")
-    conversion = convert_and_compare(one_op(name, [x], [y], options((3, 2), (2, 2), "SAME", activation)), edge_inputs([x]))
+    conversion = convert_and_compare(
+        one_op(name, [x], [y], options((3, 2), (2, 2), "SAME", activation)), edge_inputs([x])
+    )
     assert [row.path for row in conversion.report.rows] == ["integer"]
 
 

@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 @evaluator("tosa.argmax")
 def _argmax(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.argmax(op.attributes["axis"])
+    return np.asarray(x.argmax(op.attributes["axis"]))
 
 
 @evaluator("tosa.bitwise_not")

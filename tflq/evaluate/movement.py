@@ -1,8 +1,6 @@
-"""Evaluators of the tfl ops that move, pad and reinterpret elements, on plain tensors. Options and semantics are TFLite's.
+"""Evaluators of the tfl ops that move, pad and reinterpret elements, on plain tensors.
 
-Sources: kernels/reshape.cc, squeeze.cc, expand_dims.cc, transpose.cc, pad.cc, mirror_pad.cc, concatenation.cc, split.cc, split_v.cc, slice.cc,
-strided_slice.cc, pack.cc, unpack.cc, gather.cc, gather_nd.cc, tile.cc, broadcast_to.cc, reverse.cc, shape.cc, rank.cc, fill.cc,
-range.cc, select.cc, cast.cc, bitcast.cc, space_to_depth.cc, depth_to_space.cc, space_to_batch_nd.cc, batch_to_space_nd.cc.
+Options and semantics are TFLite's. Sources: the kernels of these names in kernels/.
 """
 
 from __future__ import annotations
@@ -75,16 +73,16 @@ def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, st
     a = op.attributes
     index: list[slice | int | EllipsisType | None] = []
     for i, (first, last, stride) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
-        masked = {name: bool(a[name] >> i & 1) for name in ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")}
-        if masked["ellipsis_mask"]:
+        bit = 1 << i
+        if a["ellipsis_mask"] & bit:
             index.append(...)
-        elif masked["new_axis_mask"]:
+        elif a["new_axis_mask"] & bit:
             index.append(None)
-        elif masked["shrink_axis_mask"]:
-            index.append(0 if masked["begin_mask"] else first)
+        elif a["shrink_axis_mask"] & bit:
+            index.append(0 if a["begin_mask"] & bit else first)
         else:
             stop = first + last if a.get("offset") else last
-            index.append(slice(None if masked["begin_mask"] else first, None if masked["end_mask"] else stop, stride))
+            index.append(slice(None if a["begin_mask"] & bit else first, None if a["end_mask"] & bit else stop, stride))
     return x[tuple(index)]
 
 
@@ -129,7 +127,7 @@ def _broadcast_to(op: Op, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 @evaluator("tfl.reverse_v2")
 def _reverse(op: Op, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    return np.flip(x, axes.reshape(-1).tolist())
+    return np.flip(x, tuple(axes.reshape(-1).tolist()))
 
 
 @evaluator("tfl.shape")
@@ -149,7 +147,7 @@ def _fill(op: Op, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 @evaluator("tfl.range")
 def _range(op: Op, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
-    return np.arange(start.reshape(()), limit.reshape(()), delta.reshape(()))
+    return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
 
 
 @evaluator("tfl.select_v2")

@@ -7,7 +7,7 @@ import numpy as np
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 from tflq.numerics.fixed_point import rounding_divide_by_pot
-from tflq.numerics.resize import Steps, float_nearest_index, nearest_index, taps
+from tflq.numerics.resize import float_nearest_index, nearest_index, steps_of, taps
 
 __all__: list[str] = []
 
@@ -15,16 +15,14 @@ __all__: list[str] = []
 @evaluator("tosa.resize")
 def _resize(op: Op, x: np.ndarray) -> np.ndarray:
     a, shape = op.attributes, op.result.type.shape or ()
-    for axis in (0, 1):
-        size, out = x.shape[1 + axis], shape[1 + axis]
-        assert out is not None
-        steps = Steps(a["scale"][2 * axis], a["scale"][2 * axis + 1], a["offset"][axis])
+    for axis, steps in zip((1, 2), steps_of(a["scale"], a["offset"]), strict=True):
+        size, out = x.shape[axis], shape[axis] or 0
         if a["mode"] == "NEAREST_NEIGHBOR":
-            x = x.take(nearest_index(steps, size, out), 1 + axis)
+            x = x.take(nearest_index(steps, size, out), axis)
         else:
             lower, upper, fraction = taps(steps, size, out)
-            weight = fraction.astype(np.int64).reshape((-1, 1, 1) if axis == 0 else (-1, 1))
-            x = x.take(lower, 1 + axis) * (steps.n - weight) + x.take(upper, 1 + axis) * weight
+            weight = fraction.astype(np.int64).reshape(-1, *(1,) * (3 - axis))
+            x = x.take(lower, axis) * (steps.n - weight) + x.take(upper, axis) * weight
     return x
 
 

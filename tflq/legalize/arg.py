@@ -1,7 +1,8 @@
 """ARG_MAX and ARG_MIN: the first index of the greatest or least stored integer along an axis.
 
-One scale per tensor is positive, so stored integers are in the order of the values. ARG_MIN is ARGMAX of the complement. int16, which the
-kernel does not take, is compared as int32. Source: kernels/arg_min_max.cc, kernels/internal/optimized/optimized_ops.h (ArgMinMax).
+Scales are positive, so with one per tensor stored integers are in the order of the values. ARG_MIN is ARGMAX of the
+complement. The kernels do not take int16; its elements are compared all the same.
+Source: kernels/arg_min_max.cc, kernels/internal/optimized/optimized_ops.h (ArgMinMax).
 """
 
 from __future__ import annotations

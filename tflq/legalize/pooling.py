@@ -1,7 +1,7 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D, which work on stored integers and disregard scales and zero points, then clamp by the activation.
+"""AVERAGE_POOL_2D and MAX_POOL_2D: of stored integers, whatever their parameters, then the activation's clamp.
 
-Source: kernels/pooling.cc, internal/reference/integer_ops/pooling.h, internal/reference/pooling.h. The range of the activation
-is that of the result's parameters.
+The range of the activation is that of the result's parameters. Source: kernels/pooling.cc,
+kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
     except ValueError as error:
         return NotApplicable(str(error))
     kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
-    windows = [window(size, k, s, 1, a["padding"]) for size, k, s in zip(x.type.shape[1:3], kernel, stride, strict=True)]
+    sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
+    rows, columns = (window(size, k, s, 1, a["padding"]) for size, k, s in sizes)
     plain, out = b.value(x), result.type.stripped()
-    if windows[0] is None or windows[1] is None:  # the padding is found when the model runs, by the kernel
+    if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
         pooled = b.op(op.name, [plain], [out], {**a, "fused_activation_function": "NONE"}).result
     else:
-        pad = (windows[0].before, windows[0].after, windows[1].before, windows[1].after)
+        pad = (rows.before, rows.after, columns.before, columns.after)
         zero_points = {"input_zp": 0, "output_zp": 0} if op.name == "tfl.average_pool_2d" else {}
         pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
     return Rewritten([b.clamp(pooled, low, high)], warning=_RAW if source != target else "")

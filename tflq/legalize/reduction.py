@@ -1,9 +1,10 @@
 """MEAN, SUM, REDUCE_MAX and REDUCE_MIN.
 
     MEAN, SUM    result = clamp(multiply(sum of stored - zero_point_in * count) + zero_point_out)
-    MAX, MIN     result = the extreme stored integer; requantized if the result has other parameters, which no kernel does
+    MAX, MIN     result = the extreme stored integer; requantized where the result has other parameters (no kernel does)
 
-The sum is in int32 and wraps. Axes may be negative and may repeat. Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
+The sum is in int32 and wraps. Axes may be negative and may repeat.
+Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
 """
 
 from __future__ import annotations

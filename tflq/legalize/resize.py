@@ -1,9 +1,9 @@
 """RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR, which work on stored integers and disregard scales and zero points.
 
-    int8, int16   (RESIZE by 1/1024 ± 2^19) / 2^20, half away from zero
-    uint8         float32: ll * (1 - fy) * (1 - fx) + ul * fy * (1 - fx) + lr * (1 - fy) * fx + ur * fy * fx + 0.5, truncated;
-                  where that is proven to be RESIZE by the ratio of the sizes, divided and rounded, it is done in integers
-    nearest       an element
+    int8, int16   RESIZE in steps of 1/1024, divided by 2^20 and rounded half away from zero
+    uint8         a (1 - fy) (1 - fx) + b fy (1 - fx) + c (1 - fy) fx + d fy fx + 0.5 in float32, truncated; in integers
+                  where that is proven to be RESIZE by the ratio of the sizes, divided and rounded
+    nearest       one element
 
 Sources: kernels/resize_bilinear.cc, kernels/resize_nearest_neighbor.cc; `tflq.numerics.resize` has the arithmetic.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.resize import Steps, float_taps, integer_steps, nearest_steps, rational_steps, uint8_is_rational
 
 __all__: list[str] = []
@@ -29,13 +29,11 @@ def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
     x, size = op.operand(0), op.operand(1)
     if reason := _unsupported(op):
         return NotApplicable(reason)
-    shape = x.type.shape or ()
-    if not size.is_constant or shape[1] is None or shape[2] is None:
+    height, width = _plane(x)
+    if not size.is_constant or height is None or width is None:
         return NotApplicable(f"the size of '{x.name}' or of the result is not known")
     flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
-    if all(flags):
-        return Rejected("align_corners and half_pixel_centers together, which the interpreter refuses")
-    source, out = (shape[1], shape[2]), (int(size.array[0]), int(size.array[1]))
+    source, out = (height, width), (int(size.array[0]), int(size.array[1]))
     if min(source) < 1 or min(out) < 1:
         return NotApplicable("there are no elements to resize")
     warning = _RAW if x.type.element != op.result.type.element else ""
@@ -51,17 +49,18 @@ def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
 
 @rule("tfl.resize_nearest_neighbor")
 def resize_nearest(op: Op, b: RuleBuilder) -> Answer:
-    """result = the nearest element of each position; by the kernel where the sizes are not known or TOSA would take another one."""
+    """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
     x, size, a = op.operand(0), op.operand(1), op.attributes
     if reason := _unsupported(op):
         return NotApplicable(reason)
-    height, width = (x.type.shape or ())[1:3]
+    height, width = _plane(x)
     warning = _RAW if x.type.element != op.result.type.element else ""
-    if size.is_constant and height and width:
+    if size.is_constant and height and width and (size.array > 0).all():
         flags, out = (a["align_corners"], a["half_pixel_centers"]), (int(size.array[0]), int(size.array[1]))
-        rows, columns = (nearest_steps(n, o, *flags) if o > 0 else None for n, o in zip((height, width), out, strict=True))
+        rows, columns = (nearest_steps(n, o, *flags) for n, o in zip((height, width), out, strict=True))
         if rows is not None and columns is not None:
-            return Rewritten([_resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")], warning=warning)
+            taken = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
+            return Rewritten([taken], warning=warning)
     return Rewritten([b.emit(op.name, [b.value(x), b.value(size)], op.result.type.stripped(), **a)], warning=warning)
 
 
@@ -75,7 +74,15 @@ def _unsupported(op: Op) -> str:
     return "" if source.shape is not None and len(source.shape) == 4 else "the operand's rank is not known to be 4"
 
 
-def _has_integer_form(size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool) -> bool:
+def _plane(x: Value) -> tuple[int | None, int | None]:
+    """Height and width of a tensor of rank 4."""
+    shape = x.type.shape
+    return (None, None) if shape is None else (shape[1], shape[2])
+
+
+def _has_integer_form(
+    size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+) -> bool:
     """Whether the uint8 kernel is the ratio's RESIZE, and that fits int32."""
     rows, columns = (rational_steps(n, o, align_corners, half_pixel_centers) for n, o in zip(size, out, strict=True))
     return 256 * rows.n * columns.n < 1 << 31 and uint8_is_rational(size, out, align_corners, half_pixel_centers)

@@ -3,10 +3,10 @@
 Both sum stored integers in int32 and apply one multiplier to `sum - zero_point_in * count`:
 
     SUM    quantize_multiplier(double(scale_in) / double(scale_out))
-    MEAN   the same, with 1 / count folded in: (M << s) / count, truncated, and s less in the left shift, where s = floor(log2(count)),
-           but at most 32 and at most 31 + shift
+    MEAN   the same, with 1 / count folded in: (M << s) / count, truncated, and s less in the left shift, where
+           s = floor(log2(count)), but at most 32 and at most 31 + shift
 
-so that MEAN's mantissa has between 30 and 31 significant bits, one fewer than usual. Source: kernels/reduce.cc (PrepareMeanOrSum),
+so that MEAN's mantissa has 30 or 31 significant bits. Source: kernels/reduce.cc (PrepareMeanOrSum),
 kernels/internal/reference/reduce.h (QuantizedMeanOrSum).
 """
 

@@ -1,20 +1,23 @@
 """Where each output row or column of a resize comes from, in TFLite's arithmetic and in TOSA's.
 
-TOSA's RESIZE puts output o at position (o * d + offset) / n of the input; i = floor(position), the fraction f = o * d + offset - i * n:
+TOSA's RESIZE puts output o at position (o * d + offset) / n of the input. With i = floor(position) and the fraction
+f = o * d + offset - i * n:
 
     BILINEAR          x[max(i, 0)] * (n - f) + x[min(i + 1, size - 1)] * f        not divided by n
     NEAREST_NEIGHBOR  x[2 * f >= n ? min(i + 1, size - 1) : max(i, 0)]
 
-TFLite's integer RESIZE_BILINEAR (int8, int16) is that with n = 1024 and d = the ratio of the sizes in 1/1024, rounded. Its float one
-(uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32; `uint8_is_rational` says where the former is RESIZE by the ratio itself,
-divided by n_y * n_x and rounded half up: where all its float32 operations are exact, or where no value the ratio can give is so near
-the middle of two integers that the float error, bounded, could take it to the other side.
+TFLite's integer RESIZE_BILINEAR (int8, int16) is that with n = 1024 and d = the ratio of the sizes in 1/1024, rounded.
+Its float one (uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32. `uint8_is_rational` says where the former
+is RESIZE by the ratio itself, divided by n_y * n_x and rounded half up: where its float32 operations are exact, or where
+no value of the ratio is so near the middle of two integers that the float error could take it to the other side.
 
-Sources: kernels/internal/reference/resize_bilinear.h, kernels/internal/reference/resize_nearest_neighbor.h, TOSA 1.0, RESIZE.
+Sources: kernels/internal/reference/resize_bilinear.h, kernels/internal/reference/resize_nearest_neighbor.h,
+TOSA 1.0 specification, RESIZE.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
@@ -24,17 +27,19 @@ __all__ = [
     "FloatTaps",
     "Steps",
     "Taps",
+    "float_nearest_index",
     "float_taps",
     "integer_steps",
     "nearest_index",
     "nearest_steps",
     "rational_steps",
+    "steps_of",
     "taps",
     "uint8_is_rational",
 ]
 
 _FLOAT_ERROR = 10 * 2.0**-24
-"""Bound of the relative error of a sum of four products of three float32 factors, where two are a rounded difference."""
+"""Bounds the relative error of a float32 sum of four products of an integer and two rounded differences, plus 1/2."""
 
 
 class Steps(NamedTuple):
@@ -47,6 +52,11 @@ class Steps(NamedTuple):
     def border(self, size: int, out: int) -> int:
         """TOSA's border: how far the last sample is beyond the last element, in 1/n. It must be less than n."""
         return (out - 1) * self.d + self.offset - (size - 1) * self.n
+
+
+def steps_of(scale: Sequence[int], offset: Sequence[int]) -> tuple[Steps, Steps]:
+    """The steps of rows and columns of TOSA's attributes: scale is y_n, y_d, x_n, x_d; offset is y, x."""
+    return Steps(scale[0], scale[1], offset[0]), Steps(scale[2], scale[3], offset[1])
 
 
 class Taps(NamedTuple):
@@ -102,7 +112,7 @@ def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers:
 
 
 def nearest_steps(size: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Steps | None:
-    """The steps of RESIZE_NEAREST_NEIGHBOR; None where its float32 positions make it take other elements, or TOSA's bounds forbid it.
+    """The steps of RESIZE_NEAREST_NEIGHBOR; None where float32 finds other elements, or TOSA forbids the border.
 
     Without `align_corners` the index is rounded down, which is TOSA's rounding half an element earlier.
     """
@@ -141,14 +151,16 @@ def _float_positions(size: int, out: int, align_corners: bool, half_pixel_center
     return (index + f(0.5)) * scale - f(0.5) if half_pixel_centers else index * scale
 
 
-def uint8_is_rational(size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool) -> bool:
-    """Whether the uint8 RESIZE_BILINEAR is (RESIZE by `rational_steps` + n_y * n_x / 2) // (n_y * n_x), for all elements."""
+def uint8_is_rational(
+    size: tuple[int, int], out: tuple[int, int], align_corners: bool, half_pixel_centers: bool
+) -> bool:
+    """Whether the uint8 RESIZE_BILINEAR is (RESIZE by `rational_steps` + n_y * n_x / 2) // (n_y * n_x)."""
     rows, columns = (_Fractions.of(s, o, align_corners, half_pixel_centers) for s, o in zip(size, out, strict=True))
     exact = rows.exact[:, None] & columns.exact & (rows.bits[:, None] + columns.bits <= 14)
     q = rows.q[:, None] * columns.q
     error = rows.weight[:, None] * columns.weight * _FLOAT_ERROR
     error += rows.error[:, None] * columns.weight + columns.error * rows.weight[:, None]
-    apart = (q % 2 == 1) & (2 * 256 * q * error < 1)  # from the middle of two integers any value is at least 1 / (2 * q)
+    apart = (q % 2 == 1) & (2 * 256 * q * error < 1)  # any value is 1 / (2 q) from the middle of two integers at least
     return bool((exact | apart).all())
 
 

@@ -1,4 +1,7 @@
-"""Lowering of pooling: the builtins, which are right on plain integers and count padding as TOSA does. Padding is by name in TFLite."""
+"""Lowering of pooling: the builtins, which are right on plain integers and do not count padding, as TOSA.
+
+TFLite gives the padding a name.
+"""
 
 from __future__ import annotations
 
@@ -37,5 +40,6 @@ def _padding(op: Op) -> str:
     for size, kernel, stride, pad in zip(sizes, a["kernel"], a["stride"], (a["pad"][:2], a["pad"][2:]), strict=True):
         same = window(size, kernel, stride, 1, "SAME")
         if same is None or (same.before, same.after) != tuple(pad):
-            raise UnsupportedError(f"{op.location}: {op.name} with padding {a['pad']}, which is neither SAME nor VALID; pad before it")
+            reason = f"padding {a['pad']} is neither SAME nor VALID, which is what the kernel has"
+            raise UnsupportedError(f"{op.location}: {op.name}: {reason}; pad before it")
     return "SAME"

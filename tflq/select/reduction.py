@@ -1,6 +1,7 @@
-"""Lowering of reductions and of ARGMAX: SUM on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits.
+"""Lowering of reductions and of ARGMAX.
 
-A chain of reductions of one kind is one kernel over several axes, and a reshape that drops just these axes is its `keep_dims`.
+SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits. A chain of reductions of
+one kind is one kernel over several axes, and a reshape that drops just these axes is its `keep_dims`.
 """
 
 from __future__ import annotations

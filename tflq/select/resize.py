@@ -1,20 +1,23 @@
-"""Lowering of RESIZE: rows, then columns, each two GATHERs weighted by constants; NEAREST_NEIGHBOR by the builtin where it agrees.
+"""Lowering of RESIZE: rows, then columns, each two GATHERs weighted by constants.
 
     rows       x[upper row] * (n - f) + x[lower row] * f        int32, [rows, 1, 1] weights
     columns    likewise, [columns, 1] weights, in the result's type
 
-A dim that every output takes from one element is one GATHER, and none if it takes them in order. No constant knows the batch.
+A dim of which every output is one element is one GATHER, or none, if that is all of them in order. No constant knows
+the batch. NEAREST_NEIGHBOR is the builtin with the flags that agree, if any do, else GATHERs.
 """
 
 from __future__ import annotations
 
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
+from tflq.errors import UnsupportedError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i32, i64
-from tflq.numerics.resize import Steps, float_nearest_index, nearest_index, taps
+from tflq.ir.types import TensorType, i32, i64
+from tflq.numerics.resize import Steps, float_nearest_index, nearest_index, steps_of, taps
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 
@@ -23,36 +26,44 @@ __all__: list[str] = []
 
 @lowering("tosa.resize")
 def resize(op: Op, k: Kernels) -> Value:
-    x, a = k.value(op.operand(0)), op.attributes
+    x, a, source, result = k.value(op.operand(0)), op.attributes, op.operand(0).type, op.result.type
+    if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
+        raise UnsupportedError(f"{op.location}: {op.name} with sizes that are not known")
     dims = [
-        (axis, (x.type.shape or ())[axis] or 0, (op.result.type.shape or ())[axis] or 0, Steps(*a["scale"][at : at + 2], a["offset"][at // 2]))
-        for axis, at in ((1, 0), (2, 2))
+        _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
+        for axis, steps in zip((1, 2), steps_of(a["scale"], a["offset"]), strict=True)
     ]
-    if a["mode"] == "BILINEAR":
-        x = k.cast(x, i32)
-        for axis, size, out, steps in dims:
-            x = _interpolated(k, x if axis == 1 else k.cast(x, op.result.type.storage), axis, size, out, steps)
-        return x
-    indices = [nearest_index(steps, size, out) for _, size, out, steps in dims]
+    if a["mode"] == "NEAREST_NEIGHBOR":
+        return _nearest(k, x, dims, result)
+    x = k.cast(_interpolated(k, k.cast(x, i32), dims[0]), result.storage)
+    return _interpolated(k, x, dims[1])
+
+
+class _Dim(NamedTuple):
+    axis: int
+    size: int
+    out: int
+    steps: Steps
+
+
+def _nearest(k: Kernels, x: Value, dims: list[_Dim], type: TensorType) -> Value:
+    indices = [nearest_index(d.steps, d.size, d.out) for d in dims]
     for flags in product((False, True), repeat=2):
-        if all(np.array_equal(i, float_nearest_index(d[1], d[2], *flags)) for i, d in zip(indices, dims, strict=True)):
-            size = k.constant([d[2] for d in dims])
-            align_corners, half_pixel_centers = flags
-            return k.emit(
-                "tfl.resize_nearest_neighbor",
-                [x, size],
-                op.result.type,
-                align_corners=align_corners,
-                half_pixel_centers=half_pixel_centers,
-            )
+        if all(
+            np.array_equal(i, float_nearest_index(d.size, d.out, *flags)) for i, d in zip(indices, dims, strict=True)
+        ):
+            size = k.constant([d.out for d in dims])
+            options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
+            return k.emit("tfl.resize_nearest_neighbor", [x, size], type, **options)
     for index, dim in zip(indices, dims, strict=True):
-        x = _taken(k, x, index.astype(np.int32), dim[0])
+        x = _taken(k, x, index.astype(np.int32), dim.axis)
     return x
 
 
-def _interpolated(k: Kernels, x: Value, axis: int, size: int, out: int, steps: Steps) -> Value:
-    """x[lower] * (n - f) + x[upper] * f along an axis."""
-    lower, upper, fraction = taps(steps, size, out)
+def _interpolated(k: Kernels, x: Value, dim: _Dim) -> Value:
+    """x[lower] * (n - f) + x[upper] * f along a dim."""
+    axis, steps = dim.axis, dim.steps
+    lower, upper, fraction = taps(steps, dim.size, dim.out)
     first = _taken(k, x, lower, axis)
     if not fraction.any():
         return first if steps.n == 1 else k.mul(first, k.constant(steps.n, x.type.storage))
