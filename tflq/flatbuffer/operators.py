@@ -75,7 +75,7 @@ def _unstated(builtin: str) -> dict[str, Any]:
         if field.kind == "enum":
             zeros[field.name] = enum(field.type).names[0]
         elif field.kind == "scalar":
-            zeros[field.name] = {bool: False, float: 0.0}.get(type(field.default), 0)
+            zeros[field.name] = False if field.scalar == "bool" else 0.0 if field.scalar.startswith("float") else 0
         elif field.kind != "union_type":
             zeros[field.name] = None
     return zeros
