@@ -107,6 +107,7 @@ WRONG = [
     ('%0 = "tfl.abs"(%a) {tflq.tensors = [{buffer = 3}]} : (tensor<2xf32>) -> f32', 2, "no buffer 3"),
     ('%0 = "tfl.abs"(%a) {tflq.tensors = [{index = 1}]} : (tensor<2xf32>) -> f32', 1, "no tensor .* index 0"),
     ("%0 = arith.constant 300 : i8", 2, "300 is not within i8"),
+    ('%0:9999999999999 = "tfl.split"(%a) : (tensor<2xf32>) -> f32', 2, "cannot have 9999999999999 results"),
     ("}", 2, "ends without a return"),
 ]
 

@@ -17,6 +17,7 @@ __all__ = ["FunctionParser", "ParsedFunction"]
 
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
 _NONE = "none"
+_MOST_RESULTS = 1 << 16
 
 
 @dataclass
@@ -210,7 +211,10 @@ class FunctionParser(AttributeParser):
         names: list[str] = []
         while (name := self.match(_SSA)) is not None:
             if self.accept(":"):
-                names += [f"{name}#{i}" for i in range(self.integer())]
+                count = self.integer()
+                if not 0 < count <= _MOST_RESULTS:
+                    self.fail(f"an op cannot have {count} results")
+                names += [f"{name}#{i}" for i in range(count)]
             else:
                 names.append(name)
             if not self.accept(","):
