@@ -18,6 +18,7 @@ from tflq.ir.types import i16, i32, i64
 from tflq.numerics.staircase import fit_division, rescale_thresholds
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.ranges import value_range
 
 __all__ = ["clamped", "divide", "input_range", "result_range", "squeezed"]
 
@@ -65,17 +66,17 @@ def rescale(op: Op, k: Kernels) -> Value:
         x = k.cast(x, i32)
     if zero:
         x = k.sub(x, k.constant(zero, x.type.storage))
-    y = _by_division(k, x, scaling) or _wide(k, x, scaling)
+    y = _unscaled(k, x, scaling) or _by_division(k, x, scaling) or _wide(k, x, scaling)
     y = k.cast(y, to)
     return k.fuse(clamp, y) if clamp else y
 
 
 def input_range(op: Op) -> tuple[int, int]:
-    """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its type holds."""
-    storage, zero = op.operand(0).type.storage, op.attributes.get("input_zp", 0)
-    spare = max(storage.bits - 48, 0)  # TOSA's widest accumulator; TFLite's int64 ones hold no more
-    least, most = op.attributes.get("input_range", (storage.minimum >> spare, storage.maximum >> spare))
-    return int(least) - zero, int(most) - zero
+    """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its makers do."""
+    zero = op.attributes.get("input_zp", 0)
+    least, most = op.attributes.get("input_range") or value_range(op.operand(0))
+    widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more
+    return max(int(least), -widest) - zero, min(int(most), widest - 1) - zero
 
 
 def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
@@ -85,6 +86,13 @@ def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
     if clamp is None:
         return storage.minimum, storage.maximum, None
     return clamp.attributes["min_val"], clamp.attributes["max_val"], clamp
+
+
+def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
+    """A scale of 1: nothing but other zero points and a clamp."""
+    if (s.multiplier != np.left_shift(np.int64(1), s.shift)).any() or max(-s.least, s.most) >= 1 << 24:
+        return None
+    return clamped(k, x, np.asarray(s.low - s.output_zp), np.asarray(s.high - s.output_zp), s.least, s.most, s.output_zp)
 
 
 # --- division ------------------------------------------------------------------------------------------------------------------

@@ -32,6 +32,8 @@ def table(op: Op, k: Kernels) -> Value:
 
 def _index(k: Kernels, x: Value) -> Value:
     """An 8-bit x as an index in int32: its bits read as uint8."""
+    if x.is_constant:
+        return k.constant(x.array.view(np.uint8))
     return k.cast(k.bitcast(x, ui8) if x.type.storage is i8 else x, i32)
 
 
@@ -63,5 +65,6 @@ def _lower_table_2d(op: Op, k: Kernels) -> Value:
     for axis, value in enumerate((x, y)):
         if value.type.storage is i8:
             entries = np.roll(entries, 128, axis)
-    index = k.add(k.mul(_index(k, x), k.constant(256)), _index(k, y))
+    rows = k.constant(_index(k, x).array * 256) if x.is_constant else k.mul(_index(k, x), k.constant(256))
+    index = k.add(rows, _index(k, y))
     return k.gather(constant(np.ascontiguousarray(entries.reshape(-1))), index)
