@@ -20,11 +20,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[verify]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[verify,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,dev]'
 	@touch $@
 
 demo: $(VENV)/.run

@@ -55,7 +55,7 @@ def print_verification(result: Verification) -> None:
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
     _print_runs(result)
-    if result.runs:
+    if result.interpreter:
         output.field("interface", "equal" if not result.interface else "differs")
     for text in result.interface:
         click.echo(f"  {text}")
@@ -77,10 +77,11 @@ def _print_runs(result: Verification) -> None:
     for (entry, name), found in result.outputs.items():
         unit = f" {found.unit}" if found.unit == "LSB" else ""
         largest = found.problem or f"{found.largest:.4g}{unit}"
-        rows.append([entry or "-", name, str(found.elements), f"{found.differing} ({found.share:.2%})", largest])
+        where = f"{entry}: {name}" if entry else name
+        rows.append([where, str(found.elements), f"{found.differing} ({found.share:.2%})", largest])
     if rows:
         click.echo()
-        output.table(["signature", "output", "elements", "differing", "largest"], rows, right=(2, 3, 4))
+        output.table(["output", "elements", "differing", "largest"], rows, right=(1, 2, 3))
         click.echo()
 
 
