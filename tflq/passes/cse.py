@@ -54,15 +54,20 @@ class CommonSubexpressionElimination(Pass):
         return bool(replacements)
 
     def _ops(self, module: Module, function: Function) -> bool:
-        first: dict[Hashable, Op] = {}
+        alike: dict[Hashable, list[Op]] = {}
         replacements: dict[Value, Value] = {}
         merged: set[Op] = set()
         for op in function.ops:
             if not is_pure(op):
                 continue
-            known = first.setdefault(_op_key(op, replacements), op)
+            candidates = alike.setdefault((op.name, tuple(_final(v, replacements) for v in op.operands)), [])
+            key = _op_key(op) if candidates else None
+            known = next((other for other in candidates if _op_key(other) == key), None)
+            if known is None:
+                candidates.append(op)
+                continue
             pairs = list(zip(known.results, op.results, strict=True))
-            if known is op or any(self._clash(a, b) for a, b in pairs):
+            if any(self._clash(a, b) for a, b in pairs):
                 continue
             for a, b in pairs:
                 if b.name and take_over(a, b):
@@ -85,15 +90,15 @@ def _constant_key(value: Value) -> Hashable:
     return (value.type, buffer.data.tobytes(), attribute_key(value.info))
 
 
-def _op_key(op: Op, replacements: dict[Value, Value]) -> Hashable:
-    def final(value: Value | None) -> Value | None:
-        while value is not None and value in replacements:
-            value = replacements[value]
-        return value
+def _final(value: Value | None, replacements: dict[Value, Value]) -> Value | None:
+    while value is not None and value in replacements:
+        value = replacements[value]
+    return value
 
+
+def _op_key(op: Op) -> Hashable:
+    """What two ops of one name and the same operands must share to be the same."""
     return (
-        op.name,
-        tuple(final(value) for value in op.operands),
         tuple(op.intermediates),
         attribute_key(op.attributes),
         attribute_key(op.info),
