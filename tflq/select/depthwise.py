@@ -1,20 +1,31 @@
-"""tosa.depthwise_conv2d as elementwise products per filter tap, summed in int32 (int64 where that can overflow).
+"""tosa.depthwise_conv2d as elementwise products per filter tap.
 
-One input channel with several filters is an ordinary convolution. Several filters per channel repeat the channels by GATHER.
+    sum (x - x_zp) (w - w_zp) = sum X (w - w_zp) + c' sum (w - w_zp)      X int8 digit of x, c' its offset - x_zp
+
+The last term goes into the bias; padding holds the digit of x_zp, which makes both sides 0. A product of int8 with the weights fits
+int16, and so does the sum of several where their weights are small enough; such groups of taps are summed in int16, the groups in
+int32. Several positions are one row of the kernels' broadcast where a channel's row is short. One input channel with several
+filters is an ordinary convolution; several filters per channel repeat the channels by GATHER.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import ScalarType, i32
+from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution import convolve, fits_int32
-from tflq.select.im2col import Geometry, pad_spatial, tap_slices
+from tflq.select.digits import digits, fills
+from tflq.select.im2col import Geometry, pad_spatial, refolded, taps
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_depthwise
 
 __all__: list[str] = []
+
+_ROW = 512
+"""Elements from which a longer row of a broadcast gains nothing."""
 
 
 @lowering("tosa.depthwise_conv2d")
@@ -26,41 +37,113 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
     if depth == 1 and weights.is_constant:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
         return convolve(k, op, x, filters, bias, geometry)
-    input_zp, weight_zp = zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
+    zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
     acc = op.result.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     if k.mac == "float32":
         result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
         if result is not None:
             return k.cast(result, acc)
-    x = pad_spatial(k, x, geometry.pad, input_zp)
-    if multiplier > 1:
-        x = k.gather(x, k.constant(np.repeat(np.arange(depth, dtype=np.int32), multiplier)), axis=3)
-    x = k.cast(x, element)
-    if input_zp:
-        x = k.sub(x, k.constant(np.asarray(input_zp), element))
-    total: Value | None = None
-    for tap, row in zip(tap_slices(k, x, geometry), _rows(k, weights, weight_zp, element), strict=True):
-        product = k.mul(tap, row)
-        total = product if total is None else k.add(total, product)
-    if total is None:
-        raise ValueError("a filter without taps")
-    if not (bias.is_constant and not bias.array.any()):
-        total = k.add(total, k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element))
-    return k.cast(total, acc)
+    if weights.is_constant and x.type.storage != i16:
+        return k.cast(_by_groups(k, x, weights.array, bias, geometry, zero_points), acc)
+    return k.cast(_by_taps(k, x, weights, bias, geometry, zero_points, element), acc)
 
 
-def _rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:
-    """The filters' values less their zero point, per tap: [C * M]."""
+def _by_groups(
+    k: Kernels, x: Value, weights: np.ndarray, bias: Value, geometry: Geometry, zero_points: tuple[int, int]
+) -> Value:
+    """8-bit x: groups of taps in int16, their sum in int32."""
+    filters = weights.reshape(-1, weights.shape[2] * weights.shape[3]).astype(np.int32) - zero_points[1]
+    inputs = digits(k, x)
+    fill = fills(x.type.storage.dtype, zero_points[0])[0]
+    shape = geometry.output(x.type.shape, filters.shape[1])
+    fold = _fold(shape)
+    padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
+    pieces = [k.cast(tap, i16) for tap in taps(k, padded, geometry, fold)]
+    sums = [
+        k.cast(_total(k, [k.mul(pieces[t], k.constant(np.tile(filters[t], fold), i16)) for t in group]), i32)
+        for group in _groups(filters)
+    ]
+    total = _total(k, sums)
+    if fold > 1:
+        total = refolded(k, total, shape)
+    offset = (inputs.offset - zero_points[0]) * filters.sum(0)
+    if bias.is_constant:
+        whole = (bias.array + offset).astype(np.int32)
+        return k.add(total, k.constant(whole)) if whole.any() else total
+    return k.add(k.add(total, k.constant(offset)), bias)
+
+
+def _groups(filters: np.ndarray) -> list[list[int]]:
+    """Taps whose products with int8 sum up within int16, whatever the input: first fit. `filters` [taps, channels]."""
+    groups: list[list[int]] = []
+    loads: list[np.ndarray] = []
+    for tap, row in enumerate(np.abs(filters)):
+        for i, load in enumerate(loads):
+            if ((load + row) * 128).max() <= i16.maximum:
+                groups[i].append(tap)
+                loads[i] = load + row
+                break
+        else:
+            groups.append([tap])
+            loads.append(row)
+    return groups
+
+
+def _fold(shape: Sequence[int | None] | None) -> int:
+    """How many neighbouring positions to treat as one: as many as divide the width and fill a row."""
+    if shape is None or shape[1] is None or shape[2] is None or not shape[3]:
+        return 1
+    return max((f for f in range(1, shape[2] + 1) if shape[2] % f == 0 and f * shape[3] <= _ROW), default=1)
+
+
+def _by_taps(
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
+) -> Value:
+    """int16 x, or weights that are not constant: products in `element`."""
+    padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
+    wide = k.cast(padded, element)
+    if zero_points[0]:
+        wide = k.sub(wide, k.constant(np.asarray(zero_points[0]), element))
+    rows = _weight_rows(k, weights, zero_points[1], element)
+    total = _total(k, [k.mul(tap, row) for tap, row in zip(taps(k, wide, geometry), rows, strict=True)])
+    if bias.is_constant:
+        return k.add(total, k.constant(bias.array, element)) if bias.array.any() else total
+    return k.add(total, k.cast(bias, element))
+
+
+def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
+    """Each channel `multiplier` times in a row."""
+    if multiplier == 1:
+        return x
+    channels = (x.type.shape or (0,))[-1] or 0
+    return k.gather(x, k.constant(np.repeat(np.arange(channels, dtype=np.int32), multiplier)), axis=3)
+
+
+def _total(k: Kernels, terms: Sequence[Value]) -> Value:
+    total = terms[0]
+    for term in terms[1:]:
+        total = k.add(total, term)
+    return total
+
+
+def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:
+    """The filters less their zero point, per tap: [C * M]."""
     kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
+    positions, channels = kernel_h * kernel_w, depth * multiplier
     if weights.is_constant:
-        values = weights.array.reshape(kernel_h * kernel_w, -1).astype(element.dtype) - weight_zp
+        values = weights.array.reshape(positions, -1).astype(element.dtype) - weight_zp
         return [k.constant(row, element) for row in values]
-    wide = k.cast(k.reshape(weights, (kernel_h * kernel_w, depth * multiplier)), element)
+    wide = k.cast(k.reshape(weights, (positions, channels)), element)
     if weight_zp:
         wide = k.sub(wide, k.constant(np.asarray(weight_zp), element))
-    channels = depth * multiplier
     return [
         k.strided_slice(wide, (tap, 0), (tap + 1, channels), (1, 1), (channels,), shrink_axis_mask=1)
-        for tap in range(kernel_h * kernel_w)
+        for tap in range(positions)
     ]

@@ -41,13 +41,18 @@ def digits(k: Kernels, x: Value) -> Digits:
     if x.is_constant:
         arrays, offset = array_digits(x.array)
         return Digits(tuple(Digit(c, constant(a)) for c, a in arrays), offset)
-    flip = k.constant(np.asarray(-128), i8)
     if x.type.storage == ui8:
-        return Digits((Digit(1, k.bitwise_xor(k.bitcast(x, i8), flip)),), 128)
+        return Digits((Digit(1, _moved(k, k.cast(x, i16), -128)),), 128)
     if x.type.storage != i16:
         raise TypeError(f"{x.type.storage} has no int8 digits")
     high = k.cast(k.right_shift(x, k.constant(np.asarray(8), i16)), i8)
-    return Digits((Digit(256, high), Digit(1, k.bitwise_xor(k.cast(x, i8), flip))), 128)
+    low = _moved(k, k.cast(k.cast(x, i8), i16), 128)
+    return Digits((Digit(256, high), Digit(1, low)), 128)
+
+
+def _moved(k: Kernels, x: Value, by: int) -> Value:
+    """x + by as int8, wrapping; ADD and CAST take a tenth of BITWISE_XOR's time."""
+    return k.cast(k.add(x, k.constant(np.asarray(by), i16)), i8)
 
 
 def array_digits(array: np.ndarray) -> tuple[list[tuple[int, np.ndarray]], int]:

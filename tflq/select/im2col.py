@@ -1,7 +1,7 @@
 """The windows of a convolution as rows of a matrix: [N, H, W, C] -> [N, OH, OW, KH * KW * C].
 
-PADV2, one STRIDED_SLICE per filter tap, CONCATENATION. The slices end relative to the padded input's end, so that no size of the
-input is written into the model.
+PADV2, GATHER along the width, SLICE (GATHER for a stride) of one row per row of the filter, CONCATENATION: pieces as long as they can
+be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is left for inputs whose height or width is not known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType
 from tflq.select.lowering import Kernels
 
-__all__ = ["Geometry", "pad_spatial", "patches", "refolded", "tap_slices"]
+__all__ = ["Geometry", "pad_spatial", "patches", "refolded", "taps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,73 @@ def pad_spatial(k: Kernels, x: Value, pad: Sequence[int], fill: int | float) -> 
     return k.padv2(x, np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32), fill, shape)
 
 
-def tap_slices(k: Kernels, x: Value, geometry: Geometry) -> list[Value]:
-    """For each filter tap, row by row, the elements of padded x that it meets: [N, OH, OW, C]."""
-    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
+def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
+    """[N, OH, OW, KH * KW * C]: the window of each output position, row by row, padded with `fill`."""
+    padded = pad_spatial(k, x, geometry.pad, fill)
     if geometry.kernel == (1, 1) and geometry.stride == (1, 1):
-        return [x]
+        return padded
+    batch, out_h, out_w, _ = geometry.output(x.type.shape, 0) or (None,) * 4
+    channels = (x.type.shape or (None,))[-1] or 0
+    if out_h is None or out_w is None:
+        pieces = _strided_taps(k, padded, geometry)
+        depth = channels * len(pieces)
+    else:
+        wide = _windows_of_rows(k, padded, geometry, out_w, channels)
+        pieces = [_rows(k, wide, i * geometry.dilation[0], geometry.stride[0], out_h) for i in range(geometry.kernel[0])]
+        depth = channels * geometry.kernel[0] * geometry.kernel[1]
+    return pieces[0] if len(pieces) == 1 else k.concatenation(pieces, 3, (batch, out_h, out_w, depth))
+
+
+def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, channels: int) -> Value:
+    """[N, H, OW, KW * C]: along each row, the elements under each position of the filter."""
+    batch, height, width, _ = x.type.shape or (None,) * 4
+    kernel, stride, dilation = geometry.kernel[1], geometry.stride[1], geometry.dilation[1]
+    columns = (np.arange(out_w)[:, None] * stride + np.arange(kernel) * dilation).reshape(-1).astype(np.int32)
+    if not np.array_equal(columns, np.arange(width or 0)):
+        x = k.gather(x, k.constant(columns), axis=2)
+    return x if kernel == 1 else refolded(k, x, (batch, height, out_w, kernel * channels))
+
+
+def taps(k: Kernels, x: Value, geometry: Geometry, fold: int = 1) -> list[Value]:
+    """For each filter tap, row by row, the elements of padded x that it meets: [N, OH, OW / fold, fold * C]."""
+    batch, out_h, out_w, _ = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation).output(x.type.shape, 0) or (None,) * 4
+    if out_h is None or out_w is None:
+        return _strided_taps(k, x, geometry)
+    height, channels = (x.type.shape or (None,) * 4)[1], (x.type.shape or (None,))[-1] or 0
+    columns = [_columns(k, x, j * geometry.dilation[1], geometry.stride[1], out_w) for j in range(geometry.kernel[1])]
+    if fold > 1:
+        columns = [refolded(k, c, (batch, height, out_w // fold, fold * channels)) for c in columns]
+    starts = [i * geometry.dilation[0] for i in range(geometry.kernel[0])]
+    return [_rows(k, column, start, geometry.stride[0], out_h) for start in starts for column in columns]
+
+
+def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
+    """x[:, start : : stride], `count` rows."""
+    shape = x.type.shape or (None,) * 4
+    if (start, stride, count) == (0, 1, shape[1]):
+        return x
+    if stride > 1:
+        return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis=1)
+    return _slice(k, x, (0, start, 0, 0), (-1, count, -1, -1), (shape[0], count, *shape[2:]))
+
+
+def _columns(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
+    """x[:, :, start : : stride], `count` columns."""
+    shape = x.type.shape or (None,) * 4
+    if (start, stride, count) == (0, 1, shape[2]):
+        return x
+    if stride > 1:
+        return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis=2)
+    return _slice(k, x, (0, 0, start, 0), (-1, -1, count, -1), (*shape[:2], count, shape[3]))
+
+
+def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shape: Shape) -> Value:
+    return k.emit("tfl.slice", [x, k.constant(begin), k.constant(size)], TensorType(shape, x.type.element))
+
+
+def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> list[Value]:
+    """`taps` of an input whose height or width is not known: slices that end relative to its end."""
+    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     shape = unpadded.output(x.type.shape, (x.type.shape or (0,))[-1] or 0)
     slices: list[Value] = []
@@ -80,16 +142,6 @@ def tap_slices(k: Kernels, x: Value, geometry: Geometry) -> list[Value]:
             strides = (1, stride_h, stride_w, 1)
             slices.append(k.strided_slice(x, begin, end, strides, shape, begin_mask=0b1001, end_mask=to_end))
     return slices
-
-
-def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
-    """[N, OH, OW, KH * KW * C]: the window of each output position, row by row, padded with `fill`."""
-    slices = tap_slices(k, pad_spatial(k, x, geometry.pad, fill), geometry)
-    if len(slices) == 1:
-        return slices[0]
-    shape = slices[0].type.shape
-    depth = None if shape is None or shape[-1] is None else shape[-1] * len(slices)
-    return k.concatenation(slices, 3, None if shape is None else (*shape[:-1], depth))
 
 
 def refolded(k: Kernels, x: Value, shape: Shape) -> Value:

@@ -30,11 +30,10 @@ _FEW_ROWS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An input as integer-valued float32, its weight in the sum and the largest magnitude it has."""
+    """An input, or a byte of it, as integer-valued float32, and its weight in the sum."""
 
     coefficient: int
     value: Value
-    reach: int
 
 
 def float_convolve(
@@ -97,15 +96,15 @@ def _reaches(storage: ScalarType, zero_point: int) -> list[int]:
 
 def _parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
     """x - zero_point as float parts; int16, whose zero point is 0, as two bytes."""
-    reaches = _reaches(x.type.storage, zero_point)
     if x.type.storage == i16:
-        high = k.right_shift(x, k.constant(np.asarray(8), i16))
-        low = k.cast(x, ui8)
-        return [_Part(256, k.cast(high, f32), reaches[0]), _Part(1, k.cast(low, f32), reaches[1])]
+        scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
+        high = k.emit("tfl.floor", [scaled], scaled.type)
+        low = k.cast(k.cast(x, ui8), f32)
+        return [_Part(256, high), _Part(1, low)]
     value = k.cast(x, f32)
     if zero_point:
         value = k.sub(value, k.constant(np.asarray(zero_point), f32))
-    return [_Part(1, value, reaches[0])]
+    return [_Part(1, value)]
 
 
 def _split(magnitude: np.ndarray, reach: int) -> list[slice] | None:
