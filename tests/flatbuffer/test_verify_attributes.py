@@ -16,6 +16,7 @@ from tflq.flatbuffer.encoder import encode
 from tflq.flatbuffer.layout import enum
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.verify_attributes import CHECKS as ATTRIBUTE_CHECKS
+from tflq.flatbuffer.verify_consistency import CHECKS as CONSISTENCY_CHECKS
 from tflq.flatbuffer.verify_quantization import CHECKS as QUANTIZATION_CHECKS
 from tflq.flatbuffer.verify_schema import op_schema
 
@@ -46,8 +47,19 @@ def test_every_builtin_is_in_the_operator_table(builtin: str) -> None:
     assert schema is not None
     assert len(schema.places) == len(schema.operands) + len(schema.results)
     for trait in schema.traits:
-        assert trait.name in {*ATTRIBUTE_CHECKS, *QUANTIZATION_CHECKS, "subgraph", "spare"}
-        if trait.name in ("same", "quantized", "needs", "zero", "axes", "permutation", "natural", "nonzero"):
+        assert trait.name in {*ATTRIBUTE_CHECKS, *CONSISTENCY_CHECKS, *QUANTIZATION_CHECKS, "subgraph", "spare"}
+        if trait.name in (
+            "same",
+            "quantized",
+            "needs",
+            "zero",
+            "axes",
+            "permutation",
+            "natural",
+            "nonzero",
+            "alike",
+            "pairs",
+        ):
             assert set(trait.arguments) <= set(schema.places)
 
 

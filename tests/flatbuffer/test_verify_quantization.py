@@ -153,7 +153,7 @@ def test_quantize_and_dequantize_need_parameters() -> None:
     operator = graph["operators"][0]
     operator.update(inputs=(0,), builtin_options=None)
     code.update(builtin_code="DEQUANTIZE", deprecated_builtin_code=6)
-    graph["tensors"][2].update(type="FLOAT32", quantization=None)
+    graph["tensors"][2].update(type="FLOAT32", quantization=None, shape=(2, 2))
     assert not read(encode(model)).warnings
     graph["tensors"][0]["quantization"] = None
     refused(model, "operator 0 (DEQUANTIZE)", "input 'x' needs quantization parameters")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer import verify_attributes, verify_graph, verify_quantization, verify_shapes
+from tflq.flatbuffer import verify_attributes, verify_consistency, verify_graph, verify_quantization, verify_shapes
 from tflq.flatbuffer.verify_notes import Notes, Site
 from tflq.flatbuffer.verify_schema import op_schema
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["verify_module"]
 
 _VERSION = 3
-_CHECKS = verify_attributes.CHECKS | verify_quantization.CHECKS
+_CHECKS = verify_attributes.CHECKS | verify_consistency.CHECKS | verify_quantization.CHECKS
 
 
 def verify_module(module: Module) -> list[str]:

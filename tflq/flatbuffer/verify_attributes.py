@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "verify_options"]
 
+_MOST: Final = 1 << 16
+"""The largest stride, dilation, filter or block: products of two with a dim still fit an int32 or nearly so."""
+
 
 def verify_options(site: Site) -> None:
     """The options table is that of the operator, or is left out where an operator can do without."""
@@ -42,6 +45,8 @@ def _positive(site: Site, names: tuple[str, ...]) -> None:
         value = site.attribute(name)
         if value <= 0:
             site.fail(f"{name} is {value}, not positive")
+        if value > _MOST:
+            site.fail(f"{name} is {value}, more than a kernel can count with")
 
 
 def _finite(site: Site, names: tuple[str, ...]) -> None:

@@ -1,0 +1,96 @@
+"""Tensors of an operator that do not fit each other: each case changes one type or shape in a good model."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflq.errors import InvalidModelError
+from tflq.flatbuffer.codec import decode
+from tflq.flatbuffer.encoder import encode
+from tflq.flatbuffer.reader import read
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+Tree = dict[str, Any]
+
+
+def tree(name: str) -> Tree:
+    return copy.deepcopy(decode((MODELS / f"{name}.tflite").read_bytes()))
+
+
+def tensor(model: Tree, index: int) -> Tree:
+    found: Tree = model["subgraphs"][0]["tensors"][index]
+    return found
+
+
+def options(model: Tree, index: int) -> Tree:
+    found: Tree = model["subgraphs"][0]["operators"][index]["builtin_options"][1]
+    return found
+
+
+CASES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [
+    ("type", "pad", lambda m: tensor(m, 2).update(type="UINT8"), "PAD", "'x' is i8 and 'y' is ui8"),
+    ("paddings", "pad", lambda m: tensor(m, 1).update(shape=(1, 4)), "PAD", "[1, 4], where [2, 2] is expected"),
+    (
+        *("lhs", "add_per_axis", lambda m: tensor(m, 1).update(shape=(1, 4, 6, 4))),
+        *("ADD", "[1, 5, 6, 4] and [1, 4, 6, 4] do not broadcast"),
+    ),
+    ("rank", "add_per_axis", lambda m: tensor(m, 2).update(shape=(5, 6, 4)), "ADD", "broadcast to rank 4"),
+    ("result", "add_per_axis", lambda m: tensor(m, 2).update(shape=(1, 5, 6, 1)), "ADD", "to the result, [1, 5, 6, 1]"),
+    ("unary", "log_softmax", lambda m: tensor(m, 1).update(shape=(1, 1)), "LOG_SOFTMAX", "they must be of one shape"),
+    ("stride", "cnn_int8", lambda m: options(m, 0).update(stride_h=3), "operator 0 (CONV_2D)", "its height is 12"),
+    (
+        "padding",
+        "cnn_int8",
+        lambda m: options(m, 1).update(padding="VALID"),
+        "DEPTHWISE_CONV_2D",
+        "an interpreter computes 10",
+    ),
+    ("pool", "cnn_int8", lambda m: options(m, 5).update(filter_width=3), "MAX_POOL_2D", "its width is 3"),
+    (
+        "dilation",
+        "cnn_int8",
+        lambda m: options(m, 0).update(dilation_w_factor=1 << 30),
+        "CONV_2D",
+        "more than a kernel",
+    ),
+    (
+        "bias",
+        "cnn_uint8",
+        lambda m: m["subgraphs"][0]["operators"][0].update(inputs=(0, 1, 12)),
+        "CONV_2D",
+        "32 elements for 16",
+    ),
+    (
+        *("channels", "cnn_uint8", lambda m: m["subgraphs"][0]["operators"][4].update(inputs=(0, 11, 12))),
+        *("operator 4 (CONV_2D)", "does not fit the 3 channels of 'image'"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "where", "reason"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_tensors_that_do_not_fit(name: str, change: Callable[[Tree], Any], where: str, reason: str) -> None:
+    model = tree(name)
+    change(model)
+    with pytest.raises(InvalidModelError) as caught:
+        read(encode(model))
+    assert where in caught.value.where, str(caught.value)
+    assert reason in caught.value.reason, str(caught.value)
+
+
+def test_unknown_dims_fit_everything() -> None:
+    model = tree("add_per_axis")
+    tensor(model, 0)["shape_signature"] = (-1, 5, 6, 4)
+    assert not read(encode(model)).warnings
+    tensor(model, 2).update(shape=(), shape_signature=None, has_rank=False)
+    assert not read(encode(model)).warnings
+
+
+def test_a_scalar_broadcasts() -> None:
+    model = tree("add_per_axis")
+    tensor(model, 1)["shape"] = ()
+    assert not read(encode(model)).warnings
