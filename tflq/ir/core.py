@@ -53,7 +53,8 @@ class Location:
     tensor: str
 
     def __str__(self) -> str:
-        place = f"{self.file}: subgraph {self.function}, operator {self.operator} ({self.opcode})"
+        file = f"{self.file}: " if self.file else ""
+        place = f"{file}subgraph {self.function}, operator {self.operator} ({self.opcode})"
         return f"{place}, tensor '{self.tensor}'" if self.tensor else place
 
 
