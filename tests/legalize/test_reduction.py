@@ -120,6 +120,26 @@ def test_extreme_under_other_parameters_is_requantized(storage: ScalarType) -> N
     assert np.abs(got - ideal).max() <= 1
 
 
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+@pytest.mark.parametrize("axes", [[1], [3], [1, 3], [-1, 0], [], [2]], ids=str)
+@pytest.mark.parametrize("keep_dims", [False, True])
+def test_product(storage: ScalarType, axes: list[int], keep_dims: bool) -> None:
+    """Scaled after each factor, in row-major order."""
+    rng = np.random.default_rng(len(axes))
+    source, target = (quantized(storage, 0.4**n / storage.maximum, int(rng.integers(-128, 128))) for n in (1, 2))
+    model = reduction("tfl.reduce_prod", source, target, axes, keep_dims)
+    inputs = edge_inputs([argument(SHAPE, source)])
+    assert_equals_kernel(model, inputs)
+    conversion = convert_and_compare(model, inputs)
+    assert conversion.report.rows[0].path == "integer"
+
+
+def test_product_that_overflows_the_kernel_is_left_to_the_fallback() -> None:
+    model = reduction("tfl.reduce_prod", quantized(i8, 1.0), quantized(i8, 0.5), [0, 1, 2], False)
+    with pytest.raises(tflq.UnsupportedError, match="32 bits"):
+        tflq.convert(model, fallback="error")
+
+
 @pytest.mark.parametrize("name", ["tfl.mean", "tfl.reduce_max"])
 @pytest.mark.parametrize("keep_dims", [False, True])
 def test_batch_known_when_the_model_runs(name: str, keep_dims: bool) -> None:

@@ -1,9 +1,10 @@
-"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN.
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
 
     MEAN, SUM    result = clamp(multiply(sum of stored - zero_point_in * count) + zero_point_out)
     MAX, MIN     result = the extreme stored integer; requantized where the result has other parameters (no kernel does)
+    PROD         result = clamp(multiply(... multiply(multiply(d[0] * d[1]) * d[2]) ...) + zero_point_out)
 
-The sum is in int32 and wraps. Axes may be negative and may repeat.
+where d is stored - zero_point_in. The sum is in int32 and wraps. Axes may be negative and may repeat.
 Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
 """
 
@@ -16,12 +17,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import Multiplier
-from tflq.numerics.reduction import mean_multiplier, sum_multiplier
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier
+from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
+
+_FACTORS = 64
+"""REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
 
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
@@ -73,6 +77,43 @@ def extreme(op: Op, b: RuleBuilder) -> Answer:
     if source == target:
         return found
     return b.rescale(found, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
+
+
+@rule("tfl.reduce_prod")
+def product(op: Op, b: RuleBuilder) -> Answer:
+    """result = clamp(the product, scaled after each factor, + zero_point_out)."""
+    reduction = _reduction(op)
+    if isinstance(reduction, NotApplicable):
+        return reduction
+    x, axes, source, target = reduction
+    shape = x.type.shape or ()
+    kept = [a for a in range(len(shape)) if a not in axes]
+    sizes = [shape[a] for a in axes]
+    if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
+        return NotApplicable("the kernel takes no uint8, or sizes are not known")
+    count = prod(d for d in sizes if d is not None)
+    if not 1 <= count <= _FACTORS:
+        return NotApplicable(f"{count} factors are not 1 to {_FACTORS}")
+    scale = product_scale(source.scale, target.scale, count)
+    bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
+    if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
+        return NotApplicable("the scaled product can leave the 32 bits that the kernel has for it")
+    multiplier = quantize_multiplier(scale)
+    offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
+    factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
+    types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
+    result, *others = b.op("tfl.unpack", [factors], types, {"num": count, "axis": 0}).results
+    for factor, bound in zip(others, bounds, strict=False):
+        wide = b.mul(b.cast(result, i64), b.cast(factor, i64))
+        result = b.rescale(wide, multiplier, i32)
+        b.ops[-1].attributes["input_range"] = (-bound, bound)
+    result = b.rescale(b.cast(result, i64), multiplier, target.storage, output_zp=target.zero_point)
+    b.ops[-1].attributes["input_range"] = (-bounds[-2], bounds[-2])
+    return (
+        b.reshape(result, [1 if a in axes else d for a, d in enumerate(shape)])
+        if op.attributes["keep_dims"]
+        else result
+    )
 
 
 class _Reduction(NamedTuple):

@@ -4,7 +4,7 @@
     maximum[y, x] = the greatest element
 
 over the elements of the window that lie inside the input: padding is neither summed nor counted. Neither kernel looks
-at scales or zero points, so both are the same on stored integers of any parameters. TOSA's AVG_POOL2D without zero points
+at scales or zero points, so both are the same on stored integers of any parameters. TOSA's AVG_POOL2D of zero points 0
 is the same number: its reciprocal of `count` is a little too large, which takes both halves away from zero.
 
 Sources: kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h.

@@ -8,8 +8,8 @@ f = o * d + offset - i * n:
 
 TFLite's integer RESIZE_BILINEAR (int8, int16) is that with n = 1024 and d = the ratio of the sizes in 1/1024, rounded.
 Its float one (uint8) and RESIZE_NEAREST_NEIGHBOR find positions in float32. `uint8_is_rational` says where the former
-is RESIZE by the ratio itself, divided by n_y * n_x and rounded half up: where its float32 operations are exact, or where
-no value of the ratio is so near the middle of two integers that the float error could take it to the other side.
+is RESIZE by the ratio itself, divided by n_y * n_x and rounded half up: where its float32 operations are exact, or
+where no value of the ratio is so near the middle of two integers that the float error could take it to the other side.
 
 Sources: kernels/internal/reference/resize_bilinear.h, kernels/internal/reference/resize_nearest_neighbor.h,
 TOSA 1.0 specification, RESIZE.
