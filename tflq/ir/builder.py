@@ -1,8 +1,9 @@
 """Emitting ops of the integer form: each method makes one op and infers its result's type.
 
-The ops keep TOSA 1.0's names and semantics. What TOSA passes as compile-time-constant operands (multiplier, shift, zero points,
-perms, pad amounts ...) are attributes here. Shapes broadcast as numpy's; layouts are NHWC with OHWI weights. `ext` holds the few
-numerics that TFLite has and TOSA lacks. `schema/tosa.toml` lists them all with their meaning.
+The ops keep TOSA 1.0's names and semantics. What TOSA passes as compile-time-constant operands (multiplier, shift,
+zero points, perms, pad amounts ...) are attributes here. Shapes broadcast as numpy's; layouts are NHWC with OHWI
+weights. `ext` holds the few numerics that TFLite has and TOSA lacks. `schema/tosa.toml` lists them all with their
+meaning.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class Builder:
         """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) + output_zp) in `to`.
 
         Several multipliers are per index of the last axis. An i64 input takes the 16-bit form (`reduce_to_16_bits`).
-        Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift in the 16-bit form).
+        Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift
+        in the 16-bit form).
         """
         mantissa = np.atleast_1d(np.asarray(multiplier[0], np.int32))
         left = np.atleast_1d(np.asarray(multiplier[1], np.int64))
@@ -133,9 +135,12 @@ class Builder:
     def table(self, x: Value, table: np.ndarray) -> Value:
         """tosa.table: 256 entries for an 8-bit x, entry of the smallest value first; result of the table's dtype.
 
-        int16 x: 513 entries of int16 at steps of 128, interpolated; result i32, table value << 7.
+        int16 x: 513 entries of int16 at steps of 128, interpolated; result i32, table value << 7. ext.table_16bit if
+        there are 65536.
         """
         entries = constant(np.ascontiguousarray(table))
+        if table.size == 1 << 16:
+            return self.emit("ext.table_16bit", [x, entries], x.type.with_element(entries.type.storage))
         interpolated = x.type.storage is i16
         return self.emit("tosa.table", [x, entries], x.type.with_element(i32 if interpolated else entries.type.storage))
 
@@ -190,7 +195,9 @@ class Builder:
         storage = x.type.storage
         if low <= storage.minimum and high >= storage.maximum:
             return x
-        return self.emit("tosa.clamp", [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
+        return self.emit(
+            "tosa.clamp", [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum)
+        )
 
     def identity(self, x: Value) -> Value:
         return self.emit("tosa.identity", [x], x.type)
@@ -214,7 +221,8 @@ class Builder:
     ) -> Value:
         """tosa.conv2d, NHWC × OHWI (tosa.depthwise_conv2d: × [KH, KW, C, M]) + bias → `acc` (i32; i64 stands for TOSA's i48).
 
-        `pad` is top, bottom, left, right, padded with input_zp; `stride` and `dilation` are y, x; `bias` is [O] of type `acc`.
+        `pad` is top, bottom, left, right, padded with input_zp; `stride` and `dilation` are y, x; `bias` is [O] of
+        type `acc`.
         """
         return self.emit(
             "tosa.depthwise_conv2d" if depthwise else "tosa.conv2d",
@@ -242,7 +250,9 @@ class Builder:
 
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
         """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
-        shape = None if x.type.shape is None else tuple(1 if i == axis % len(x.type.shape) else d for i, d in enumerate(x.type.shape))
+        shape = (
+            None
+            if x.type.shape is None
+            else tuple(1 if i == axis % len(x.type.shape) else d for i, d in enumerate(x.type.shape))
+        )
         return self.emit(f"tosa.reduce_{kind}", [x], TensorType(shape, x.type.element), axis=axis)
-
-

@@ -13,6 +13,7 @@ from tflq.legalize import (
     resize,
     softmax,
     transpose_conv,
+    unary,
     unary_table,
 )
 from tflq.legalize.engine import Decision, legalize
@@ -32,5 +33,6 @@ __all__ = [
     "resize",
     "softmax",
     "transpose_conv",
+    "unary",
     "unary_table",
 ]

@@ -83,7 +83,7 @@ def add(op: Op, b: RuleBuilder) -> Answer:
 def _add_scaled(
     op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
-    """The general form. The shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
+    """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
 
     def operand(index: int, element: UniformQuantizedType, multiplier: Multiplier) -> Value:

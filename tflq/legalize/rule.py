@@ -3,9 +3,9 @@
     @rule("tfl.add", "tfl.sub")
     def add(op: Op, b: RuleBuilder) -> Answer: ...
 
-The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same
-tensor in the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its new
-results, plain, one per result. Reasons are kept for the report and for `tflq inspect --why`.
+The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
+the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its
+new results, plain, one per result. Reasons are kept for the report and for `tflq inspect --why`.
 """
 
 from __future__ import annotations
@@ -84,12 +84,18 @@ RULES: dict[str, list[Rule]] = {}
 """The rules of each op name, in order of preference."""
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers a rule for op names."""
+_LAST: set[Rule] = set()
+
+
+def rule(*names: str, last: bool = False) -> Callable[[Rule], Rule]:
+    """Registers a rule for op names; a `last` one is tried after all that are not, wherever those are defined."""
 
     def register(function: Rule) -> Rule:
+        if last:
+            _LAST.add(function)
         for name in names:
-            RULES.setdefault(name, []).append(function)
+            rules = RULES.setdefault(name, [])
+            rules.insert(len(rules) if last else sum(r not in _LAST for r in rules), function)
         return function
 
     return register

@@ -1,12 +1,10 @@
 """Lookup tables of unary functions, filled as the kernels fill them: in float32, with the C library's functions.
 
-    8-bit    table[q] = clamp(int32(round_half_away(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out))
-
+    8-bit    table[q] = clamp(round(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out), halves away from zero
     int16    513 entries of f at steps of 128, interpolated; each lowered by half the error of its step's middle
     sigmoid  256 entries at steps of 1/24, for the int16 LOGISTIC and TANH
 
-The conversion to int32 gives the smallest integer for NaN and for what int32 does not hold, as x86 does. Where the C
-library is accurate to half a unit in the last place (exp, expm1, log), so is a double rounded to float32.
+The C library's float32 functions are accurate to about half a unit in the last place, as is a double rounded to that.
 Sources: kernels/internal/common.h (LUTPopulate, sigmoid_table_uint16), kernels/activations.cc (SigmoidPrepare,
 TanhPrepare).
 """
@@ -55,19 +53,13 @@ def table_8bit(
     with np.errstate(all="ignore"):
         x = np.float32(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
         rescaled = _round(function(x) * inverse) + np.float32(output_zp)
-    return np.clip(_to_int32(rescaled), info.min, info.max).astype(dtype)
+    return np.clip(rescaled, info.min, info.max).astype(dtype)
 
 
 def _round(x: np.ndarray) -> np.ndarray:
     """round() of a float32 array: half away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
-
-
-def _to_int32(x: np.ndarray) -> np.ndarray:
-    """Truncation to int32; the smallest one for what does not fit."""
-    fits = np.abs(x) < 2.0**31
-    return np.where(fits, np.trunc(np.where(fits, x, 0)), -(2.0**31)).astype(np.int32)
 
 
 def table_16bit(
@@ -94,7 +86,9 @@ def table_16bit(
         sample = _round(here * inverse)
         error = _round((after * inverse + sample) / f(2)) - _round(middle * inverse)
         entries = np.append(sample - _round(error / f(2)), _round(function(np.asarray([high], f)) * inverse))
-    return np.clip(entries, -32768, 32767).astype(np.int16)
+    return np.clip(np.where(np.isnan(entries), 0, entries), -32768, 32767).astype(
+        np.int16
+    )  # NaN: its conversion's low half
 
 
 def sigmoid_table() -> np.ndarray:

@@ -1,0 +1,132 @@
+"""Unary functions other than activations: tables by the kernels' arithmetic, or of the real function without one.
+
+EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
+a Newton iteration in fixed point, SQRT truncates in float32; both stop at a negative value, whatever is written for
+it here. ABS rescales |x - z1|; NEG negates the stored integer. The interpreter has no kernel for the other functions
+and types: their tables hold the real function, rounded.
+Sources: kernels/exp.cc, elementwise.cc, neg.cc, activations.cc, kernels/internal/common.h (LUTPopulate, LUTLookup).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
+from tflq.numerics import unary
+from tflq.numerics.activation import float_ratio
+from tflq.numerics.fixed_point import quantize_multiplier
+from tflq.numerics.tables import FloatFunction, table_8bit, table_16bit
+
+__all__: list[str] = []
+
+
+def _forms(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+    """The types of operand and result, if both are stored as the same one of `storages`."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    if source.storage not in storages or output.storage != source.storage:
+        return NotApplicable(f"{kernel_name(op)} has no kernel for {source.storage} → {output.storage}")
+    return source, output
+
+
+def _looked_up(
+    op: Op, b: RuleBuilder, function: FloatFunction, source: UniformQuantizedType, output: UniformQuantizedType
+) -> Value:
+    """The kernels' table of a float32 function."""
+    x, parameters = b.value(op.operand(0)), (source.scale, source.zero_point, output.scale, output.zero_point)
+    if source.storage is not i16:
+        return b.table(x, table_8bit(function, source.storage.dtype, *parameters))
+    table = table_16bit(function, *parameters, precision=np.float32)
+    slopes = np.diff(table.astype(np.int32))
+    if np.abs(slopes).max() < 1 << 15:
+        rounded = b.arithmetic_right_shift(b.table(x, table), b.constant(np.asarray(7)), round=True)
+        return b.cast(rounded, i16)
+    low = np.arange(128) * slopes.astype(np.int16).astype(np.int32)[:, None]  # the kernel keeps 16 bits of a slope
+    return b.table(x, (table[:-1, None] + ((low + 64) >> 7)).astype(np.int16).reshape(-1))
+
+
+@rule("tfl.exp", "tfl.log", "tfl.elu", "tfl.gelu", "tfl.rsqrt")
+def lookup(op: Op, b: RuleBuilder) -> Answer:
+    """Functions that a kernel looks up."""
+    name = kernel_name(op)
+    elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    if source.storage is i16 and name != "GELU" and (refusal := symmetric(op, source, output)):
+        return refusal
+    if name == "RSQRT" and source.storage is i8:
+        try:
+            table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
+        except ValueError as error:
+            return NotApplicable(f"the kernel refuses these parameters: {error}")
+        return b.table(b.value(op.operand(0)), table)
+    return _looked_up(op, b, _function(op, output), source, output)
+
+
+def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
+    storage = output.storage
+    if op.name == "tfl.log":
+        return unary.log(float(np.float32(storage.minimum - output.zero_point) * np.float32(output.scale)))
+    if op.name == "tfl.rsqrt":
+        return unary.rsqrt(float(np.float32(storage.maximum) * np.float32(output.scale)))
+    if op.name == "tfl.gelu":
+        return unary.gelu(bool(op.attributes.get("approximate", False)))
+    return unary.exp if op.name == "tfl.exp" else unary.elu
+
+
+@rule("tfl.sqrt")
+def sqrt(op: Op, b: RuleBuilder) -> Answer:
+    elements = _forms(op, i8, i16)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
+    return b.table(b.value(op.operand(0)), unary.sqrt_table(source.storage.dtype, *parameters))
+
+
+@rule("tfl.abs")
+def absolute(op: Op, b: RuleBuilder) -> Answer:
+    """|x - z1|, by input / output if the scales differ, + z."""
+    elements = _forms(op, i8, i16)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    if source.storage is i16 and (refusal := symmetric(op, source, output)):
+        return refusal
+    try:
+        multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    x = centred(b, op.operand(0), source)
+    magnitude = b.maximum(x, b.sub(b.constant(np.asarray(0)), x))
+    return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
+
+
+@rule("tfl.neg")
+def negate(op: Op, b: RuleBuilder) -> Answer:
+    """The stored integer's negative, wrapping."""
+    elements = _forms(op, i8, i16, i32)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.operand(0)), i32)), output.storage)
+    plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
+    return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
+
+
+@rule(*(f"tfl.{name.lower()}" for name in unary.REAL_FUNCTIONS), last=True)
+def real_function(op: Op, b: RuleBuilder) -> Answer:
+    """The real function, rounded: for what no kernel computes."""
+    elements = _forms(op, i8, ui8, i16)
+    if isinstance(elements, NotApplicable):
+        return elements
+    source, output = elements
+    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
+    table = unary.real_table(unary.REAL_FUNCTIONS[kernel_name(op)], source.storage.dtype, *parameters)
+    return Rewritten([b.table(b.value(op.operand(0)), table)], note="no kernel computes it; the real function, rounded")
