@@ -54,17 +54,16 @@ class CommonSubexpressionElimination(Pass):
         return bool(replacements)
 
     def _ops(self, module: Module, function: Function) -> bool:
-        alike: dict[Hashable, list[Op]] = {}
+        first: dict[Hashable, Op] = {}
+        alike: dict[Hashable, dict[Hashable, Op]] = {}
         replacements: dict[Value, Value] = {}
         merged: set[Op] = set()
         for op in function.ops:
             if not is_pure(op):
                 continue
-            candidates = alike.setdefault((op.name, tuple(_final(v, replacements) for v in op.operands)), [])
-            key = _op_key(op) if candidates else None
-            known = next((other for other in candidates if _op_key(other) == key), None)
-            if known is None:
-                candidates.append(op)
+            operands = (op.name, tuple(_final(v, replacements) for v in op.operands))
+            known = self._known(first.setdefault(operands, op), alike.setdefault(operands, {}), op)
+            if known is op:
                 continue
             pairs = list(zip(known.results, op.results, strict=True))
             if any(self._clash(a, b) for a, b in pairs):
@@ -78,6 +77,14 @@ class CommonSubexpressionElimination(Pass):
         replace_values(module, function, replacements)
         remove_ops(function, merged)
         return bool(merged)
+
+    def _known(self, first: Op, alike: dict[Hashable, Op], op: Op) -> Op:
+        """The earlier op that `op` repeats, or itself. Keys are made only where a second op has the same operands."""
+        if first is op:
+            return op
+        if not alike:
+            alike[_op_key(first)] = first
+        return alike.setdefault(_op_key(op), op)
 
     def _clash(self, a: Value, b: Value) -> bool:
         return self.keep_names and bool(a.name) and bool(b.name) and a.name != b.name
