@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import subprocess
 import sys
@@ -38,8 +37,7 @@ def test_public_names() -> None:
 
 @pytest.mark.parametrize("name", KEYWORDS)
 def test_keywords(name: str) -> None:
-    function = importlib.import_module("tflq.verify").verify if name == "verify" else getattr(tflq, name)
-    parameters = inspect.signature(function).parameters.values()
+    parameters = inspect.signature(getattr(tflq, name)).parameters.values()
     assert [p.name for p in parameters if p.kind is p.KEYWORD_ONLY] == KEYWORDS[name]
 
 
@@ -51,12 +49,6 @@ def test_errors_are_one_family() -> None:
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'convrt'"):
         _ = tflq.convrt
-
-
-def test_the_package_of_verify_is_the_call_too() -> None:
-    """Importing the package puts it in the place of the function of the same name."""
-    code = "import tflq.verify; import tflq; assert callable(tflq.verify) and callable(tflq.verify.verify)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("code", ["import tflq", "from tflq.cli.main import run; run(['--version'])"])

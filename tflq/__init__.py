@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tflq.flatbuffer.reader import read
     from tflq.flatbuffer.writer import write
     from tflq.ir.core import Module
-    from tflq.verify import Verification, verify
+    from tflq.verification import Verification, verify
 
 __version__ = "0.1.0"
 
@@ -26,11 +26,11 @@ _HOME = {
     "Module": "tflq.ir.core",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
-    "Verification": "tflq.verify",
+    "Verification": "tflq.verification",
     "VerificationError": "tflq.errors",
     "convert": "tflq.conversion",
     "read": "tflq.flatbuffer.reader",
-    "verify": "tflq.verify",
+    "verify": "tflq.verification",
     "write": "tflq.flatbuffer.writer",
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
+from tflq.errors import TflqError
 
 if TYPE_CHECKING:
     from tflq.report import Report
@@ -57,10 +58,10 @@ def command(
     _check_paths(source, destination, report_path, force=force)
     from tflq import convert
 
-    start = time.perf_counter()
     with output.progress(f"converting {source}", quiet=as_json):
+        start = time.perf_counter()
         conversion = convert(source, destination, force=force, **options)
-    seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start
     if report_path is not None:
         report_path.write_text(json.dumps(conversion.report.to_json(), indent=1) + "\n")
     sizes = source.stat().st_size, destination.stat().st_size
@@ -86,13 +87,13 @@ def _check_paths(source: Path, destination: Path, report: Path | None, *, force:
         if path is None:
             continue
         if path.exists() and path.samefile(source):
-            raise click.UsageError(f"{path} is the model to convert: give another name.")
+            raise TflqError(f"{path} is the model to convert: give another name")
         if path.exists() and not force:
-            raise click.UsageError(f"{path} exists already: --force replaces it.")
+            raise TflqError(f"{path} exists already: --force replaces it")
         if not path.parent.is_dir():
-            raise click.UsageError(f"there is no folder {path.parent}.")
+            raise TflqError(f"{path}: there is no folder {path.parent}")
     if report is not None and report == destination:
-        raise click.UsageError("OUT and --report are the same file.")
+        raise TflqError("OUT and --report are the same file")
 
 
 def print_report(report: Report) -> None:

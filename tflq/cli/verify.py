@@ -10,7 +10,7 @@ import click
 from tflq.cli import output
 
 if TYPE_CHECKING:
-    from tflq.verify import Verification
+    from tflq.verification import Verification
 
 __all__ = ["command"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tflq.errors import TflqError
-from tflq.verify.inputs import given, made
+from tflq.verification.inputs import given, made
 
 
 def tensor(

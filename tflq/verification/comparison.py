@@ -14,12 +14,12 @@ import numpy as np
 
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
-from tflq.verify.difference import difference
-from tflq.verify.inputs import GivenInputs, Side, given, made
-from tflq.verify.interface import interface_differences, same_inputs
-from tflq.verify.layers import Plan, combine, compare, plan
-from tflq.verify.runner import Answer, Resolver, RunError, Runner
-from tflq.verify.verification import Layers, Run, Verification
+from tflq.verification.difference import difference
+from tflq.verification.inputs import GivenInputs, Side, given, made
+from tflq.verification.interface import interface_differences, same_inputs
+from tflq.verification.layers import Plan, combine, compare, plan
+from tflq.verification.outcome import Layers, Run, Verification
+from tflq.verification.runner import Answer, Resolver, RunError, Runner
 
 __all__ = ["Source", "verify"]
 

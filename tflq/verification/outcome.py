@@ -7,7 +7,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal
 
-from tflq.verify.difference import Difference
+from tflq.verification.difference import Difference
 
 __all__ = ["JSON_VERSION", "Divergence", "Layers", "Run", "Verdict", "Verification"]
 

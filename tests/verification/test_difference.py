@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tflq.verify.difference import Difference, difference
+from tflq.verification.difference import Difference, difference
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "u4", "i8", "f4", "?", "S3", "c8"])

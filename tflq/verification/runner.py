@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tflq.errors import TflqError
-from tflq.verify import worker
+from tflq.verification import worker
 
 __all__ = ["Answer", "Resolver", "RunError", "Runner"]
 

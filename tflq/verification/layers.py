@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir.core import Function, Module
-from tflq.verify.difference import difference
-from tflq.verify.verification import Divergence, Layers
+from tflq.verification.difference import difference
+from tflq.verification.outcome import Divergence, Layers
 
 __all__ = ["Plan", "combine", "compare", "plan"]
 
