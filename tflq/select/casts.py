@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
@@ -49,6 +49,8 @@ def parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
 def dequantize(op: Op, k: Kernels) -> Value:
     scale, zero = parameters(op.operand(0).type)
     x = k.value(op.operand(0))
+    if x.is_constant and x.type.quantized:
+        x = _plain(x)
     if x.type.storage.bits <= 16:
         x = k.emit("tfl.cast", [x], x.type.with_element(f32))
         zero = zero.astype(np.float32)
@@ -56,6 +58,13 @@ def dequantize(op: Op, k: Kernels) -> Value:
     else:
         centred = k.cast(k.sub(x, k.constant(zero)) if zero.any() else x, f32)
     return k.mul(centred, k.constant(scale, f32))
+
+
+def _plain(x: Value) -> Value:
+    """A constant's integers without its parameters; packed ones unpacked, since CAST reads bytes at least."""
+    if x.type.storage.bits < 8:
+        return constant(x.array, name=x.name)
+    return Value(x.type.stripped(), x.name, buffer=x.buffer)
 
 
 @lowering("quant.qcast")

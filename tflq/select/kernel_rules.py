@@ -1,0 +1,102 @@
+"""The kernel signatures of a target, `rules/integer.toml`: which builtins are legal in its result, and on which types."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tflq.errors import TflqError
+from tflq.ir.core import Op, Value
+from tflq.ir.types import SCALARS
+from tflq.resources import resource
+
+__all__ = ["Kernels", "load_rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """Types of the operands and results in order; a variable stands for one of `choices`."""
+
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    choices: dict[str, frozenset[str]]
+
+    def admits(self, operands: Sequence[str], results: Sequence[str]) -> bool:
+        """Whether the types (empty for an operand left out) fit, the same type for the same variable."""
+        bound: dict[str, str] = {}
+        return self._fits(self.operands, operands, bound) and self._fits(self.results, results, bound)
+
+    def _fits(self, ports: tuple[str, ...], types: Sequence[str], bound: dict[str, str]) -> bool:
+        if ports and ports[-1].endswith("*"):
+            ports = (*ports[:-1], *(len(types) - len(ports) + 1) * (ports[-1][:-1],))
+        if len(types) > len(ports):
+            return False
+        for i, port in enumerate(ports):
+            name, optional = port.removesuffix("?"), port.endswith("?")
+            found = types[i] if i < len(types) else ""
+            if not found:
+                if not optional:
+                    return False
+            elif name in self.choices:
+                if found not in self.choices[name] or bound.setdefault(name, found) != found:
+                    return False
+            elif found != name:
+                return False
+        return True
+
+
+class Kernels:
+    """The signatures of one section. Lines are parsed when their kernel is first met; answers are remembered."""
+
+    def __init__(self, lines: dict[str, str], where: str) -> None:
+        self._lines = lines
+        self._where = where
+        self._parsed: dict[str, list[_Signature]] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
+
+    def admit(self, op: Op) -> bool:
+        """Whether some signature of the op's kernel fits its plain types."""
+        name = op.name.removeprefix("tfl.")
+        if name not in self._lines or name == op.name:
+            return False
+        key = (name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = any(s.admits(key[1], key[2]) for s in self._signatures(name))
+        return answer
+
+    def _signatures(self, name: str) -> list[_Signature]:
+        if name not in self._parsed:
+            self._parsed[name] = [self._parse(name, text) for text in self._lines[name].split("|")]
+        return self._parsed[name]
+
+    def _parse(self, name: str, text: str) -> _Signature:
+        ports, *definitions = text.split(";")
+        operands, arrow, results = ports.partition("->")
+        choices: dict[str, frozenset[str]] = {}
+        for definition in definitions:
+            variable, _, types = definition.partition("=")
+            choices[variable.strip()] = frozenset(types.split())
+        known = {p.rstrip("*?") for p in (*operands.split(), *results.split())} - choices.keys()
+        unknown = (known | frozenset().union(*choices.values())) - SCALARS.keys()
+        if not arrow or unknown:
+            raise TflqError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({', '.join(sorted(unknown)) or 'no ->'})")
+        return _Signature(tuple(operands.split()), tuple(results.split()), choices)
+
+
+def _type(value: Value | None) -> str:
+    return "" if value is None else value.type.storage.name
+
+
+@cache
+def load_rules(path: Path | None = None) -> dict[str, Kernels]:
+    """The sections of a rules file (default: the target "integer"). TflqError if it is not one."""
+    path = resource("rules/integer.toml") if path is None else path
+    try:
+        sections = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise TflqError(f"{path}: {error}") from error
+    return {name: Kernels(lines, f"{path.name}, section {name}") for name, lines in sections.items()}
