@@ -3,14 +3,16 @@
     sum (x - x_zp) (w - w_zp) = sum X (w - w_zp) + c' sum (w - w_zp)      X int8 digit of x, c' its offset - x_zp
 
 The last term goes into the bias; padding holds the digit of x_zp, which makes both sides 0. A product of int8 with the weights fits
-int16, and so does the sum of several where their weights are small enough; such groups of taps are summed in int16, the groups in
-int32. Several positions are one row of the kernels' broadcast where a channel's row is short. One input channel with several
-filters is an ordinary convolution; several filters per channel repeat the channels by GATHER.
+int16. Rows are multiplied before they are cut to a tap's place, so that the taps of a column share an operand: of a tensor with one
+reader the interpreter's MUL is done in place, at six times the cost. Several positions are one row of the kernels' broadcast where
+the channels are few. One input channel with several filters is an ordinary convolution; several filters per channel
+repeat the channels by GATHER.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -45,26 +47,27 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
         if result is not None:
             return k.cast(result, acc)
     if weights.is_constant and x.type.storage != i16:
-        return k.cast(_by_groups(k, x, weights.array, bias, geometry, zero_points), acc)
+        return k.cast(_by_bytes(k, x, weights.array, bias, geometry, zero_points), acc)
     return k.cast(_by_taps(k, x, weights, bias, geometry, zero_points, element), acc)
 
 
-def _by_groups(
+def _by_bytes(
     k: Kernels, x: Value, weights: np.ndarray, bias: Value, geometry: Geometry, zero_points: tuple[int, int]
 ) -> Value:
-    """8-bit x: groups of taps in int16, their sum in int32."""
+    """8-bit x: products in int16, their sum in int32."""
     filters = weights.reshape(-1, weights.shape[2] * weights.shape[3]).astype(np.int32) - zero_points[1]
     inputs = digits(k, x)
     fill = fills(x.type.storage.dtype, zero_points[0])[0]
     shape = geometry.output(x.type.shape, filters.shape[1])
     fold = _fold(shape)
     padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
-    pieces = [k.cast(tap, i16) for tap in taps(k, padded, geometry, fold)]
-    sums = [
-        k.cast(_total(k, [k.mul(pieces[t], k.constant(np.tile(filters[t], fold), i16)) for t in group]), i32)
-        for group in _groups(filters)
-    ]
-    total = _total(k, sums)
+    rows = [k.constant(np.tile(row, fold), i16) for row in filters]
+
+    def product(x: Value, tap: int) -> Value:
+        return k.mul(x, rows[tap])
+
+    narrow = taps(k, padded, geometry, product, fold=fold, element=i16)
+    total = _total(k, (k.cast(tap, i32) for tap in narrow))
     if fold > 1:
         total = refolded(k, total, shape)
     offset = (inputs.offset - zero_points[0]) * filters.sum(0)
@@ -72,22 +75,6 @@ def _by_groups(
         whole = (bias.array + offset).astype(np.int32)
         return k.add(total, k.constant(whole)) if whole.any() else total
     return k.add(k.add(total, k.constant(offset)), bias)
-
-
-def _groups(filters: np.ndarray) -> list[list[int]]:
-    """Taps whose products with int8 sum up within int16, whatever the input: first fit. `filters` [taps, channels]."""
-    groups: list[list[int]] = []
-    loads: list[np.ndarray] = []
-    for tap, row in enumerate(np.abs(filters)):
-        for i, load in enumerate(loads):
-            if ((load + row) * 128).max() <= i16.maximum:
-                groups[i].append(tap)
-                loads[i] = load + row
-                break
-        else:
-            groups.append([tap])
-            loads.append(row)
-    return groups
 
 
 def _fold(shape: Sequence[int | None] | None) -> int:
@@ -112,7 +99,11 @@ def _by_taps(
     if zero_points[0]:
         wide = k.sub(wide, k.constant(np.asarray(zero_points[0]), element))
     rows = _weight_rows(k, weights, zero_points[1], element)
-    total = _total(k, [k.mul(tap, row) for tap, row in zip(taps(k, wide, geometry), rows, strict=True)])
+
+    def product(x: Value, tap: int) -> Value:
+        return k.mul(x, rows[tap])
+
+    total = _total(k, taps(k, wide, geometry, product, fold=1, element=element))
     if bias.is_constant:
         return k.add(total, k.constant(bias.array, element)) if bias.array.any() else total
     return k.add(total, k.cast(bias, element))
@@ -126,11 +117,8 @@ def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
     return k.gather(x, k.constant(np.repeat(np.arange(channels, dtype=np.int32), multiplier)), axis=3)
 
 
-def _total(k: Kernels, terms: Sequence[Value]) -> Value:
-    total = terms[0]
-    for term in terms[1:]:
-        total = k.add(total, term)
-    return total
+def _total(k: Kernels, terms: Iterable[Value]) -> Value:
+    return functools.reduce(k.add, terms)
 
 
 def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:

@@ -6,13 +6,13 @@ be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape, TensorType
+from tflq.ir.types import ScalarType, Shape, TensorType
 from tflq.select.lowering import Kernels
 
 __all__ = ["Geometry", "pad_spatial", "patches", "refolded", "taps"]
@@ -72,7 +72,7 @@ def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
     batch, out_h, out_w, _ = geometry.output(x.type.shape, 0) or (None,) * 4
     channels = (x.type.shape or (None,))[-1] or 0
     if out_h is None or out_w is None:
-        pieces = _strided_taps(k, padded, geometry)
+        pieces = list(_strided_taps(k, padded, geometry))
         depth = channels * len(pieces)
     else:
         wide = _windows_of_rows(k, padded, geometry, out_w, channels)
@@ -91,17 +91,42 @@ def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, chann
     return x if kernel == 1 else refolded(k, x, (batch, height, out_w, kernel * channels))
 
 
-def taps(k: Kernels, x: Value, geometry: Geometry, fold: int = 1) -> list[Value]:
-    """For each filter tap, row by row, the elements of padded x that it meets: [N, OH, OW / fold, fold * C]."""
-    batch, out_h, out_w, _ = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation).output(x.type.shape, 0) or (None,) * 4
+def taps(
+    k: Kernels,
+    x: Value,
+    geometry: Geometry,
+    function: Callable[[Value, int], Value],
+    *,
+    fold: int,
+    element: ScalarType,
+) -> Iterator[Value]:
+    """`function` of the elements of padded x that each filter tap meets, row by row: [N, OH, OW / fold, fold * C] of `element`.
+
+    `function` is elementwise and takes the tap's number. Results are emitted as they are asked for, so that each can be used up while
+    it is in the cache.
+    """
+    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
+    unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
+    batch, out_h, out_w, _ = unpadded.output(x.type.shape, 0) or (None,) * 4
     if out_h is None or out_w is None:
-        return _strided_taps(k, x, geometry)
-    height, channels = (x.type.shape or (None,) * 4)[1], (x.type.shape or (None,))[-1] or 0
-    columns = [_columns(k, x, j * geometry.dilation[1], geometry.stride[1], out_w) for j in range(geometry.kernel[1])]
-    if fold > 1:
-        columns = [refolded(k, c, (batch, height, out_w // fold, fold * channels)) for c in columns]
-    starts = [i * geometry.dilation[0] for i in range(geometry.kernel[0])]
-    return [_rows(k, column, start, geometry.stride[0], out_h) for start in starts for column in columns]
+        for number, tap in enumerate(_strided_taps(k, x, geometry)):
+            yield function(k.cast(tap, element), number)
+        return
+    _, height, _, channels = x.type.shape or (None,) * 4
+    columns: list[Value] = []
+    for j in range(kernel_w):
+        column = _columns(k, x, j * dilation_w, stride_w, out_w)
+        if fold > 1:
+            column = refolded(k, column, (batch, height, out_w // fold, fold * (channels or 0)))
+        columns.append(k.cast(column, element))
+    phases: dict[tuple[int, int], Value] = {}
+    for i in range(kernel_h):
+        start, phase = divmod(i * dilation_h, stride_h)
+        for j, column in enumerate(columns):
+            if (phase, j) not in phases:
+                phases[phase, j] = _rows(k, column, phase, stride_h, -(-((height or 0) - phase) // stride_h))
+            product = function(phases[phase, j], i * kernel_w + j)
+            yield _rows(k, product, start, 1, out_h)
 
 
 def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
@@ -128,20 +153,18 @@ def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shap
     return k.emit("tfl.slice", [x, k.constant(begin), k.constant(size)], TensorType(shape, x.type.element))
 
 
-def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> list[Value]:
+def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
     """`taps` of an input whose height or width is not known: slices that end relative to its end."""
     (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     shape = unpadded.output(x.type.shape, (x.type.shape or (0,))[-1] or 0)
-    slices: list[Value] = []
     for i in range(kernel_h):
         for j in range(kernel_w):
             below, right = (kernel_h - 1 - i) * dilation_h, (kernel_w - 1 - j) * dilation_w
             to_end = 0b1001 | (0 if below else 0b10) | (0 if right else 0b100)
             begin, end = (0, i * dilation_h, j * dilation_w, 0), (0, -below, -right, 0)
             strides = (1, stride_h, stride_w, 1)
-            slices.append(k.strided_slice(x, begin, end, strides, shape, begin_mask=0b1001, end_mask=to_end))
-    return slices
+            yield k.strided_slice(x, begin, end, strides, shape, begin_mask=0b1001, end_mask=to_end)
 
 
 def refolded(k: Kernels, x: Value, shape: Shape) -> Value:
