@@ -112,7 +112,7 @@ class _Legalizer:
                 self.plain[value] = self.b.scast(value, value.type.stripped())
         for op in self.source.ops:
             self._visit(op)
-        outputs = {value: self._output(value) for value in self.source.outputs}
+        outputs = {value: self._output(value) for value in dict.fromkeys(self.source.outputs)}
         self.outputs.update(outputs)
         return Function(
             self.source.name,
