@@ -11,16 +11,30 @@ A division that truncates, as the DIV kernel's on int32, rounds half away from z
 
 a/b is the best fraction near M / 2^s with a small enough that the sum stays in int32 (continued fractions: its error is below
 1/b^2, much less than that of a multiplier and a shift of as many bits); c is any number that meets every threshold.
+
+The proof in two steps. f climbs at the reals X(m) = X(1) + (m - 1) 2^s / M, the division at Y(m) = (m b - c) / a, on both sides of
+zero; the thresholds are ceil(X(m)) and ceil(Y(m)). They are equal if no integer lies between X(m) and Y(m), which the distances of
+all X(m) to the integers show at once for nearly every channel. Where they do not, each threshold is computed exactly and compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NEVER", "Division", "fit_division", "float_thresholds", "rescale_thresholds"]
+__all__ = [
+    "NEVER",
+    "Division",
+    "Staircase",
+    "fit_division",
+    "float_staircase",
+    "float_thresholds",
+    "rescale_staircase",
+    "rescale_thresholds",
+]
 
 NEVER = 1 << 48
 """A threshold that no accumulator reaches; -NEVER is one that all have passed."""
@@ -59,6 +73,40 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
     for step in (1, 0, -1):
         first = np.where(reached(guess + step), guess + step, first)
     return np.clip(first, -NEVER, NEVER).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Staircase:
+    """A requantization of C channels: its levels n int64 [L], the thresholds of any of them, and where it climbs, as reals.
+
+    `first` is X(1) and `step` the distance from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m).
+    `thresholds(levels, channels)` is int64 [L, channels].
+    """
+
+    levels: np.ndarray
+    thresholds: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    first: np.ndarray
+    step: np.ndarray
+
+
+def rescale_staircase(levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True) -> Staircase:
+    """The staircase of a RESCALE by non-negative multipliers int[C]; a zero one never climbs."""
+    m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
+    with np.errstate(divide="ignore"):
+        step = np.ldexp(1.0, s) / m
+        first = (np.ldexp(0.5, s) - np.where(double_round & (s > 31), 2.0**30, 0.0)) / m
+    return Staircase(
+        levels,
+        lambda n, channels: rescale_thresholds(n, m[channels], s[channels], double_round=double_round),
+        first,
+        step,
+    )
+
+
+def float_staircase(levels: np.ndarray, scale: npt.ArrayLike) -> Staircase:
+    """The staircase of round_half_away(double(x) * scale), positive scales float64[C]."""
+    d = np.atleast_1d(np.asarray(scale, np.float64))
+    return Staircase(levels, lambda n, channels: float_thresholds(n, d[channels]), 0.5 / d, 1.0 / d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +151,61 @@ def _fractions(d: np.ndarray, most: np.ndarray) -> list[tuple[np.ndarray, np.nda
     return out
 
 
-def fit_division(levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, low: np.ndarray, high: np.ndarray) -> Division | None:
-    """A `Division` with these thresholds int64 [L, C] of levels int64 [L] on every x of [low, high] (int64 [C]), or None.
+def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Division | None:
+    """A `Division` with the thresholds of `stairs` on every x of [low, high] (int64 [C]), or None.
 
-    `scale` float64[C] is f's slope, 0 < scale < 1. All intermediate values are in int32. 0 has to map to 0.
+    The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
     """
+    scale = np.maximum(1.0 / stairs.step, 2.0**-40)
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
     most = np.floor(_I31 / (reach + 0.5 / scale + 2.0)).astype(np.int64)
     if (scale >= 1).any() or (most < 1).any():
         return None
+    fractions = _fractions(scale, most)
+    fit, left = _fit_by_distance(stairs, fractions, reach)
+    if left.size:
+        thresholds = stairs.thresholds(stairs.levels, left)
+        some = _fit_exactly(stairs.levels, thresholds, [(a[left], b[left]) for a, b in fractions], low[left], high[left])
+        if some is None:
+            return None
+        for whole, part in ((fit.a, some.a), (fit.b, some.b), (fit.c, some.c)):
+            whole[left] = part
+    return fit
+
+
+def _fit_by_distance(stairs: Staircase, fractions: list[tuple[np.ndarray, np.ndarray]], reach: np.ndarray) -> tuple[Division, np.ndarray]:
+    """The channels where the distances of X(m) to the integers prove a fraction, and the indices of the others."""
+    first, step = stairs.first, stairs.step
+    last = max(int(stairs.levels[-1]), int(1 - stairs.levels[0]), 1)
+    finite = np.isfinite(step)
+    with np.errstate(invalid="ignore"):
+        climbs = np.clip(np.floor((reach - first) / step) + 2, 1, last)
+        within = np.arange(last)[:, None] * step + first
+        within -= np.floor(within)
+        above, below = within.min(axis=0), 1.0 - within.max(axis=0)
+    guard = 2.0**-20 + (first + last * step) * 2.0**-50  # of rounding in the distances
+    a = b = c = np.zeros(first.shape, np.int64)
+    left = np.ones(first.shape, bool)
+    for numerator, denominator in fractions:
+        top = np.maximum(numerator, 1)
+        drift = denominator / top - step
+        offset = np.floor(np.where(finite, top * (step - first + drift * (1 + climbs) / 2), 0) + 0.5)
+        ends = drift + step - first - offset / top, climbs * drift + step - first - offset / top
+        proven = (np.maximum(*ends) < below - guard) & (np.minimum(*ends) > guard - above)
+        proven &= (numerator > 0) & (offset >= 0) & (numerator * reach + offset <= _I31)
+        take = left & proven
+        a, b, c = np.where(take, numerator, a), np.where(take, denominator, b), np.where(take, offset, c).astype(np.int64)
+        left &= ~proven
+        if not left.any():
+            break
+    return Division(a, b, c), np.flatnonzero(left)
+
+
+def _fit_exactly(
+    levels: np.ndarray, thresholds: np.ndarray, fractions: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, high: np.ndarray
+) -> Division | None:
+    """A division that meets every threshold int64 [L, C] that x of [low, high] can reach."""
+    reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
     n = levels[:, None]
     level = np.where(n > 0, n, 1 - n)  # the |quotient| that has to be reached on one side of T, not on the other
     reached = np.abs(np.where(n > 0, np.maximum(thresholds, low), np.minimum(thresholds - 1, high)))
@@ -119,9 +213,9 @@ def fit_division(levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, 
     inside, below = thresholds <= high, thresholds > low
     must = np.where(n > 0, inside, below)
     must_not = np.where(n > 0, below & (thresholds > 1), inside & (thresholds < 0))
-    a = b = c = np.zeros_like(most)
-    left = np.ones(scale.shape, bool)
-    for numerator, denominator in _fractions(scale, most):
+    a = b = c = np.zeros_like(low)
+    left = np.ones(low.shape, bool)
+    for numerator, denominator in fractions:
         floor_c = np.where(must, level * denominator - numerator * reached, 0).max(axis=0, initial=0)
         ceil_c = np.where(must_not, level * denominator - 1 - numerator * missed, _I31).min(axis=0, initial=_I31)
         middle = np.where(ceil_c == _I31, floor_c, (floor_c + ceil_c) // 2)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32, i64
-from tflq.numerics.staircase import fit_division, rescale_thresholds
+from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.ranges import value_range
@@ -102,24 +102,22 @@ def _by_division(k: Kernels, x: Value, s: _Scaling) -> Value | None:
     """The division form, or None where it has no proof: the result in int32, zero point included."""
     if x.type.storage != i32 or s.high - s.low > 255 or not s.low <= s.output_zp <= s.high or (s.multiplier < 0).any():
         return None
-    levels = s.levels
-    thresholds = rescale_thresholds(levels, s.multiplier, s.shift, double_round=s.double_round)
-    return divide(k, x, levels, thresholds, s.multiplier / 2.0**s.shift, s.least, s.most, s.output_zp)
+    stairs = rescale_staircase(s.levels, s.multiplier, s.shift, double_round=s.double_round)
+    return divide(k, x, stairs, s.least, s.most, s.output_zp)
 
 
-def divide(
-    k: Kernels, x: Value, levels: np.ndarray, thresholds: np.ndarray, scale: np.ndarray, least: int, most: int, output_zp: int
-) -> Value | None:
-    """The staircase of `thresholds` [L, C] over `levels` [L], for x (int32) in [least, most]: int32, plus `output_zp`. None without a proof."""
-    scale = np.maximum(scale, 2.0**-40)
-    ones = np.ones(scale.shape, np.int64)
-    fit = fit_division(levels, thresholds, scale, least * ones, most * ones)
+def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, output_zp: int) -> Value | None:
+    """The staircase, for x (int32) in [least, most]: int32, plus `output_zp`. None without a proof."""
+    levels, channels = stairs.levels, np.arange(stairs.step.size)
+    ones = np.ones(channels.shape, np.int64)
+    fit = fit_division(stairs, least * ones, most * ones)
     bounded = fit is None
     if fit is None:
-        first, last = np.maximum(thresholds[0] - 1, least), np.minimum(thresholds[-1], most)
+        first = np.maximum(stairs.thresholds(levels[:1], channels)[0] - 1, least)
+        last = np.minimum(stairs.thresholds(levels[-1:], channels)[0], most)
         if (last - least > _I31).any() or (last < first).any():
             return None
-        fit = fit_division(levels, thresholds, scale, first, last)
+        fit = fit_division(stairs, first, last)
         if fit is None:
             return None
         x = clamped(k, x, first, last, least, most)
@@ -130,7 +128,7 @@ def divide(
         numerator = k.add(numerator, k.mul(k.emit("tfl.sign", [x], x.type), _row(k, fit.c)))
     y = k.emit("tfl.div", [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
-        reach = int(np.ceil(max(-least, most) * float(scale.max()))) + 1
+        reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         y = clamped(k, y, np.asarray(levels[0] - 1), np.asarray(levels[-1]), 0 if levels[0] > 0 else -reach, reach, output_zp)
         return y
     return k.add(y, k.constant(output_zp)) if output_zp else y

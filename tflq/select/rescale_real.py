@@ -15,7 +15,7 @@ from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
-from tflq.numerics.staircase import float_thresholds
+from tflq.numerics.staircase import float_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.requantize import clamped, divide, input_range, result_range, squeezed
@@ -46,7 +46,7 @@ def rescale_f64(op: Op, k: Kernels) -> Value:
     y = None
     if x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
         levels = np.arange(low - output_zp + 1, high - output_zp + 1)
-        y = divide(k, x, levels, float_thresholds(levels, scale), scale, least, most, output_zp)
+        y = divide(k, x, float_staircase(levels, scale), least, most, output_zp)
     if y is None:
         fit = fit_long_product(scale, low - output_zp, high - output_zp, least, most)
         if fit is None:
