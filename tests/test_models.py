@@ -12,6 +12,7 @@ import pytest
 from harness import interpret
 
 import tflq
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.report import short_type
 
 FOLDER = Path(__file__).resolve().parents[1] / "models"
@@ -101,11 +102,13 @@ def test_per_axis_operands_are_computed(name: str) -> None:
     """Within one count of the real result: the interpreter itself aborts on ADD and gives zeros for MUL."""
     path = FOLDER / f"{name}.tflite"
     module = tflq.read(path)
-    x, y = (v.type.element for v in module.main.inputs)
-    z = module.main.outputs[0].type.element
+    x, y, z = (v.type.element for v in (*module.main.inputs, *module.main.outputs))
+    assert isinstance(x, UniformQuantizedPerAxisType)
+    assert isinstance(y, UniformQuantizedType)
+    assert isinstance(z, UniformQuantizedType)
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-128, 127, (1, 5, 6, 4), np.int8, endpoint=True) for _ in range(2))
     got = interpret(tflq.convert(path).data, [[a, b]])[0][0]
-    real = PER_AXIS[name](a * np.float64(x.scales), b * np.float64(y.scale))  # type: ignore[union-attr]
-    want = np.clip(np.rint(real / z.scale), -128, 127)  # type: ignore[union-attr]
+    real = PER_AXIS[name](a * x.scales.astype(np.float64), b * y.scale)
+    want = np.clip(np.rint(real / z.scale), -128, 127)
     assert np.abs(got - want).max() <= 1
