@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tflq.errors import TflqError
 from tflq.ir.core import Op, Value
-from tflq.ir.types import SCALARS
+from tflq.ir.types import SCALARS, ScalarType
 from tflq.resources import resource
 
 __all__ = ["Kernels", "load_rules"]
@@ -88,7 +88,10 @@ class Kernels:
 
 
 def _type(value: Value | None) -> str:
-    return "" if value is None else value.type.storage.name
+    if value is None:
+        return ""
+    element = value.type.element
+    return element.name if isinstance(element, ScalarType) else value.type.storage.name
 
 
 @cache

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import ScalarType
 from tflq.select.kernel_rules import load_rules
 from tflq.select.lowering import Mac
 
@@ -26,37 +27,50 @@ _FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.resize_biline
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer") -> None:
     """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
-    exempt: set[Location | None] = set()
-    in_float: set[Location | None] = set()
-    for decision in decisions:
-        if decision.path != "integer":
-            exempt.add(decision.op.location)
-        elif decision.op.name in _FLOAT_KERNELS:
-            in_float.add(decision.op.location)
-    illegal = [reason for function in module.functions for reason in _illegal(function, exempt, in_float, mac)]
+    paths = _Paths(decisions)
+    illegal = [reason for function in module.functions for reason in _illegal(function, paths, mac)]
     if illegal:
         raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal)
 
 
-def _illegal(
-    function: Function, exempt: set[Location | None], in_float: set[Location | None], mac: Mac
-) -> Iterable[str]:
+class _Paths:
+    """How the operator of the source model that an op stands for was converted: "integer", "float kernel" or "exempt"."""
+
+    def __init__(self, decisions: Iterable[Decision]) -> None:
+        self._by_place = {d.op.location: self._path(d) for d in decisions}
+        self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
+
+    def _path(self, decision: Decision) -> str:
+        if decision.path != "integer":
+            return "exempt"
+        return "float kernel" if decision.op.name in _FLOAT_KERNELS else "integer"
+
+    def of(self, op: Op) -> str:
+        key = id(op.location)
+        path = self._by_object.get(key)
+        if path is None:
+            path = self._by_object[key] = self._by_place.get(op.location, "integer") if op.location else "integer"
+        return path
+
+
+def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:
     rules = load_rules()
+    integer, others = rules["integer"], [rules["float32"]] if mac == "float32" else []
     edges: set[Value] = {*function.inputs, *function.outputs}
+    rest: list[tuple[Op, str]] = []
     for op in function.ops:
-        if op.location in exempt:
+        path = paths.of(op)
+        if path == "exempt":
             edges.update(op.values)
-    for op in function.ops:
-        if op.location in exempt:
-            continue
-        if not (
-            rules["integer"].admit(op)
-            or (mac == "float32" and rules["float32"].admit(op))
-            or (op.location in in_float and rules["float_kernels"].admit(op))
-        ):
-            yield f"{op.location}: {op.name} on {_types(op)} is not an operator of the target"
+        else:
+            rest.append((op, path))
+    for op, path in rest:
+        if not integer.admit(op):
+            allowed = [*others, rules["float_kernels"]] if path == "float kernel" else others
+            if not any(kernels.admit(op) for kernels in allowed):
+                yield f"{op.location}: {op.name} on {_types(op)} is not an operator of the target"
         for value in op.values:
-            if value.type.quantized and value not in edges and not value.info.get("is_variable", False):
+            if not isinstance(value.type.element, ScalarType) and value.type.quantized and value not in edges and not value.info.get("is_variable", False):
                 yield f"{op.location}: tensor '{value.name}' of {op.name} has quantization parameters"
 
 
