@@ -75,7 +75,7 @@ def convert(
     module = select(module, mac=mac)
     trim_edges(module)
     module = _run(module, CommonSubexpressionElimination(), DeadCodeElimination())
-    check(module, decisions)
+    check(module, decisions, mac)
     report = Report.of(module, decisions)
     if destination is not None:
         write(module, destination)
