@@ -98,6 +98,13 @@ def test_parameters_that_do_not_hold(index: int, change: Callable[[Tree], Any], 
     refused(model, where, reason)
 
 
+def test_multiplier_of_a_product() -> None:
+    model = tree("mul_per_axis")
+    for index in (0, 1):
+        quantization(model, index).update(scale=(1e20,), zero_point=(0,), quantized_dimension=0)
+    refused(model, "operator 0 (MUL)", "its shift does not fit")
+
+
 def test_bias_scale_that_kernels_refuse() -> None:
     model = tree("cnn_uint8")
     quantization(model, 2)["scale"] = (0.005,)

@@ -98,7 +98,7 @@ def _has_shape(site: Site, name: str, items: Value, expected: tuple[int, ...]) -
 
 
 def _channels(site: Site, arguments: tuple[str, ...]) -> None:
-    """`channels OUT IN`: the filter's dims that count the result's and the input's channels; groups divide the latter."""
+    """`channels OUT IN`: the dims of the filter that count the channels of the result and of the input."""
     outputs, inputs = int(arguments[0]), int(arguments[1])
     data, weights, result = site.value("input"), site.value("filter"), site.op.results[0]
     if data is None or weights is None or weights.type.shape is None:

@@ -8,6 +8,7 @@ kernels/kernel_util.cc; `QuantizeMultiplier` in kernels/internal/quantization_ut
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -94,6 +95,26 @@ def _quantized(site: Site, names: tuple[str, ...]) -> None:
     for value in values:
         if _lacks(value) and value.type.storage.bits <= _NARROW:
             site.fail(f"'{value.name}' has no quantization parameters, but other tensors of the operator have")
+    for value in values:
+        if isinstance(value.type.element, UniformQuantizedType) and value is not site.op.results[0]:
+            _verify_multiplier(site, value.type.element.scale)
+
+
+def _product(site: Site, names: tuple[str, ...]) -> None:
+    elements = [v.type.element for name in names for v in site.values(name)]
+    scales = [element.scale for element in elements if isinstance(element, UniformQuantizedType)]
+    if len(scales) == len(names):
+        _verify_multiplier(site, prod(scales))
+
+
+def _verify_multiplier(site: Site, scale: float) -> None:
+    """A multiplier is a fraction of 31 bits and a shift of at most 30."""
+    element = site.op.results[0].type.element
+    if not isinstance(element, UniformQuantizedType):
+        return
+    multiplier = scale / element.scale
+    if multiplier >= _MOST_MULTIPLIER:
+        site.fail(f"effective multiplier {multiplier} is 2^30 or more: its shift does not fit")
 
 
 def _needs(site: Site, names: tuple[str, ...]) -> None:
@@ -160,10 +181,8 @@ def _mac(site: Site, arguments: tuple[str, ...]) -> None:
     else:
         return
     scales *= data.type.element.scale
+    _verify_multiplier(site, float(scales.max()))
     if isinstance(result.type.element, UniformQuantizedType):
-        largest = float(scales.max()) / result.type.element.scale
-        if largest >= _MOST_MULTIPLIER:
-            site.fail(f"effective multiplier {largest} is 2^30 or more: its shift does not fit")
         _verify_bias(site, weights, bias, scales, result.type.element.scale)
     _verify_accumulator(site, data, weights, axis)
 
@@ -214,6 +233,7 @@ def _verify_accumulator(site: Site, data: Value, weights: Value, axis: int) -> N
 
 CHECKS: Final[dict[str, Check]] = {
     "quantized": _quantized,
+    "product": _product,
     "needs": _needs,
     "zero": _zero,
     "same": _same,
