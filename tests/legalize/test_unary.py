@@ -94,11 +94,11 @@ def test_without_a_kernel(name: str, function: Any, storage: ScalarType) -> None
 
 
 def test_values_without_a_real_result() -> None:
-    """log of a negative value and 1 / sqrt(0): the least and the greatest."""
+    """log and 1 / sqrt of a negative value: the zero point; of 0: the least and the greatest value."""
     x = np.asarray([[0, 10, 11]], np.uint8)
     element = Quantized.of(ui8, 0.1, 10)
-    assert evaluated(integer_form(model("log", x, element, element, 1, {})), [[x]])[0][0][0, :2].tolist() == [0, 0]
-    assert evaluated(integer_form(model("rsqrt", x, element, element, 1, {})), [[x]])[0][0][0, :2].tolist() == [0, 255]
+    assert evaluated(integer_form(model("log", x, element, element, 1, {})), [[x]])[0][0][0, :2].tolist() == [10, 0]
+    assert evaluated(integer_form(model("rsqrt", x, element, element, 1, {})), [[x]])[0][0][0, :2].tolist() == [10, 255]
 
 
 def test_the_report_says_that_no_kernel_computes_it() -> None:

@@ -1,19 +1,25 @@
-"""The fallback: dequantize the operands, compute the operator in float, requantize the results (seed: the quant dialect's
-"overcoming limited quantization support").
+"""The fallback: dequantize the operands, compute the operator in float, requantize the results (seed: the quant
+dialect's "overcoming limited quantization support").
 
-Within one count of the real-valued result, rounded. Operands that are not quantized (axes, indices, shapes) stay as they are.
-The casts between neighbours are simplified away afterwards by canonicalization and CSE.
+Within one count of the real-valued result, rounded; saturated where that is infinite, the zero point where there is
+none. Operands that are not quantized (axes, indices, shapes) stay as they are. The casts between neighbours are
+simplified away afterwards by canonicalization and CSE.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
-from tflq.ir.types import f32
+from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 
 __all__ = ["fall_back"]
+
+_NOT_FINITE = frozenset({"tfl.div", "tfl.exp", "tfl.log", "tfl.pow", "tfl.rsqrt", "tfl.sqrt"})
+"""Operators with results that are infinite or not a number."""
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
@@ -21,9 +27,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     for value in op.values:
         if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
             return NotApplicable(f"tensor '{value.name}' does not express float32")
-    operands = [
-        None if v is None else b.dcast(b.typed(v)) if v.type.quantized else b.value(v) for v in op.operands
-    ]
+    operands = [None if v is None else b.dcast(b.typed(v)) if v.type.quantized else b.value(v) for v in op.operands]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     version = {"version": op.info["version"]} if "version" in op.info else {}
     made = b.op(op.name, operands, types, op.attributes, version)
@@ -32,8 +36,18 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if not old.type.quantized:
             results.append(new)
             continue
+        if op.name in _NOT_FINITE:
+            new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, old.type.stripped()))
     return results
 
 
+def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
+    """x, 0 where it is not a number, within what the quantized type holds and little more: qcast wraps far beyond."""
+    scale = element.scale if isinstance(element, UniformQuantizedType) else float(element.scales.max())
+    bound = np.float32(scale * 2.0 ** (element.storage.bits + 1))
+    known = b.emit("tfl.equal", [x, x], TensorType(x.type.shape, i1))
+    x = b.emit("tfl.select_v2", [known, x, b.constant(np.float32(0), f32)], x.type)
+    x = b.emit("tfl.maximum", [x, b.constant(-bound, f32)], x.type)
+    return b.emit("tfl.minimum", [x, b.constant(bound, f32)], x.type)
