@@ -1,12 +1,12 @@
 """A double's product with an integer, rounded half away from zero, in 64-bit integers.
 
-round_half_away(double(x) * d) with a double d = M / 2^F, its 53 bits kept whole where F allows it. The product has up to 85 bits, so M is
-split in two limbs, M = high * 2^32 + low:
+round_half_away(double(x) * d) with a double d = M / 2^F, its 53 bits kept whole where F allows it. The product has up
+to 85 bits, so M is split in two limbs, M = high * 2^32 + low:
 
     floor((x M + c) / 2^F + 1/2) = floor((x high + floor((x low + c) / 2^32) + 2^(k-1)) / 2^k)     k = F - 32
 
-c tells ties apart, and products that float64 rounds up to a tie: it is d >= 0 for x > 0 and -d for x < 0. `fit_long_product`
-takes the smallest that gives the double's result on both sides of every threshold.
+c tells ties apart, and products that float64 rounds up to a tie: it is d >= 0 for x > 0 and -d for x < 0.
+`fit_long_product` takes the smallest that gives the double's result on both sides of every threshold.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class LongProduct:
 
 
 def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most: int) -> LongProduct | None:
-    """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs]. None if 64 bits do not hold it."""
+    """The product by positive scales float64[C] for x in [least, most], saturated to [lows, highs].
+
+    None if 64 bits do not hold it.
+    """
     levels = np.arange(lows + 1, highs + 1)
     ends = float_thresholds(levels[[0, -1]], scale)
     first, last = np.maximum(ends[0] - 1, least), np.minimum(ends[1], most)

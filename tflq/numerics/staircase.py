@@ -1,20 +1,23 @@
 """Requantization as a staircase, and division that climbs the same one.
 
-A requantization f is monotone and has few results, so it is known by its thresholds T(n), the smallest x with f(x) >= n. Any
-formula with the same thresholds is the same function on every input. Of TOSA's RESCALE (`tflq.numerics.fixed_point`)
+A requantization f is monotone and has few results, so it is known by its thresholds T(n), the smallest x with f(x) >=
+n. Any formula with the same thresholds is the same function on every input. Of TOSA's RESCALE
+(`tflq.numerics.fixed_point`)
 
-    T(n) = ceil(((2n - 1) 2^(s-1) - r) / M)       r = 2^30 for n >= 1 and -2^30 for n <= 0 if it rounds twice (s > 31), else 0
+    T(n) = ceil(((2n - 1) 2^(s-1) - r) / M)    r = 2^30 for n >= 1, -2^30 for n <= 0 if it rounds twice (s > 31), else 0
 
 A division that truncates, as the DIV kernel's on int32, rounds half away from zero by nature:
 
     f(x) = (a x + sign(x) c) / b
 
-a/b is the best fraction near M / 2^s with a small enough that the sum stays in int32 (continued fractions: its error is below
-1/b^2, much less than that of a multiplier and a shift of as many bits); c is any number that meets every threshold.
+a/b is the best fraction near M / 2^s with a small enough that the sum stays in int32 (continued fractions: its error
+is below 1/b^2, much less than that of a multiplier and a shift of as many bits); c is any number that meets every
+threshold.
 
-The proof in two steps. f climbs at the reals X(m) = X(1) + (m - 1) 2^s / M, the division at Y(m) = (m b - c) / a, on both sides of
-zero; the thresholds are ceil(X(m)) and ceil(Y(m)). They are equal if no integer lies between X(m) and Y(m), which the distances of
-all X(m) to the integers show at once for nearly every channel. Where they do not, each threshold is computed exactly and compared.
+The proof in two steps. f climbs at the reals X(m) = X(1) + (m - 1) 2^s / M, the division at Y(m) = (m b - c) / a, on
+both sides of zero; the thresholds are ceil(X(m)) and ceil(Y(m)). They are equal if no integer lies between X(m) and
+Y(m), which the distances of all X(m) to the integers show at once for nearly every channel. Where they do not, each
+threshold is computed exactly and compared.
 """
 
 from __future__ import annotations
@@ -77,7 +80,8 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Staircase:
-    """A requantization of C channels: its levels n int64 [L], the thresholds of any of them, and where it climbs, as reals.
+    """A requantization of C channels: its levels n int64 [L], the thresholds of any of them, and where it climbs, as
+    reals.
 
     `first` is X(1) and `step` the distance from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m).
     `thresholds(levels, channels)` is int64 [L, channels].
@@ -89,7 +93,9 @@ class Staircase:
     step: np.ndarray
 
 
-def rescale_staircase(levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True) -> Staircase:
+def rescale_staircase(
+    levels: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike, *, double_round: bool = True
+) -> Staircase:
     """The staircase of a RESCALE by non-negative multipliers int[C]; a zero one never climbs."""
     m, s = np.atleast_1d(np.asarray(mantissa, np.int64)), np.atleast_1d(np.asarray(shift, np.int64))
     with np.errstate(divide="ignore"):
@@ -165,7 +171,9 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
     fit, left = _fit_by_distance(stairs, fractions, reach)
     if left.size:
         thresholds = stairs.thresholds(stairs.levels, left)
-        some = _fit_exactly(stairs.levels, thresholds, [(a[left], b[left]) for a, b in fractions], low[left], high[left])
+        some = _fit_exactly(
+            stairs.levels, thresholds, [(a[left], b[left]) for a, b in fractions], low[left], high[left]
+        )
         if some is None:
             return None
         for whole, part in ((fit.a, some.a), (fit.b, some.b), (fit.c, some.c)):
@@ -173,7 +181,9 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
     return fit
 
 
-def _fit_by_distance(stairs: Staircase, fractions: list[tuple[np.ndarray, np.ndarray]], reach: np.ndarray) -> tuple[Division, np.ndarray]:
+def _fit_by_distance(
+    stairs: Staircase, fractions: list[tuple[np.ndarray, np.ndarray]], reach: np.ndarray
+) -> tuple[Division, np.ndarray]:
     """The channels where the distances of X(m) to the integers prove a fraction, and the indices of the others."""
     first, step = stairs.first, stairs.step
     last = max(int(stairs.levels[-1]), int(1 - stairs.levels[0]), 1)
@@ -194,7 +204,11 @@ def _fit_by_distance(stairs: Staircase, fractions: list[tuple[np.ndarray, np.nda
         proven = (np.maximum(*ends) < below - guard) & (np.minimum(*ends) > guard - above)
         proven &= (numerator > 0) & (offset >= 0) & (numerator * reach + offset <= _I31)
         take = left & proven
-        a, b, c = np.where(take, numerator, a), np.where(take, denominator, b), np.where(take, offset, c).astype(np.int64)
+        a, b, c = (
+            np.where(take, numerator, a),
+            np.where(take, denominator, b),
+            np.where(take, offset, c).astype(np.int64),
+        )
         left &= ~proven
         if not left.any():
             break
@@ -202,7 +216,11 @@ def _fit_by_distance(stairs: Staircase, fractions: list[tuple[np.ndarray, np.nda
 
 
 def _fit_exactly(
-    levels: np.ndarray, thresholds: np.ndarray, fractions: list[tuple[np.ndarray, np.ndarray]], low: np.ndarray, high: np.ndarray
+    levels: np.ndarray,
+    thresholds: np.ndarray,
+    fractions: list[tuple[np.ndarray, np.ndarray]],
+    low: np.ndarray,
+    high: np.ndarray,
 ) -> Division | None:
     """A division that meets every threshold int64 [L, C] that x of [low, high] can reach."""
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)

@@ -1,6 +1,7 @@
 """Products, comparisons and choices on builtins: one kernel each on int32 and int64, between casts on narrower types.
 
-MUL on 8 bits returns zeros and comparisons on 8 bits abort the process, so both widen first. SELECT_V2 takes every type.
+MUL on 8 bits returns zeros and comparisons on 8 bits abort the process, so both widen first. SELECT_V2 takes every
+type.
 """
 
 from __future__ import annotations

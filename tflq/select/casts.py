@@ -3,11 +3,11 @@
     dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16 bits
     quantize     clamp(int32(round_half_away(x / scale)) + zero_point), the division in float32
 
-Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2. Beyond int32, and for NaN, the kernel's conversion
-gives the smallest int32 and the addition wraps, while CAST saturates: it gives the largest for NaN and from 2^31 up. Adding
-the zero point, wrapping, makes the same of both if it is not 0; if it is, 1 is added and taken off the bounds. The clamp is in float32, where
-what lies beyond 2^24 is rounded and does not matter.
-Sources: kernels/internal/reference/dequantize.h, quantize.h.
+Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2. Beyond int32, and for NaN, the
+kernel's conversion gives the smallest int32 and the addition wraps, while CAST saturates: it gives the largest for
+NaN and from 2^31 up. Adding the zero point, wrapping, makes the same of both if it is not 0; if it is, 1 is added and
+taken off the bounds. The clamp is in float32, where what lies beyond 2^24 is rounded and does not matter. Sources:
+kernels/internal/reference/dequantize.h, quantize.h.
 """
 
 from __future__ import annotations

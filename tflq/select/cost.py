@@ -1,7 +1,8 @@
 """What the builtins cost, and which of two exact forms to take.
 
-Nanoseconds per element, measured on 200,000 to 1,200,000 elements in the interpreter with optimized kernels, no delegate and one thread
-(AMD EPYC; the reference kernels are within 20% of these but for MAXIMUM and MINIMUM of 8 bits, 1.9 there):
+Nanoseconds per element, measured on 200,000 to 1,200,000 elements in the interpreter with optimized kernels, no
+delegate and one thread (AMD EPYC; the reference kernels are within 20% of these but for MAXIMUM and MINIMUM of 8
+bits, 1.9 there):
 
     CAST of 8 and 32 bits .1, to int64 .2, float32 to int32 .3      BITCAST .03 to .3, RESHAPE .03 to .1
     ADD, SUB, MUL int32 .15 scalar, .2 per channel                   the same of int64 .4 to .5, MUL per channel .75
@@ -9,8 +10,9 @@ Nanoseconds per element, measured on 200,000 to 1,200,000 elements in the interp
     SIGN .15                                                         ABS 2.5, RIGHT_SHIFT 1.6 to 1.75
     DIV int32 1.9                                                    FLOOR_DIV 6.5
     GATHER from a table 3.4                                          comparisons and SELECT_V2 1.7
-    high word of int64: BITCAST, RESHAPE, TRANSPOSE, GATHER row 1.0 to 1.4; GATHER or STRIDED_SLICE of the last dim 3.7 and 12
-    RESCALE int32 to int8: division 2.9 to 3.6; int64 and its high word 4 to 5.5; with RIGHT_SHIFT and MAXIMUM throughout 9
+    high word of int64: BITCAST, RESHAPE, TRANSPOSE, GATHER of a row 1.0 to 1.4; GATHER or STRIDED_SLICE of the
+        last dim 3.7 and 12
+    RESCALE int32 to int8: division 2.9 to 3.6; int64 and its high word 4 to 5.5; RIGHT_SHIFT and MAXIMUM 9
 """
 
 from __future__ import annotations

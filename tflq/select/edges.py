@@ -1,9 +1,10 @@
 """The edges of the plain integers: fewer copies between tensors with quantization parameters and tensors without.
 
-Selection puts an identity CAST wherever a function's argument, result or kept operator has quantization parameters and its
-neighbour has none. Some kernels disregard the parameters of what they read and write, in every resolver (measured, with parameters on one
-side and on both): these stand at the edge themselves and the copy goes. Others check them (PADV2, CONCATENATION, REDUCE_MAX),
-compute by them, or are handed to XNNPACK, which refuses to mix (TRANSPOSE, SLICE): before these the copy stays.
+Selection puts an identity CAST wherever a function's argument, result or kept operator has quantization parameters
+and its neighbour has none. Some kernels disregard the parameters of what they read and write, in every resolver
+(measured, with parameters on one side and on both): these stand at the edge themselves and the copy goes. Others
+check them (PADV2, CONCATENATION, REDUCE_MAX), compute by them, or are handed to XNNPACK, which refuses to mix
+(TRANSPOSE, SLICE): before these the copy stays.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The upper part of int64 elements: what the builtins have in place of an int64 shift.
 
-BITCAST to two int32 (or four int16), low word first, then the last of them. As a [n, 2] matrix, TRANSPOSE and GATHER of one row read
-it with whole-vector copies, four times faster than GATHER or STRIDED_SLICE along the last axis (1.0 against 3.7 and 12 ns per element).
+BITCAST to two int32 (or four int16), low word first, then the last of them. As a [n, 2] matrix, TRANSPOSE and GATHER
+of one row read it with whole-vector copies, four times faster than GATHER or STRIDED_SLICE along the last axis (1.0
+against 3.7 and 12 ns per element).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def flat(shape: Shape) -> bool:
 
 
 def high_part(k: KernelBuilder, x: Value, part: ScalarType) -> Value:
-    """The upper bits of each element of x, as wide as `part`. The result is flat where `flat(x.type.shape)`, else of x's shape."""
+    """The upper bits of each element of x, as wide as `part`.
+
+    The result is flat where `flat(x.type.shape)`, else of x's shape.
+    """
     shape = x.type.shape
     pieces = x.type.storage.bits // part.bits
     words = k.bitcast(x, part, None if shape is None else (*shape, pieces))

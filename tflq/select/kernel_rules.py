@@ -1,4 +1,4 @@
-"""The kernel signatures of a target, `rules/integer.toml`: which builtins are legal in its result, and on which types."""
+"""The kernel signatures of a target, `rules/integer.toml`: which builtins its result may hold, on which types."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Kernels:
         known = {p.rstrip("*?") for p in (*operands.split(), *results.split())} - choices.keys()
         unknown = (known | frozenset().union(*choices.values())) - SCALARS.keys()
         if not arrow or unknown:
-            raise TflqError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({', '.join(sorted(unknown)) or 'no ->'})")
+            fault = ", ".join(sorted(unknown)) or "no ->"
+            raise TflqError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
         return _Signature(tuple(operands.split()), tuple(results.split()), choices)
 
 

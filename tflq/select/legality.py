@@ -1,8 +1,9 @@
 """What a converted module may hold: the last check before it is written.
 
-Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; what stands for an operator that the
-report lists as kept or computed in float; float kernels for operators that compute in float themselves, and for multiply-accumulate if that was asked for.
-Parameters may be on the model's inputs and outputs, and on tensors of a kept operator.
+Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; what stands
+for an operator that the report lists as kept or computed in float; float kernels for operators that compute in float
+themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
+and on tensors of a kept operator.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer") -
 
 
 class _Paths:
-    """How the operator of the source model that an op stands for was converted: "integer", "float kernel" or "exempt"."""
+    """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         self._by_place = {d.op.location: self._path(d) for d in decisions}
@@ -70,7 +71,12 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:
             if not any(kernels.admit(op) for kernels in allowed):
                 yield f"{op.location}: {op.name} on {_types(op)} is not an operator of the target"
         for value in op.values:
-            if not isinstance(value.type.element, ScalarType) and value.type.quantized and value not in edges and not value.info.get("is_variable", False):
+            if (
+                not isinstance(value.type.element, ScalarType)
+                and value.type.quantized
+                and value not in edges
+                and not value.info.get("is_variable", False)
+            ):
                 yield f"{op.location}: tensor '{value.name}' of {op.name} has quantization parameters"
 
 

@@ -1,4 +1,5 @@
-"""Bounds of integer values, by interval arithmetic over the ops that make them: what lets a cheaper kernel sequence be proven.
+"""Bounds of integer values, by interval arithmetic over the ops that make them: what lets a cheaper kernel sequence
+be proven.
 
 Bounds are those of the numbers before they wrap; where they leave the type, the type's own bounds hold.
 """
@@ -78,6 +79,14 @@ def _first(op: Op, ranges: list[Range]) -> Range:
     return ranges[0]
 
 
+def _last(op: Op, ranges: list[Range]) -> Range:
+    return ranges[-1]
+
+
+def _either(op: Op, ranges: list[Range]) -> Range:
+    return _hull(op, ranges[1:])
+
+
 def _hull(op: Op, ranges: list[Range]) -> Range:
     return min(r[0] for r in ranges), max(r[1] for r in ranges)
 
@@ -92,8 +101,8 @@ _RULES: dict[str, Callable[[Op, list[Range]], Range]] = {
     "tosa.arithmetic_right_shift": _shift_right,
     "tosa.rescale": _rescale,
     "tosa.table": _table,
-    "ext.table_2d": lambda op, ranges: ranges[2],
-    "tosa.select": lambda op, ranges: _hull(op, ranges[1:]),
+    "ext.table_2d": _last,
+    "tosa.select": _either,
     "tosa.concat": _hull,
     **dict.fromkeys(
         (

@@ -1,10 +1,11 @@
 """RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand.
 
-    division   trunc((a x + sign(x) c) / b) in int32, proven against every threshold of the operator (`numerics.staircase`)
+    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold of the operator (`numerics.staircase`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
 
-Clamps are subtractions with a fused RELU where they cannot overflow: hi - relu(hi - x) is min(x, hi), 0.3 ns per element against
-1.6 of MINIMUM. Figures of all forms: `select/cost.py`. Formulas: `numerics/fixed_point.py`, TOSA 1.0 specification, RESCALE.
+Clamps are subtractions with a fused RELU where they cannot overflow: hi - relu(hi - x) is min(x, hi), 0.3 ns per
+element against 1.6 of MINIMUM. Figures of all forms: `select/cost.py`. Formulas: `numerics/fixed_point.py`, TOSA 1.0
+specification, RESCALE.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.ranges import value_range
+from tflq.select.shifts import right_shift
 
 __all__ = ["clamped", "divide", "input_range", "result_range", "squeezed"]
 
@@ -92,10 +94,12 @@ def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
     """A scale of 1: nothing but other zero points and a clamp."""
     if (s.multiplier != np.left_shift(np.int64(1), s.shift)).any() or max(-s.least, s.most) >= 1 << 24:
         return None
-    return clamped(k, x, np.asarray(s.low - s.output_zp), np.asarray(s.high - s.output_zp), s.least, s.most, s.output_zp)
+    return clamped(
+        k, x, np.asarray(s.low - s.output_zp), np.asarray(s.high - s.output_zp), s.least, s.most, s.output_zp
+    )
 
 
-# --- division ------------------------------------------------------------------------------------------------------------------
+# --- division
 
 
 def _by_division(k: Kernels, x: Value, s: _Scaling) -> Value | None:
@@ -129,8 +133,8 @@ def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, outpu
     y = k.emit("tfl.div", [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
-        y = clamped(k, y, np.asarray(levels[0] - 1), np.asarray(levels[-1]), 0 if levels[0] > 0 else -reach, reach, output_zp)
-        return y
+        ends = np.asarray(levels[0] - 1), np.asarray(levels[-1])
+        return clamped(k, y, *ends, 0 if levels[0] > 0 else -reach, reach, output_zp)
     return k.add(y, k.constant(output_zp)) if output_zp else y
 
 
@@ -171,14 +175,14 @@ def squeezed(values: np.ndarray) -> np.ndarray:
     return flat[0] if (flat == flat[0]).all() else flat
 
 
-# --- wide ----------------------------------------------------------------------------------------------------------------------
+# --- wide
 
 
 def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
     """The int64 form: x M + rounding, clamped where nothing overflows yet, and its high word.
 
-    A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there is room for it, else
-    after the clamp; a larger one leaves a RIGHT_SHIFT.
+    A shift of 32 or 48 is a word of the sum; a smaller one is made up to that by a factor, in the multiplier if there
+    is room for it, else after the clamp; a larger one leaves a RIGHT_SHIFT.
     """
     lows, highs = s.low - s.output_zp, s.high - s.output_zp
     place = 48 if 32 < s.shift.max() <= 48 and highs - lows < 1 << 14 else 32
@@ -203,7 +207,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
     if not uniform:
         word = restore(k, word, x.type.shape)
     if down.any():
-        word = _right_shift(k, word, down)
+        word = right_shift(k, word, k.constant(squeezed(down)))
     if base.any():
         word = k.add(word, k.constant(base))
     return restore(k, word, x.type.shape) if uniform else word
@@ -212,7 +216,8 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
 def _clamped_sum(
     k: Kernels, y: Value, shift: np.ndarray, reach: list[int], lows: int, highs: int, place: int
 ) -> tuple[Value, np.ndarray]:
-    """(y + half) clamped to the sums whose quotient by 2^shift is in [lows, highs], less base * 2^shift; and base, int64 [C].
+    """(y + half) clamped to the sums whose quotient by 2^shift is in [lows, highs], less base * 2^shift; and base,
+    int64 [C].
 
     |y| is at most `reach` per channel.
     """
@@ -239,13 +244,3 @@ def _clamped_sum(
 
 def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
     return k.constant(squeezed(np.asarray(values, np.int64)), i64)
-
-
-def _right_shift(k: Kernels, x: Value, amount: np.ndarray) -> Value:
-    """RIGHT_SHIFT by an amount per channel, or one for all. The kernel broadcasts at most four dims."""
-    shape = x.type.shape
-    deep = shape is not None and len(shape) > 4
-    if deep:
-        x = k.reshape(x, (None, shape[-1]))
-    x = k.right_shift(x, k.constant(squeezed(amount)))
-    return restore(k, x, shape) if deep else x

@@ -20,7 +20,10 @@ _BROADCAST_DIMS = 4
 
 
 def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
-    """floor(x / 2^amount), amounts broadcast to x. Deeper tensors than the kernel broadcasts are flattened around it."""
+    """floor(x / 2^amount), amounts broadcast to x.
+
+    Deeper tensors than the kernel broadcasts are flattened around it.
+    """
     shape, by = x.type.shape, amount.type.shape
     if shape is None or len(shape) <= _BROADCAST_DIMS or shape == by:
         return k.right_shift(x, amount)

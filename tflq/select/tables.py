@@ -2,7 +2,7 @@
 
     8 bits             entry x - minimum; int8 is read as uint8 by BITCAST, with the table's halves exchanged
     two of 8 bits      ext.table_2d: entry 256 (x - minimum) + y - minimum
-    int16              TOSA's 513 entries: base * 128 + (next - base) * low, with base and next at (x >> 7) + 256 and low = x & 127
+    int16              TOSA's 513 entries: base * 128 + (next - base) * low, base at (x >> 7) + 256, low = x & 127
 
 Source: TOSA 1.0 specification, TABLE.
 """
@@ -48,9 +48,13 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
 
 
 def table_2d(b: Builder, x: Value, y: Value, entries: np.ndarray) -> Value:
-    """ext.table_2d: entry 256 (x - minimum of x's type) + (y - minimum of y's) of 65536, for two 8-bit tensors that broadcast."""
+    """ext.table_2d: entry 256 (x - minimum of x's type) + (y - minimum of y's) of 65536, for two 8-bit tensors that
+    broadcast.
+    """
     values = constant(np.ascontiguousarray(entries))
-    return b.emit("ext.table_2d", [x, y, values], TensorType(broadcast(x.type.shape, y.type.shape), values.type.storage))
+    return b.emit(
+        "ext.table_2d", [x, y, values], TensorType(broadcast(x.type.shape, y.type.shape), values.type.storage)
+    )
 
 
 @evaluator("ext.table_2d")

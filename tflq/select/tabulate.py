@@ -1,9 +1,10 @@
 """Tabulate: an elementwise function of one or two 8-bit tensors becomes a table of all its values.
 
-A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and scalar
-constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256
-entries) or ext.table_2d of its two (65536, of 8 bits), where that costs less than the ops (`select.cost`). Tensors with names stay: they
-are sources of what follows them. The entries are the evaluator's.
+A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
+scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
+needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
+ext.table_2d of its two (65536, of 8 bits), where that costs less than the ops (`select.cost`). Tensors with names
+stay: they are sources of what follows them. The entries are the evaluator's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ __all__ = ["Tabulate"]
 _ELEMENTWISE = frozenset(
     {
         *("tosa.rescale", "tosa.clamp", "tosa.table", "tosa.cast", "tosa.identity", "tosa.add", "tosa.sub", "tosa.mul"),
-        *("tosa.minimum", "tosa.maximum", "tosa.arithmetic_right_shift", "tosa.logical_left_shift", "tosa.clz", "tosa.intdiv"),
+        *(
+            "tosa.minimum",
+            "tosa.maximum",
+            "tosa.arithmetic_right_shift",
+            "tosa.logical_left_shift",
+            "tosa.clz",
+            "tosa.intdiv",
+        ),
         *("tosa.equal", "tosa.greater", "tosa.greater_equal", "tosa.select", "tosa.abs", "tosa.negate"),
         *("ext.rescale_f64", "ext.rounding_divide_by_pot", "ext.table_2d"),
     }
@@ -99,7 +107,9 @@ class _Tabulation:
                 return None
         if len(found) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
             found = dict.fromkeys(v for v in op.operands if v is not None and _is_8bit(v))
-            if not 0 < len(found) <= _SOURCES or any(v is not None and v not in found and v in self.sources for v in op.operands):
+            if not 0 < len(found) <= _SOURCES or any(
+                v is not None and v not in found and v in self.sources for v in op.operands
+            ):
                 return None
         sources = tuple(found)
         if not sources or all(v.is_constant for v in sources) or not _spans(sources, op.result):
@@ -115,7 +125,9 @@ class _Tabulation:
             if op in seen:
                 continue
             seen.add(op)
-            pending.extend(v.producer for v in op.operands if v is not None and v not in sources and v.producer is not None)
+            pending.extend(
+                v.producer for v in op.operands if v is not None and v not in sources and v.producer is not None
+            )
         return sorted(seen, key=self.place.__getitem__)
 
     def _table(self, op: Op) -> Op | None:
