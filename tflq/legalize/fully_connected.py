@@ -8,8 +8,11 @@ The kernels differ in `scale` and in the weights they take:
     int8    int8 int4 int2  int8    float64, s_in * s_w / s_out                 per layer
     int16   int8 int4 int2  int16   float64, s_in * s_w / s_out                 per layer
     uint8   uint8           uint8   float64, s_in * s_w / s_out                 yes
-    uint8   uint8           int16   fixed-point, float(s_in * s_w) / s_out      yes
+    uint8   uint8           int16   float64, s_in * s_w / s_out                 yes
     int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
+
+With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one that is the
+halves of its first elements.
 
 Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
 """
@@ -36,6 +39,7 @@ from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []
 
+_HALVED_BIAS = "the kernel reads the int64 bias as int32 beside int16 weights, unless quantized_bias_type is INT64"
 
 
 @rule("tfl.fully_connected")
@@ -57,10 +61,13 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"the weights do not have 1 or {outputs} scales")
     kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
     if kernel is None:
-        return NotApplicable(f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result")
-    acc = _accumulator(op, source, weights, bias)
-    if isinstance(acc, NotApplicable):
-        return acc
+        return NotApplicable(
+            f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
+        )
+    read = _read_bias(op, b, source, weights, bias)
+    if isinstance(read, NotApplicable):
+        return read
+    acc, bias, halved = read
     if not outputs or not depth:
         return NotApplicable("the weights are empty")
 
@@ -70,7 +77,9 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     matrix = b.reshape(b.value(x), (rows, 1, 1, depth))
     filters = viewed(b, b.value(weights), (outputs, 1, 1, depth))
     offset = bias_of(b, bias, outputs, acc)
-    sums = b.conv2d(matrix, filters, offset, (rows, 1, 1, outputs), input_zp=source.zero_point, weight_zp=weight_zp, acc=acc)
+    sums = b.conv2d(
+        matrix, filters, offset, (rows, 1, 1, outputs), input_zp=source.zero_point, weight_zp=weight_zp, acc=acc
+    )
     bounds = bounds_of(source, filters, (1, 2, 3), weight_zp, offset)
     activation = op.attributes["fused_activation_function"]
     if kernel == "real":
@@ -86,7 +95,8 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     if shape.count(None) > 1:
         return NotApplicable("more than one dim of the result is not known")
     ignored = not per_layer and unused_zero_point(weights)
-    return Rewritten([b.reshape(answer, shape)], warning=IGNORED_ZERO_POINT if ignored else "")
+    warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
+    return Rewritten([b.reshape(answer, shape)], warning=warning)
 
 
 def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
@@ -94,7 +104,9 @@ def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
     return None if None in shape else int(np.prod(shape, dtype=np.int64)) // depth
 
 
-def _kernel(source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool) -> str | None:
+def _kernel(
+    source: UniformQuantizedType, weights: ScalarType, target: UniformQuantizedType, per_axis: bool
+) -> str | None:
     """ "real" or "fixed", or None if there is no kernel for the types."""
     types = (source.storage, target.storage)
     if types == (i16, i16) and (source.zero_point or target.zero_point):
@@ -102,14 +114,22 @@ def _kernel(source: UniformQuantizedType, weights: ScalarType, target: UniformQu
     if types in ((i8, i8), (i16, i16)) and weights in (i8, i4, i2):
         return "real"
     if source.storage == ui8 and weights == ui8 and not per_axis:
-        return {ui8: "real", i16: "fixed"}.get(target.storage)
+        return "real" if target.storage in (ui8, i16) else None
     return "fixed" if types == (i16, i16) and weights == i16 else None
 
 
-def _accumulator(op: Op, source: UniformQuantizedType, weights: Value, bias: Value | None) -> ScalarType | NotApplicable:
-    """The type the kernel sums in. With int16 weights that is 64 bits, whatever the bias."""
+def _read_bias(
+    op: Op, b: RuleBuilder, source: UniformQuantizedType, weights: Value, bias: Value | None
+) -> tuple[ScalarType, Value | None, bool] | NotApplicable:
+    """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says."""
     declared = op.attributes.get("quantized_bias_type", "FLOAT32")
-    wanted = i32 if source.storage != i16 or declared == "INT32" else i64
-    if bias is not None and bias.type.storage != wanted:
-        return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {wanted}")
-    return i64 if weights.type.storage == i16 else wanted
+    wide = weights.type.storage == i16
+    narrow = source.storage != i16 or declared == "INT32" or (wide and declared != "INT64")
+    wanted = i32 if narrow else i64
+    acc = i64 if wide else wanted
+    if bias is None or bias.type.storage == wanted:
+        return acc, bias, False
+    if wide and bias.type.storage == i64 and bias.is_constant:
+        words = bias.array.reshape(-1).view(np.int32)
+        return acc, b.constant(words[: bias.array.size], i32), True
+    return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {wanted}")

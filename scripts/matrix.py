@@ -1,0 +1,72 @@
+"""Convert random models of one or a few operators, run them beside their originals, and list what differs.
+
+    python scripts/matrix.py --count 200                    each generator of tests/matrix
+    python scripts/matrix.py --operator conv_2d --seed 7
+    python scripts/matrix.py --operator conv_2d --only 12 --save /tmp/x
+
+Case N of a generator and seed is the same in every run. A case whose original the interpreter refuses is skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from matrix import GENERATORS  # noqa: E402
+from matrix.run import case_of, run  # noqa: E402
+
+OTHERS = ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100, help="cases of each generator")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--operator", default="", help="only generators whose name contains this")
+    parser.add_argument("--only", type=int, help="one case by its number")
+    parser.add_argument("--save", type=Path, help="with --only: write the original and the converted model here")
+    parser.add_argument("--every", type=int, default=5, help="run each N-th case with the other kernels, too")
+    parser.add_argument("--examples", type=int, default=3, help="cases listed per group of failures")
+    return parser.parse_args()
+
+
+def main() -> int:
+    a = _arguments()
+    total: Counter[str] = Counter()
+    for name in (n for n in GENERATORS if a.operator in n):
+        start, groups = time.monotonic(), {}
+        for number in [a.only] if a.only is not None else range(a.count):
+            try:
+                case = case_of(name, number, a.seed)
+            except Exception as error:
+                raise RuntimeError(f"{name} {number}: not drawn") from error
+            if a.save is not None:
+                _save(a.save, case)
+            outcome = run(case, OTHERS if number % a.every == 0 else ())
+            groups.setdefault(outcome.kind, []).append((number, outcome.detail, case.text))
+        total.update({kind: len(found) for kind, found in groups.items()})
+        summary = ", ".join(f"{len(found)} {kind}" for kind, found in groups.items())
+        print(f"{name:24} {summary}  ({time.monotonic() - start:.1f} s)", flush=True)
+        for kind, found in groups.items():
+            for number, detail, text in found[: a.examples] if kind != "ok" else []:
+                print(f"    {kind} #{number}: {detail[:300]}" + (f"\n        {text[:400]}" if kind != "skipped" else ""))
+    print(", ".join(f"{count} {kind}" for kind, count in total.items()))
+    return int(bool(set(total) - {"ok", "skipped"}))
+
+
+def _save(folder: Path, case) -> None:
+    import tflq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "original.tflite").write_bytes(case.model)
+    (folder / "converted.tflite").write_bytes(tflq.convert(case.model, **case.conversion).data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Random models of one or a few operators: what a case is, and the draws its generators share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from harness import argument, const, edge_inputs, one_op
+
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
+
+__all__ = ["GENERATORS", "Case", "Draw", "generator", "model_of", "single"]
+
+T = TypeVar("T")
+
+
+@dataclass
+class Case:
+    """A model, what to run it on, and what the conversion must keep to.
+
+    `integer`: no operator may take the float path. `conversion` are options for `tflq.convert`.
+    """
+
+    model: bytes
+    batches: list[list[np.ndarray]]
+    text: str
+    integer: bool = True
+    conversion: dict[str, Any] = field(default_factory=dict)
+    more: list[list[list[np.ndarray]]] = field(default_factory=list)  # runs after a resize, each with its own batches
+
+
+GENERATORS: dict[str, Callable[[Draw], Case]] = {}
+"""By name: what draws one case."""
+
+
+def generator(name: str) -> Callable[[Callable[[Draw], Case]], Callable[[Draw], Case]]:
+    """Registers a generator."""
+
+    def register(function: Callable[[Draw], Case]) -> Callable[[Draw], Case]:
+        GENERATORS[name] = function
+        return function
+
+    return register
+
+
+class Draw:
+    """A source of random parameters: mostly ordinary ones, sometimes at an edge."""
+
+    def __init__(self, seed: Sequence[int]) -> None:
+        self.rng = np.random.default_rng(list(seed))
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def one(self, *options: T) -> T:
+        return options[int(self.rng.integers(len(options)))]
+
+    def whole(self, low: int, high: int) -> int:
+        """An integer from low to high, both included."""
+        return int(self.rng.integers(low, high, endpoint=True))
+
+    def dims(self, rank: int, low: int = 1, high: int = 6) -> tuple[int, ...]:
+        return tuple(self.whole(low, high) for _ in range(rank))
+
+    def scale(self, low: float = -10, high: float = 2) -> float:
+        """A power of two to some real exponent, sometimes a whole one, seldom far away."""
+        exponent = self.rng.uniform(low, high)
+        if self.chance(0.15):
+            exponent = round(exponent)
+        elif self.chance(0.08):
+            exponent = self.rng.uniform(-30, 20)
+        return float(np.float32(2.0**exponent))
+
+    def zero_point(self, storage: ScalarType) -> int:
+        if storage.bits > 8:
+            return 0
+        return self.one(
+            storage.minimum, storage.maximum, 0, (storage.minimum + storage.maximum + 1) // 2,
+            self.whole(storage.minimum, storage.maximum), self.whole(storage.minimum, storage.maximum),
+        )  # fmt: skip
+
+    def quantized(self, storage: ScalarType, scale: float | None = None) -> UniformQuantizedType:
+        return UniformQuantizedType.of(storage, self.scale() if scale is None else scale, self.zero_point(storage))
+
+    def storage(self, *options: ScalarType) -> ScalarType:
+        return self.one(*(options or (i8, ui8, i16)))
+
+    def integers(self, storage: ScalarType, shape: Sequence[int], low: int | None = None, high: int | None = None) -> np.ndarray:
+        low, high = storage.minimum if low is None else low, storage.maximum if high is None else high
+        kind = self.whole(0, 9)
+        if kind == 0:
+            return np.full(shape, self.one(low, high), storage.dtype)
+        if kind == 1:
+            return self.rng.choice(np.asarray([low, high], storage.dtype), tuple(shape))
+        return self.rng.integers(low, high, tuple(shape), storage.dtype, endpoint=True)
+
+    def activation(self) -> str:
+        return self.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+    def near(self, scale: float) -> float:
+        """A scale mostly within a factor of 16 of another one, so that results fill their range."""
+        factor = self.rng.uniform(-12, 12) if self.chance(0.15) else self.rng.uniform(-3, 3)
+        return float(np.clip(np.float32(scale * 2.0**factor), 1e-30, 1e30))
+
+    def mac(self) -> dict[str, Any]:
+        return {"mac": self.one("integer", "integer", "float32")}
+
+
+def ints(*values: int) -> Value:
+    """A constant vector of int32."""
+    return const(np.asarray(values, np.int32), i32, "")
+
+
+def describe(value: Value | None) -> str:
+    """A value's type, as failures are listed with it."""
+    if value is None:
+        return "-"
+    element, shape = value.type.element, "x".join("?" if d is None else str(d) for d in value.type.shape or ())
+    text = str(value.type.storage)
+    if isinstance(element, UniformQuantizedType):
+        text += f":{element.scale:.4g}:{element.zero_point}"
+    elif isinstance(element, UniformQuantizedPerAxisType):
+        text += f":{element.scales.min():.4g}..{element.scales.max():.4g}"
+    return f"{'const ' if value.is_constant else ''}[{shape}]{text}"
+
+
+def single(
+    draw: Draw,
+    name: str,
+    operands: Sequence[Value | None],
+    results: Sequence[Value],
+    attributes: dict[str, Any],
+    version: int = 1,
+    **more: Any,
+) -> Case:
+    """The case of one operator."""
+    for i, value in enumerate(operands):
+        if value is not None:
+            value.name = f"in{i}"
+    for i, value in enumerate(results):
+        value.name = f"out{i}"
+    model = one_op("tfl." + name, operands, results, attributes, version)
+    inputs = [v for v in operands if v is not None and v.buffer is None]
+    text = f"{name}({', '.join(map(describe, operands))}) -> {', '.join(map(describe, results))} {attributes}"
+    return Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), text, **more)
+
+
+def model_of(inputs: Sequence[Value], outputs: Sequence[Value], ops: Sequence[Op]) -> bytes:
+    """The file of one function."""
+    return bytes(write(Module([Function("main", list(inputs), list(outputs), list(ops))])))
+
+
+def out_size(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
+    """The dim that a window gives."""
+    reach = (kernel - 1) * dilation + 1
+    return math.ceil(size / stride) if padding == "SAME" else math.ceil((size - reach + 1) / stride)

@@ -1,0 +1,80 @@
+"""Runs a case: the original with the reference kernels, the conversion with all, and says what differs."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+
+import numpy as np
+from harness import interpret
+from matrix.draw import GENERATORS, Case, Draw
+
+import tflq
+from tflq.ir.core import Module
+
+__all__ = ["Outcome", "case_of", "run"]
+
+
+@dataclass
+class Outcome:
+    """`kind` is "ok", "skipped" or what is wrong; `detail` says more."""
+
+    kind: str
+    detail: str = ""
+
+
+def case_of(name: str, number: int, seed: int = 0) -> Case:
+    """The case of a number; the same in every run."""
+    return GENERATORS[name](Draw([seed, *name.encode(), number]))
+
+
+def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
+    """Converts and compares; `resolvers` beside the reference kernels are run, too."""
+    runs = [case.batches, *case.more]
+    try:
+        wanted = [interpret(case.model, batches) for batches in runs]
+    except RuntimeError as error:
+        return Outcome("skipped", str(error))
+    try:
+        conversion = tflq.convert(case.model, **case.conversion)
+    except tflq.TflqError as error:
+        return Outcome(f"refused ({type(error).__name__})", str(error))
+    except Exception as error:  # noqa: BLE001 what it is for
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return Outcome(f"raised {type(error).__name__}", f"{error!r} at {place.filename}:{place.lineno}")
+    paths = [row for row in conversion.report.rows if row.path == "float"]
+    if case.integer and paths:
+        return Outcome("float path", "; ".join(f"{row.reason}" for row in paths))
+    if case.integer and (kept := _quantized_inside(conversion.module)):
+        return Outcome("not strict", kept)
+    for resolver in ("BUILTIN_REF", *resolvers):
+        for batches, want in zip(runs, wanted, strict=True):
+            try:
+                got = interpret(conversion.data, batches, resolver)
+            except RuntimeError as error:
+                return Outcome(f"does not run in {resolver}", str(error))
+            if difference := _difference(want, got):
+                return Outcome(f"differs in {resolver}", difference)
+    return Outcome("ok")
+
+
+def _quantized_inside(module: Module) -> str:
+    for function in module.functions:
+        edge = {*function.inputs, *function.outputs}
+        for value in function.values():
+            if value.type.quantized and value not in edge:
+                return f"'{value.name}' {value.type}"
+    return ""
+
+
+def _difference(want: list[list[np.ndarray]], got: list[list[np.ndarray]]) -> str:
+    for batch, (ws, gs) in enumerate(zip(want, got, strict=True)):
+        for index, (w, g) in enumerate(zip(ws, gs, strict=True)):
+            if w.shape != g.shape or w.dtype != g.dtype:
+                return f"output {index}: {w.dtype}{w.shape} became {g.dtype}{g.shape}"
+            wrong = ~((w == g) | ((w != w) & (g != g)))
+            if wrong.any():
+                at = np.unravel_index(int(np.argmax(wrong)), w.shape) if w.shape else ()
+                most = np.abs(w.astype(np.float64) - g.astype(np.float64))[wrong].max()
+                return f"output {index}, batch {batch}: {wrong.sum()} of {w.size} differ by up to {most:g}; at {tuple(map(int, at))}: {w[at]} became {g[at]}"
+    return ""
