@@ -76,6 +76,16 @@ def test_mean_of_many(storage: ScalarType) -> None:
         convert_and_compare(model, edge_inputs([argument(shape, source)]))
 
 
+@pytest.mark.parametrize(
+    ("storage", "shape", "ratio"), [(i16, (3, 4), 75000.0), (i16, (1, 300, 300), 1.0), (i8, (2, 4), 3e7)]
+)
+def test_mean_that_overflows_as_the_kernel(storage: ScalarType, shape: tuple[int, ...], ratio: float) -> None:
+    source, target = quantized(storage, 1.0), quantized(storage, 1.0 / ratio)
+    model = reduction("tfl.mean", source, target, list(range(1, len(shape))), False, shape)
+    conversion = convert_and_compare(model, edge_inputs([argument(shape, source)]))
+    assert conversion.report.rows[0].path == "integer"
+
+
 @pytest.mark.parametrize("axes", AXES, ids=str)
 @pytest.mark.parametrize("keep_dims", [False, True])
 def test_sum_uint8(axes: list[int], keep_dims: bool) -> None:

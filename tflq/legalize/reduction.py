@@ -19,7 +19,8 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier
+from tflq.legalize.scaling import scaled
+from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
@@ -49,15 +50,15 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
         multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
     except ValueError as error:
         return NotApplicable(str(error))
-    bounds = _offsets(source, count)
-    if _overflows(bounds, multiplier):
-        return NotApplicable(f"a sum of {count} elements, scaled, can leave int32")
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
         total = b.sub(total, b.constant(np.asarray(source.zero_point * count), i32))
-    scaled = b.rescale(total, multiplier, target.storage, output_zp=target.zero_point)
-    b.ops[-1].attributes["input_range"] = bounds
-    return Rewritten([scaled], warning="" if averaged or source.storage == ui8 else _MISREAD)
+    bounds = _offsets(source, count)
+    reach = max(-bounds[0], bounds[1])
+    result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
+    if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
+        b.ops[-1].attributes["input_range"] = bounds
+    return Rewritten([result], warning="" if averaged or source.storage == ui8 else _MISREAD)
 
 
 @rule("tfl.reduce_max", "tfl.reduce_min")
@@ -71,7 +72,8 @@ def extreme(op: Op, b: RuleBuilder) -> Answer:
         multiplier = sum_multiplier(source.scale, target.scale)
     except ValueError as error:
         return NotApplicable(str(error))
-    if source != target and _overflows(_offsets(source, 1), multiplier):
+    reach = max(abs(v) for v in _offsets(source, 1))
+    if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         return NotApplicable("an element, scaled, can leave int32")
     found = _reduced(op, b, "max" if op.name == "tfl.reduce_max" else "min", b.value(x), axes)
     if source == target:
@@ -153,8 +155,3 @@ def _reduced(op: Op, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Valu
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     """Bounds of a sum of `count` stored values less the zero point."""
     return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
-
-
-def _overflows(bounds: tuple[int, int], multiplier: Multiplier) -> bool:
-    """Whether the left shift of the multiplication can leave int32."""
-    return multiplier.shift > 29 or max(-bounds[0], bounds[1]) << max(multiplier.shift, 0) >= 1 << 31
