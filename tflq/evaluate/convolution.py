@@ -1,6 +1,6 @@
-"""Evaluators of the convolutions: sums of products of integers less their zero points, plus the bias, in the accumulator's type.
+"""Evaluators of the convolutions: products of integers less their zero points, summed, plus the bias.
 
-Products are summed in float64, which is exact while the sum of their magnitudes stays below 2^53; the result wraps in i32.
+Products are summed in float64, exact while the sum of their magnitudes stays below 2^53; the result wraps in i32.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _padded(op: Op, x: np.ndarray) -> np.ndarray:
 def _conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     a = op.attributes
     values, filters = _operands(op, x, weights)
-    taps = _taps(_padded(op, values), weights.shape[1:3], a["stride"], a["dilation"])  # type: ignore[arg-type]
+    taps = _taps(_padded(op, values), weights.shape[1:3], a["stride"], a["dilation"])
     return _sum(op, np.tensordot(taps, filters, ((3, 4, 5), (3, 1, 2))), bias)
 
 
@@ -45,7 +45,7 @@ def _conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.
 def _depthwise_conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     a = op.attributes
     values, filters = _operands(op, x, weights)
-    taps = _taps(_padded(op, values), weights.shape[:2], a["stride"], a["dilation"])  # type: ignore[arg-type]
+    taps = _taps(_padded(op, values), weights.shape[:2], a["stride"], a["dilation"])
     products = np.einsum("nhwcij,ijcm->nhwcm", taps, filters)
     return _sum(op, products.reshape(*products.shape[:3], -1), bias)
 
@@ -63,5 +63,8 @@ def _transpose_conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarr
             rows = slice(i, i + (height - 1) * stride_h + 1, stride_h)
             full[:, rows, j : j + (width - 1) * stride_w + 1 : stride_w] += values @ filters[:, i, j].T
     full = np.pad(full, ((0, 0), (max(top, 0), max(bottom, 0)), (max(left, 0), max(right, 0)), (0, 0)))
-    crop = [slice(max(-before, 0), size - max(-after, 0)) for before, after, size in ((top, bottom, full.shape[1]), (left, right, full.shape[2]))]
+    crop = [
+        slice(max(-before, 0), size - max(-after, 0))
+        for before, after, size in ((top, bottom, full.shape[1]), (left, right, full.shape[2]))
+    ]
     return _sum(op, full[:, crop[0], crop[1]], bias)

@@ -1,11 +1,14 @@
 """What the multiply-accumulate operators share: reading parameters, bounding the accumulator, requantizing it.
 
-The accumulator `acc` (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the result's zero
-point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does (tosa.rescale), `real` in
-float64 with one rounding half away from zero (ext.rescale_f64). Sources: as named in `tflq.numerics.convolution`.
+The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
+result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
+(tosa.rescale), `real` in float64 with one rounding half away from zero (ext.rescale_f64). Sources: as named in
+`tflq.numerics.convolution`.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -16,7 +19,18 @@ from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import crude_bounds, exact_bounds
 from tflq.numerics.fixed_point import quantize_multipliers
 
-__all__ = ["IGNORED_ZERO_POINT", "accumulator", "bias_of", "bounds_of", "fixed", "real", "scales_of", "unused_zero_point", "viewed", "weight_zero_point"]
+__all__ = [
+    "IGNORED_ZERO_POINT",
+    "accumulator",
+    "bias_of",
+    "bounds_of",
+    "fixed",
+    "real",
+    "scales_of",
+    "unused_zero_point",
+    "viewed",
+    "weight_zero_point",
+]
 
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
@@ -77,24 +91,31 @@ def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     return b.reshape(value, shape)
 
 
-def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value) -> tuple[int, int] | None:
-    """Bounds of the accumulator over all stored inputs; `axis` is what is summed over. None if the bias is not known."""
+def bounds_of(
+    x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value
+) -> tuple[int, int] | None:
+    """Bounds of the accumulator over all stored inputs, `axis` summed over. None if the bias is not known."""
     if not bias.is_constant:
         return None
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
-    shape = weights.type.shape or ()
-    if weights.is_constant and int(np.prod(shape, dtype=np.int64)) <= _EXACT_BOUNDS:
+    shape = [d or 0 for d in weights.type.shape or ()]
+    if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
         return exact_bounds(weights.array, axis, weight_zp, low, high, bias.array)
-    terms = int(np.prod([shape[a] for a in axis], dtype=np.int64))
+    terms = math.prod(shape[a] for a in axis)
     storage = weights.type.storage
     reach = max(storage.maximum - weight_zp, weight_zp - storage.minimum)
     return crude_bounds(terms, reach, low, high, bias.array)
 
 
 def fixed(
-    b: RuleBuilder, acc: Value, scales: np.ndarray, to: UniformQuantizedType, activation: str, bounds: tuple[int, int] | None
+    b: RuleBuilder,
+    acc: Value,
+    scales: np.ndarray,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: tuple[int, int] | None,
 ) -> Value | NotApplicable:
-    """acc by the scales' multipliers, in the result's type. A left shift that could overflow is done first, wrapping as the kernel's."""
+    """acc by the scales' multipliers, in the result's type; a left shift that may overflow wraps, as the kernel's does."""
     try:
         clamp = _range(to, activation)
         mantissa, left = quantize_multipliers(scales)
@@ -114,7 +135,12 @@ def fixed(
 
 
 def real(
-    b: RuleBuilder, acc: Value, scales: np.ndarray, to: UniformQuantizedType, activation: str, bounds: tuple[int, int] | None
+    b: RuleBuilder,
+    acc: Value,
+    scales: np.ndarray,
+    to: UniformQuantizedType,
+    activation: str,
+    bounds: tuple[int, int] | None,
 ) -> Value | NotApplicable:
     """round_half_away(double(acc) * scale), in the result's type."""
     try:

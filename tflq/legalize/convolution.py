@@ -2,10 +2,10 @@
 
     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)      padding adds nothing
 
-`scale` is fixed-point: per channel by double products for int8 and int16, one per layer by the legacy product for uint8. The int8 and
-int16 kernels take no zero point of the weights. A grouped CONV_2D is one convolution per group, or a depthwise one where a group
-has one input channel. Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/internal/reference/conv.h,
-depthwiseconv_uint8.h, integer_ops/conv.h, integer_ops/depthwise_conv.h.
+`scale` is fixed-point: per channel by double products for int8 and int16, one per layer by the legacy product for
+uint8. The int8 and int16 kernels take no zero point of the weights. A grouped CONV_2D is one convolution per group,
+or a depthwise one where a group has one input channel. Sources: kernels/conv.cc, kernels/depthwise_conv.cc,
+kernels/internal/reference/conv.h, depthwiseconv_uint8.h, integer_ops/conv.h, integer_ops/depthwise_conv.h.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i4, i8, i16, ui8
+from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i4, i8, i16, ui8
 from tflq.legalize.accumulate import (
     IGNORED_ZERO_POINT,
     accumulator,
@@ -114,40 +114,71 @@ def conv_2d(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     bias = bias_of(b, layer.bias, outputs, layer.acc)
     shape = (batch, layer.height.output, layer.width.output, outputs)
-    options = {
-        "pad": layer.pad,
-        "stride": (op.attributes["stride_h"], op.attributes["stride_w"]),
-        "dilation": (op.attributes["dilation_h_factor"], op.attributes["dilation_w_factor"]),
-        "input_zp": layer.x.zero_point,
-        "weight_zp": layer.weight_zp,
-        "acc": layer.acc,
-    }
     groups = depth // inputs
     if groups == 1:
-        sums = b.conv2d(x, weights, bias, shape, **options)
-    elif inputs == 1 and weights.is_constant:
+        sums = _convolved(op, b, layer, x, weights, bias, shape)
+    elif not (weights.is_constant and bias.is_constant):
+        return NotApplicable("grouped convolution with weights or a bias that are not constant")
+    elif inputs == 1:
         taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
-        sums = b.conv2d(x, b.constant(taps, i8 if weights.type.storage == i4 else weights.type.storage), bias, shape, depthwise=True, **options)
-    elif weights.is_constant and bias.is_constant:
-        sums = _grouped(b, x, weights, bias, shape, groups, options)
+        sums = _convolved(op, b, layer, x, b.constant(taps, _unpacked(weights)), bias, shape, depthwise=True)
     else:
-        return NotApplicable("grouped convolution with weights that are not constant")
+        sums = _grouped(op, b, layer, x, weights, bias, shape, groups)
     return _finish(op, b, layer, sums, (1, 2, 3), bias)
 
 
-def _grouped(b: RuleBuilder, x: Value, weights: Value, bias: Value, shape: tuple, groups: int, options: dict) -> Value:
+def _convolved(
+    op: Op,
+    b: RuleBuilder,
+    layer: _Layer,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    shape: Shape,
+    *,
+    depthwise: bool = False,
+) -> Value:
+    """The accumulator, with the operator's window."""
+    return b.conv2d(
+        x,
+        weights,
+        bias,
+        shape,
+        pad=layer.pad,
+        stride=(op.attributes["stride_h"], op.attributes["stride_w"]),
+        dilation=(op.attributes["dilation_h_factor"], op.attributes["dilation_w_factor"]),
+        input_zp=layer.x.zero_point,
+        weight_zp=layer.weight_zp,
+        acc=layer.acc,
+        depthwise=depthwise,
+    )
+
+
+def _unpacked(weights: Value) -> ScalarType:
+    """The type of the weights' elements once they are an array."""
+    return i8 if weights.type.storage == i4 else weights.type.storage
+
+
+def _grouped(
+    op: Op,
+    b: RuleBuilder,
+    layer: _Layer,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    shape: tuple[int | None, ...],
+    groups: int,
+) -> Value:
     """One convolution per group of channels, concatenated."""
-    batch, height, width, depth = x.type.shape or ()
-    inputs, outputs = (depth or 0) // groups, shape[3] // groups
-    element = i8 if weights.type.storage == i4 else weights.type.storage
+    batch, height, width, depth = x.type.shape or (None,) * 4
+    inputs, outputs = (depth or 0) // groups, (shape[3] or 0) // groups
     parts: list[Value] = []
     for group in range(groups):
-        type = TensorType((batch, height, width, inputs), x.type.element)
         start, size = (0, 0, 0, group * inputs), (batch, height, width, inputs)
-        part = b.emit("tosa.slice", [x], type, start=start, size=size)
+        part = b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)
         rows = slice(group * outputs, (group + 1) * outputs)
-        filters, offset = b.constant(weights.array[rows], element), b.constant(bias.array[rows], options["acc"])
-        parts.append(b.conv2d(part, filters, offset, (*shape[:3], outputs), **options))
+        filters, offset = b.constant(weights.array[rows], _unpacked(weights)), b.constant(bias.array[rows], layer.acc)
+        parts.append(_convolved(op, b, layer, part, filters, offset, (*shape[:3], outputs)))
     return b.concat(parts, 3, shape)
 
 
@@ -164,17 +195,6 @@ def depthwise_conv_2d(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"{outputs} output channels are no multiple of {depth} input channels")
     bias = bias_of(b, layer.bias, outputs, layer.acc)
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
-    sums = b.conv2d(
-        x,
-        taps,
-        bias,
-        (batch, layer.height.output, layer.width.output, outputs),
-        pad=layer.pad,
-        stride=(op.attributes["stride_h"], op.attributes["stride_w"]),
-        dilation=(op.attributes["dilation_h_factor"], op.attributes["dilation_w_factor"]),
-        input_zp=layer.x.zero_point,
-        weight_zp=layer.weight_zp,
-        acc=layer.acc,
-        depthwise=True,
-    )
+    shape = (batch, layer.height.output, layer.width.output, outputs)
+    sums = _convolved(op, b, layer, x, taps, bias, shape, depthwise=True)
     return _finish(op, b, layer, sums, (1, 2), bias)

@@ -1,11 +1,12 @@
 """TRANSPOSE_CONV on int8, uint8 and int16 with int8 weights.
 
-Each input element adds its products with the filter to the output at stride * position - padding; what falls outside is dropped; then
+Each input element adds its products with the filter to the output at stride * position - padding; what falls outside is
+dropped; then
 
     result = clamp(scale(bias[o] + sum (x - x_zp) * (w - w_zp)) + zp)
 
-with the scales of CONV_2D. The output's size is an operand. Sources: kernels/transpose_conv.cc, internal/reference/transpose_conv.h,
-integer_ops/transpose_conv.h.
+with the scales of CONV_2D. The output's size is an operand. Sources: kernels/transpose_conv.cc,
+internal/reference/transpose_conv.h, integer_ops/transpose_conv.h.
 """
 
 from __future__ import annotations
@@ -41,10 +42,18 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the input or the result is not quantized per layer")
     storage = source.storage
     if _WEIGHTS.get(storage) != weights.type.storage or target.storage != storage:
-        return NotApplicable(f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result")
+        return NotApplicable(
+            f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result"
+        )
     if not size.is_constant or size.array.size != 4:
         return NotApplicable(f"the result's shape '{size.name}' is not known")
-    if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:] or weights.type.rank != 4 or not weights.type.is_static:
+    if (
+        x.type.rank != 4
+        or x.type.shape is None
+        or None in x.type.shape[1:]
+        or weights.type.rank != 4
+        or not weights.type.is_static
+    ):
         return NotApplicable("the shapes of the input and the weights are not known")
     if not weights.is_constant:
         return NotApplicable(f"weights '{weights.name}' are not constant")
@@ -63,15 +72,25 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
     stride_h, stride_w = op.attributes["stride_h"], op.attributes["stride_w"]
     rows = window(out_h, kernel_h, stride_h, 1, op.attributes["padding"])
     columns = window(out_w, kernel_w, stride_w, 1, op.attributes["padding"])
-    if rows is None or columns is None or (rows.output, columns.output) != (in_h, in_w) or (out_c, depth) != (outputs, inputs):
-        return NotApplicable(f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}")
+    if (
+        rows is None
+        or columns is None
+        or (rows.output, columns.output) != (in_h, in_w)
+        or (out_c, depth) != (outputs, inputs)
+    ):
+        return NotApplicable(
+            f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
+        )
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     offset = bias_of(b, bias, outputs, acc)
     sums = b.emit(
         "tosa.transpose_conv2d",
         [b.value(x), b.value(weights), offset],
         TensorType((batch, out_h, out_w, outputs), acc),
-        out_pad=(*_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before), *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before)),
+        out_pad=(
+            *_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before),
+            *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before),
+        ),
         stride=(stride_h, stride_w),
         input_zp=source.zero_point,
         weight_zp=weight_zp,
@@ -89,5 +108,5 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> tuple[int, int]:
-    """TOSA's out_pad of one dim: what the full result, (inputs - 1) * stride + kernel long, gains on either side (less than 0: loses)."""
+    """TOSA's out_pad of one dim: what the full result gains on either side; less than 0, loses."""
     return -before, outputs - ((inputs - 1) * stride + kernel) + before

@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
+from tflq.numerics.convolution import channel_sums
 from tflq.select.digits import Digit, Digits, digits, fills
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
@@ -52,7 +53,13 @@ def fits_int32(k: Kernels, op: Op) -> bool:
 
 
 def _byte_convolve(
-    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
 ) -> Value:
     """Rows, BATCH_MATMUL per pair of digits, bias, in `element`."""
     matrix = _matrix(k, weights)
@@ -106,13 +113,13 @@ def _offset(
     if bias.is_constant and all(part.value.is_constant for part in filters.parts):
         total = np.full(bias.array.shape, depth * weight_offset, np.int64)
         for part in filters.parts:
-            total += part.coefficient * part.value.array.sum(1, dtype=np.int64)
+            total += part.coefficient * channel_sums(part.value.array, (1,))
         return k.constant((bias.array + input_offset * total).astype(element.dtype), element)
     sums = WeightedSum(k, element)
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in filters.parts:
         outputs = (part.value.type.shape or (None,))[0]
-        total = k.batch_matmul(ones, part.value, (1, outputs), adj_y=True)
-        sums.add(k.reshape(total, (outputs,)), input_offset * part.coefficient)
+        column = k.batch_matmul(ones, part.value, (1, outputs), adj_y=True)
+        sums.add(k.reshape(column, (outputs,)), input_offset * part.coefficient)
     known = np.asarray(input_offset * weight_offset * depth)
     return k.add(sums.plus(k.cast(bias, element)), k.constant(known.astype(element.dtype), element))

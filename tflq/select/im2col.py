@@ -76,7 +76,9 @@ def patches(k: Kernels, x: Value, geometry: Geometry, fill: int) -> Value:
         depth = channels * len(pieces)
     else:
         wide = _windows_of_rows(k, padded, geometry, out_w, channels)
-        pieces = [_rows(k, wide, i * geometry.dilation[0], geometry.stride[0], out_h) for i in range(geometry.kernel[0])]
+        pieces = [
+            _rows(k, wide, i * geometry.dilation[0], geometry.stride[0], out_h) for i in range(geometry.kernel[0])
+        ]
         depth = channels * geometry.kernel[0] * geometry.kernel[1]
     return pieces[0] if len(pieces) == 1 else k.concatenation(pieces, 3, (batch, out_h, out_w, depth))
 
@@ -105,7 +107,11 @@ def taps(
     `function` is elementwise and takes the tap's number. Results are emitted as they are asked for, so that each can be used up while
     it is in the cache.
     """
-    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
+    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
+        geometry.kernel,
+        geometry.stride,
+        geometry.dilation,
+    )
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     batch, out_h, out_w, _ = unpadded.output(x.type.shape, 0) or (None,) * 4
     if out_h is None or out_w is None:
@@ -155,7 +161,11 @@ def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shap
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
     """`taps` of an input whose height or width is not known: slices that end relative to its end."""
-    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = geometry.kernel, geometry.stride, geometry.dilation
+    (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
+        geometry.kernel,
+        geometry.stride,
+        geometry.dilation,
+    )
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     shape = unpadded.output(x.type.shape, (x.type.shape or (0,))[-1] or 0)
     for i in range(kernel_h):

@@ -37,7 +37,13 @@ class _Part:
 
 
 def float_convolve(
-    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
 ) -> Value | None:
     """CONV_2D of x with constant weights [O, KH, KW, I], plus bias, in `element`; None where it would not be exact, or slower."""
     if not weights.is_constant or _few_rows(x, geometry):
@@ -61,7 +67,13 @@ def float_convolve(
 
 
 def float_depthwise(
-    k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry, zero_points: tuple[int, int], element: ScalarType
+    k: Kernels,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    geometry: Geometry,
+    zero_points: tuple[int, int],
+    element: ScalarType,
 ) -> Value | None:
     """DEPTHWISE_CONV_2D of x with constant weights [KH, KW, C, M], plus bias, in `element`; None where it would not be exact."""
     if not weights.is_constant:
@@ -80,7 +92,9 @@ def float_depthwise(
         shape = geometry.output(x.type.shape, outputs)
         operands = [padded, taps, _bias_operand(k, offset, outputs)]
         options = _options(geometry, padding) | {"depth_multiplier": multiplier}
-        sums.add(k.cast(k.emit("tfl.depthwise_conv_2d", operands, TensorType(shape, f32), **options), i32), part.coefficient)
+        sums.add(
+            k.cast(k.emit("tfl.depthwise_conv_2d", operands, TensorType(shape, f32), **options), i32), part.coefficient
+        )
     return sums.plus(_integers(k, rest, element))
 
 
@@ -153,7 +167,14 @@ def _channels(k: Kernels, x: Value, channels: slice) -> Value:
 
 
 def _conv2d(
-    k: Kernels, x: Value, filters: Value, bias: np.ndarray | None, geometry: Geometry, padding: str, source: Value, outputs: int
+    k: Kernels,
+    x: Value,
+    filters: Value,
+    bias: np.ndarray | None,
+    geometry: Geometry,
+    padding: str,
+    source: Value,
+    outputs: int,
 ) -> Value:
     """One float CONV_2D, as integers."""
     shape = geometry.output(source.type.shape, outputs)
