@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
@@ -21,15 +20,6 @@ from tflq.select.lowering import Kernels, lowering
 from tflq.select.requantize import clamped, divide, input_range, result_range, squeezed
 
 __all__: list[str] = []
-
-
-@evaluator("ext.rescale_f64")
-def _evaluate(op: Op, x: np.ndarray) -> np.ndarray:
-    product = (x.astype(np.float64) - op.attributes.get("input_zp", 0)) * op.attributes["scale"]
-    storage = op.result.type.storage
-    rounded = np.trunc(product)
-    rounded = rounded + np.where(np.abs(product - rounded) >= 0.5, np.sign(product), 0)
-    return np.clip(rounded + op.attributes.get("output_zp", 0), storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @lowering("ext.rescale_f64")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.evaluate.registry import evaluator
 from tflq.ir.builder import Builder, broadcast
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, i8, i16, i32, ui8
@@ -55,12 +54,6 @@ def table_2d(b: Builder, x: Value, y: Value, entries: np.ndarray) -> Value:
     return b.emit(
         "ext.table_2d", [x, y, values], TensorType(broadcast(x.type.shape, y.type.shape), values.type.storage)
     )
-
-
-@evaluator("ext.table_2d")
-def _table_2d(op: Op, x: np.ndarray, y: np.ndarray, entries: np.ndarray) -> np.ndarray:
-    low = [op.operand(i).type.storage.minimum for i in range(2)]
-    return entries[(x.astype(np.int32) - low[0]) * 256 + (y.astype(np.int32) - low[1])]
 
 
 @lowering("ext.table_2d")

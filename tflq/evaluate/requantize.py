@@ -1,0 +1,29 @@
+"""Evaluators of the requantizations and tables that TOSA lacks.
+
+ext.rescale_f64    saturate(round_half_away(double(x - input_zp) * scale) + output_zp)
+ext.table_2d       entry 256 (x - minimum of x's type) + (y - minimum of y's type)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+
+__all__: list[str] = []
+
+
+@evaluator("ext.rescale_f64")
+def _rescale_f64(op: Op, x: np.ndarray) -> np.ndarray:
+    product = (x.astype(np.float64) - op.attributes.get("input_zp", 0)) * op.attributes["scale"]
+    storage = op.result.type.storage
+    whole = np.trunc(product)
+    rounded = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0)
+    return np.clip(rounded + op.attributes.get("output_zp", 0), storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+@evaluator("ext.table_2d")
+def _table_2d(op: Op, x: np.ndarray, y: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    low = [op.operand(i).type.storage.minimum for i in range(2)]
+    return entries[(x.astype(np.int32) - low[0]) * 256 + (y.astype(np.int32) - low[1])]
