@@ -146,6 +146,12 @@ def _transpose(op: Op, x: np.ndarray) -> np.ndarray:
     return x.transpose(op.attributes["perms"])
 
 
+@evaluator("tosa.slice")
+def _slice(op: Op, x: np.ndarray) -> np.ndarray:
+    bounds = zip(op.attributes["start"], op.attributes["size"], strict=True)
+    return x[tuple(slice(start, None if size is None else start + size) for start, size in bounds)]
+
+
 @evaluator("tosa.concat")
 def _concat(op: Op, *xs: np.ndarray) -> np.ndarray:
     return np.concatenate(xs, axis=op.attributes["axis"])

@@ -115,7 +115,7 @@ def fixed(
     activation: str,
     bounds: tuple[int, int] | None,
 ) -> Value | NotApplicable:
-    """acc by the scales' multipliers, in the result's type; a left shift that may overflow wraps, as the kernel's does."""
+    """acc by the scales' multipliers, in the result's type; a left shift that may overflow wraps, as in the kernel."""
     try:
         clamp = _range(to, activation)
         mantissa, left = quantize_multipliers(scales)

@@ -1,7 +1,7 @@
 """Parameters of the convolution family: output sizes and padding, real multipliers, accumulator bounds.
 
 A kernel sums products of stored integers less their zero points, adds the bias and multiplies the sum by the real
-number `input_scale * weight_scale / output_scale`. How that is rounded on the way differs by kernel, and so does the result:
+number `input_scale * weight_scale / output_scale`. How it is rounded differs by kernel, and so does the result:
 
     int8, int16x8 convolutions    double(input) * double(weight) / double(output), per channel or not
     uint8 convolutions,           double(float(input * weight)) / double(output)

@@ -39,6 +39,12 @@ def transpose(op: Op, k: Kernels) -> Value:
     return k.transpose(k.value(op.operand(0)), op.attributes["perms"])
 
 
+@lowering("tosa.slice")
+def slice_(op: Op, k: Kernels) -> Value:
+    begin, size = op.attributes["start"], [-1 if d is None else d for d in op.attributes["size"]]
+    return k.emit("tfl.slice", [k.value(op.operand(0)), k.constant(begin), k.constant(size)], op.result.type)
+
+
 @lowering("tosa.concat")
 def concat(op: Op, k: Kernels) -> Value:
     return k.concatenation([k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape)

@@ -2,11 +2,11 @@
 
     sum (x - x_zp) (w - w_zp) = sum X (w - w_zp) + c' sum (w - w_zp)      X int8 digit of x, c' its offset - x_zp
 
-The last term goes into the bias; padding holds the digit of x_zp, which makes both sides 0. A product of int8 with the weights fits
-int16. Rows are multiplied before they are cut to a tap's place, so that the taps of a column share an operand: of a tensor with one
-reader the interpreter's MUL is done in place, at six times the cost. Several positions are one row of the kernels' broadcast where
-the channels are few. One input channel with several filters is an ordinary convolution; several filters per channel
-repeat the channels by GATHER.
+The last term goes into the bias; padding holds the digit of x_zp, which makes both sides 0. A product of int8 with
+the weights fits int16. Rows are multiplied before they are cut to a tap's place, so that the taps of a column share
+an operand: of a tensor with one reader the interpreter does MUL in place, at six times the cost. Where the channels
+are few, several positions make one row of the kernels' broadcast. One input channel with several filters is an
+ordinary convolution; several filters per channel repeat the channels by GATHER.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ROW = 512
 def depthwise_conv2d(op: Op, k: Kernels) -> Value:
     """Slices, MUL and ADD per tap, bias."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
-    kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
+    kernel_h, kernel_w, depth, _ = (d or 0 for d in weights.type.shape or ())
     geometry = Geometry.of(op, (kernel_h, kernel_w))
     if depth == 1 and weights.is_constant:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))

@@ -2,7 +2,8 @@
 
     value = sum of coefficient * digit + offset        each digit an int8 tensor of the value's shape
 
-int8 is its own digit. uint8 is one digit, value - 128 (the top bit flipped). int16 is its high byte, and its low byte less 128.
+int8 is its own digit. uint8 is one digit, value - 128 (the top bit flipped). int16 is its high byte, and its low byte
+less 128.
 """
 
 from __future__ import annotations

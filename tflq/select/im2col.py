@@ -1,7 +1,8 @@
 """The windows of a convolution as rows of a matrix: [N, H, W, C] -> [N, OH, OW, KH * KW * C].
 
-PADV2, GATHER along the width, SLICE (GATHER for a stride) of one row per row of the filter, CONCATENATION: pieces as long as they can
-be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is left for inputs whose height or width is not known.
+PADV2, GATHER along the width, SLICE (GATHER for a stride) of one row per row of the filter, CONCATENATION: pieces
+as long as they can be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is left for inputs
+whose height or width is not known.
 """
 
 from __future__ import annotations
@@ -102,10 +103,10 @@ def taps(
     fold: int,
     element: ScalarType,
 ) -> Iterator[Value]:
-    """`function` of the elements of padded x that each filter tap meets, row by row: [N, OH, OW / fold, fold * C] of `element`.
+    """`function` of what each filter tap meets in padded x, row by row: [N, OH, OW / fold, fold * C] of `element`.
 
-    `function` is elementwise and takes the tap's number. Results are emitted as they are asked for, so that each can be used up while
-    it is in the cache.
+    `function` is elementwise and takes the tap's number. Results are emitted as they are asked for, so that each can be
+    used up while it is in the cache.
     """
     (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
         geometry.kernel,

@@ -2,13 +2,15 @@
 
     sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
 
-Whatever the order of summation, no partial sum is larger than max|x - x_zp| * sum|w - w_zp|, which is known from the
-weights. Where that is too large the input channels are split and the parts' sums added in integers; int16 is split into bytes,
-x = 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8 reads faster.
+Whatever the order of summation, no partial sum is larger than max|x - x_zp| * sum|w - w_zp|, which is known from
+the weights. Where that is too large the input channels are split and the parts' sums added in integers; int16 is
+split into bytes, x = 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a
+matrix product, which int8 reads faster.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +47,7 @@ def float_convolve(
     zero_points: tuple[int, int],
     element: ScalarType,
 ) -> Value | None:
-    """CONV_2D of x with constant weights [O, KH, KW, I], plus bias, in `element`; None where it would not be exact, or slower."""
+    """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
     if not weights.is_constant or _few_rows(x, geometry):
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
@@ -75,7 +77,7 @@ def float_depthwise(
     zero_points: tuple[int, int],
     element: ScalarType,
 ) -> Value | None:
-    """DEPTHWISE_CONV_2D of x with constant weights [KH, KW, C, M], plus bias, in `element`; None where it would not be exact."""
+    """DEPTHWISE_CONV_2D with constant weights [KH, KW, C, M], plus bias, in `element`; None where not exact."""
     if not weights.is_constant:
         return None
     kernel_h, kernel_w, depth, multiplier = weights.array.shape
@@ -122,13 +124,13 @@ def _parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
 
 
 def _split(magnitude: np.ndarray, reach: int) -> list[slice] | None:
-    """Runs of input channels, as few as possible, over which every partial sum is exact. `magnitude` [O, I] is of the weights."""
+    """As few runs of input channels as make every partial sum exact. `magnitude` [O, I] is of the weights."""
     total = np.concatenate([np.zeros((magnitude.shape[0], 1)), np.cumsum(magnitude, 1)], 1)
     inputs = magnitude.shape[1]
     for count in range(1, min(inputs, _MOST_CHUNKS) + 1):
         edges = [inputs * i // count for i in range(count + 1)]
         if (np.diff(total[:, edges], axis=1) * reach).max(initial=0) < _EXACT:
-            return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+            return [slice(a, b) for a, b in itertools.pairwise(edges)]
     return None
 
 

@@ -1,8 +1,8 @@
-"""tosa.transpose_conv2d as an ordinary convolution whose output channels are the positions of one stride cell, then moved apart.
+"""tosa.transpose_conv2d as a convolution whose output channels are the positions of a stride cell, then moved apart.
 
-The full result at f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r]: for each r a convolution of x with every s-th row of the
-filter. All s_h * s_w of them are one convolution with filters of ceil(k / s) taps; its channels (r_h, r_w, o) are interleaved by
-RESHAPE, TRANSPOSE, RESHAPE, and out_pad crops the rest.
+The full result at f = q * s + r (r < s) is sum_t x[q - t] * w[t * s + r]: for each r a convolution of x with every
+s-th row of the filter. All s_h * s_w of them are one convolution with filters of ceil(k / s) taps; its channels
+(r_h, r_w, o) are interleaved by RESHAPE, TRANSPOSE, RESHAPE, and out_pad crops the rest.
 """
 
 from __future__ import annotations
