@@ -1,0 +1,42 @@
+"""DIV, FLOOR_DIV, FLOOR_MOD against the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import argument, convert_and_compare, one_op
+from reference import every_value
+
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
+
+Quantized = UniformQuantizedType
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_every_pair(storage: ScalarType, activation: str) -> None:
+    """The kernel stops at a divisor of zero only."""
+    rng = np.random.default_rng(storage.maximum)
+    x, y = (g.reshape(1, -1) for g in np.meshgrid(every_value(storage.dtype)[0], every_value(storage.dtype)[0]))
+    for _ in range(4):
+        elements = [
+            Quantized.of(storage, 10 ** rng.uniform(-3, 0), int(rng.integers(storage.minimum, storage.maximum + 1)))
+            for _ in range(3)
+        ]
+        operands = [argument(x.shape, elements[0], "x"), argument(x.shape, elements[1], "y")]
+        result = argument(x.shape, elements[2], "z")
+        model = one_op("tfl.div", operands, [result], {"fused_activation_function": activation}, 2)
+        divisor = np.where(y == elements[1].zero_point, y ^ 1, y)
+        convert_and_compare(model, [[x, divisor]])
+
+
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+@pytest.mark.parametrize("name", ["tfl.floor_div", "tfl.floor_mod"])
+def test_stored_integers_are_divided(name: str, storage: ScalarType) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.integers(storage.minimum, storage.maximum + 1, (4, 50)).astype(storage.dtype)
+    y = np.where(rng.random((4, 50)) < 0.5, rng.integers(-9, 0, (4, 50)), rng.integers(1, 100, (4, 50)))
+    element = Quantized.of(storage, 0.1)
+    operands = [argument(x.shape, element, "x"), argument(x.shape, element, "y")]
+    model = one_op(name, operands, [argument(x.shape, element, "z")], {}, 2)
+    convert_and_compare(model, [[x, y.astype(storage.dtype)]])
