@@ -1,0 +1,73 @@
+"""Parameters of ADD, SUB and MUL, and of activations."""
+
+from __future__ import annotations
+
+import pytest
+
+from tflq.numerics.activation import activation_range, leaky_multipliers
+from tflq.numerics.elementwise import addition, checked_log2, multiplication, power_of_two_shifts
+from tflq.numerics.fixed_point import Multiplier
+
+HALF = Multiplier(1 << 30, 0)
+
+
+def test_addition_scales_to_twice_the_larger_input() -> None:
+    parameters = addition(0.5, 0.25, 1.0, 8)
+    assert parameters.left_shift == 20
+    assert (parameters.first, parameters.second) == (HALF, Multiplier(1 << 30, -1))
+    assert parameters.sum == Multiplier(1 << 30, -19)
+    assert addition(0.5, 0.25, 1.0, 16).left_shift == 15
+
+
+def test_a_sum_of_one_or_more_is_refused_by_add() -> None:
+    tiny = 2.0**-20
+    with pytest.raises(ValueError, match="not below one"):
+        addition(1.0, 1.0, tiny, 8)
+    with pytest.raises(ValueError, match="not below one"):
+        addition(1.0, 1.0, 2 * tiny, 8, subtract=True)
+    assert addition(1.0, 1.0, tiny, 8, subtract=True).sum == Multiplier(1 << 30, 2)
+
+
+def test_multiplication_rounds_in_float32() -> None:
+    """0.1f * 0.1f / 0.1f is one float32 above 0.1f, whose mantissa is 1717986944."""
+    assert multiplication(0.1, 0.1, 0.1) == Multiplier(1717986944 + 128, -3)
+
+
+@pytest.mark.parametrize(
+    ("scale", "exponent"), [(2.0**-12, -12), (1.0, 0), (2.0**-12 * 1.0005, -12), (0.3, None), (2.0**-12 * 1.01, None)]
+)
+def test_checked_log2(scale: float, exponent: int | None) -> None:
+    assert checked_log2(scale) == exponent
+
+
+def test_power_of_two_shifts() -> None:
+    assert power_of_two_shifts(2.0**-10, 2.0**-13, 2.0**-10) == (0, 3)
+    assert power_of_two_shifts(2.0**-10, 0.3, 2.0**-10) is None
+    with pytest.raises(ValueError, match="one operand's must be the result's"):
+        power_of_two_shifts(2.0**-9, 2.0**-13, 2.0**-10)
+    with pytest.raises(ValueError, match="shifted right by 16"):
+        power_of_two_shifts(2.0**-10, 2.0**-26, 2.0**-10)
+
+
+@pytest.mark.parametrize(
+    ("activation", "scale", "zero_point", "bounds"),
+    [
+        ("NONE", 0.1, 3, (-128, 127)),
+        ("TANH", 0.1, 3, (-128, 127)),
+        ("RELU", 0.1, 3, (3, 127)),
+        ("RELU6", 0.1, 3, (3, 63)),
+        ("RELU6", 0.01, 3, (3, 127)),
+        ("RELU_N1_TO_1", 0.1, 3, (-7, 13)),
+        ("RELU_N1_TO_1", 0.4, 0, (-3, 3)),
+        ("RELU_0_TO_1", 0.1, -128, (-128, -118)),
+    ],
+)
+def test_activation_range(activation: str, scale: float, zero_point: int, bounds: tuple[int, int]) -> None:
+    """Halves go away from zero: 1 / 0.4 is 3 steps."""
+    assert activation_range(activation, -128, 127, scale, zero_point) == bounds
+
+
+def test_a_negative_alpha_keeps_a_positive_multiplier() -> None:
+    leaky = leaky_multipliers(0.5, 0.5, -0.25)
+    assert leaky.alpha == Multiplier(1 << 30, -1)
+    assert leaky.negated
