@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tflq.resources import resource
+from tflq.ir.dialects import Slot, signature, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,16 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["DIALECT", "OpSchema", "Slot", "Trait", "fixed_parameters", "op_schema"]
 
 DIALECT: Final = "tfl."
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One operand or result."""
-
-    name: str
-    optional: bool
-    variadic: bool
-    integer: bool  # holds axes, shapes or indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +42,22 @@ class OpSchema:
         return [v for v in values[index : None if variadic else index + 1] if v is not None]
 
 
-def _slots(text: str) -> tuple[Slot, ...]:
-    words = ((word, word.rstrip("?*#")) for word in text.split())
-    return tuple(Slot(name, "?" in word, "*" in word, "#" in word) for word, name in words)
-
-
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(resource("schema/tfl.toml").read_text(encoding="utf-8"))
-
-
 @cache
 def op_schema(name: str) -> OpSchema | None:
     """The row of an op called `name` (`tfl.conv_2d`), None if the table has none."""
-    line: str | None = _table()["op"].get(name.removeprefix(DIALECT))
+    line: str | None = table("tfl")["op"].get(name.removeprefix(DIALECT))
     if line is None:
         return None
-    signature, *traits = line.split(";")
-    operands, results = (_slots(side) for side in signature.split("->"))
-    places = {slot.name: (False, i, slot.variadic) for i, slot in enumerate(operands)}
-    places |= {slot.name: (True, i, slot.variadic) for i, slot in enumerate(results)}
+    ports, *traits = line.split(";")
+    sides = signature(ports)
+    places = {slot.name: (False, i, slot.variadic) for i, slot in enumerate(sides.operands)}
+    places |= {slot.name: (True, i, slot.variadic) for i, slot in enumerate(sides.results)}
     words = [trait.split() for trait in traits]
-    return OpSchema(operands, results, tuple(Trait(first, tuple(rest)) for first, *rest in words), places)
+    return OpSchema(sides.operands, sides.results, tuple(Trait(first, tuple(rest)) for first, *rest in words), places)
 
 
 @cache
 def fixed_parameters(kind: str, storage: str) -> tuple[float, int] | None:
     """Scale and zero point of a result with trait `fixed KIND`, None where its storage type has no fixed ones."""
-    row = _table()["fixed"][kind].get(storage)
+    row = table("tfl")["fixed"][kind].get(storage)
     return None if row is None else (float(row[0]), int(row[1]))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tflq.ir.core import Op
+from tflq.ir.dialects import table
 from tflq.ir.types import (
     BareType,
     ScalarType,
@@ -18,7 +19,6 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     is_quantized,
 )
-from tflq.resources import resource
 
 __all__ = ["Check", "axis_problem", "quant_constraints"]
 
@@ -133,15 +133,8 @@ def _sides(op: Op) -> tuple[TensorType, TensorType]:
 def quant_constraints(name: str) -> tuple[Check, ...]:
     """The checks that an op such as `quant.qcast` must pass, in the order of `schema/quant.toml`."""
     return tuple(
-        _check(constraint) for constraint in _schema().get(name.removeprefix("quant."), {}).get("constraints", ())
+        _check(constraint) for constraint in table("quant").get(name.removeprefix("quant."), {}).get("constraints", ())
     )
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    import tomllib
-
-    return tomllib.loads(resource("schema/quant.toml").read_text())
 
 
 def _check(name: str) -> Check:

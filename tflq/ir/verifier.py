@@ -6,11 +6,13 @@ ops are legal is for each form's own verifier. Runs after every pass, so it walk
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import quant_constraints
 
-__all__ = ["verify"]
+__all__ = ["fail", "verify"]
 
 
 def verify(module: Module) -> None:
@@ -23,28 +25,28 @@ def verify(module: Module) -> None:
 def _verify_function(module: Module, index: int, function: Function) -> None:
     defined: set[Value] = set(function.inputs)
     if len(defined) != len(function.inputs):
-        _fail(module, index, None, "two arguments of the function are the same value")
+        fail(module, index, None, "two arguments of the function are the same value")
     for argument in function.inputs:
         if argument.producer is not None:
-            _fail(module, index, None, f"argument '{argument.name}' is the result of an op ({argument.producer.name})")
+            fail(module, index, None, f"argument '{argument.name}' is the result of an op ({argument.producer.name})")
     for op in function.ops:
         for position, value in enumerate(op.operands):
             if value is not None and value not in defined and (value.producer is not None or not _is_given(value)):
-                _fail(module, index, op, f"operand {position} {_undefined(value, function)}")
+                fail(module, index, op, f"operand {position} {_undefined(value, function)}")
         for position, value in enumerate(op.results):
             if value in defined:
-                _fail(module, index, op, f"result {position} ('{value.name}') is defined a second time")
+                fail(module, index, op, f"result {position} ('{value.name}') is defined a second time")
             if value.producer is not op:
-                _fail(module, index, op, f"result {position} ('{value.name}') names another op as its producer")
+                fail(module, index, op, f"result {position} ('{value.name}') names another op as its producer")
             defined.add(value)
         if op.name.startswith("quant."):
             for constraint in quant_constraints(op.name):
                 reason = constraint(op)
                 if reason is not None:
-                    _fail(module, index, op, reason)
+                    fail(module, index, op, reason)
     for position, value in enumerate(function.outputs):
         if value not in defined and (value.producer is not None or not _is_given(value)):
-            _fail(module, index, None, f"output {position} {_undefined(value, function)}")
+            fail(module, index, None, f"output {position} {_undefined(value, function)}")
 
 
 def _is_given(value: Value) -> bool:
@@ -60,7 +62,8 @@ def _undefined(value: Value, function: Function) -> str:
     return f"('{value.name}') is the result of {value.producer.name}, which is not an op of this function"
 
 
-def _fail(module: Module, index: int, op: Op | None, reason: str) -> None:
+def fail(module: Module, index: int, op: Op | None, reason: str) -> NoReturn:
+    """VerificationError: what is wrong with an op, or with its function, and the op among its neighbours."""
     from tflq.ir.printer import print_context
 
     function = module.functions[index]

@@ -14,22 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.forms import KEPT
 from tflq.ir.types import TensorType
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 
 __all__ = ["KEPT", "Decision", "legalize"]
-
-_RECURRENT = (
-    *("svdf", "lstm", "unidirectional_sequence_lstm", "bidirectional_sequence_lstm"),
-    *("rnn", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"),
-)
-KEPT: dict[str, str] = {
-    "tfl.custom": "custom operator",
-    **{"tfl." + name: "recurrent operator" for name in _RECURRENT},
-    **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
-}
-"""Operators that stay as they are, with their own quantized tensors, and why."""
 
 
 @dataclass(slots=True)

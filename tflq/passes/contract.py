@@ -1,7 +1,8 @@
 """The pass contract.
 
 A pass is a frozen dataclass whose fields are its options. `run` changes the module in place and hands it back
-with whether it changed anything. After each pass of a pipeline the IR is verified, and a failure names the pass.
+with whether it changed anything. After each pass of a pipeline the IR is verified, and its form if the pipeline
+stays in one; a failure names the pass.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import ClassVar
 
 from tflq.errors import TflqError, VerificationError
 from tflq.ir.core import Module
+from tflq.ir.forms import Form, verify_form
 from tflq.ir.verifier import verify
 
 __all__ = ["Pass", "PassResult", "Pipeline"]
@@ -38,9 +40,10 @@ class Pass(ABC):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Passes run one after the other."""
+    """Passes run one after the other; each leaves the module in `form`, if that is given."""
 
     passes: Sequence[Pass]
+    form: Form | None = None
 
     def run(self, module: Module) -> PassResult:
         """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind."""
@@ -59,6 +62,8 @@ class Pipeline:
         if result.modified:
             try:
                 verify(result.module)
+                if self.form is not None:
+                    verify_form(result.module, self.form)
             except VerificationError as error:
                 raise VerificationError(f"pass '{item.name}' left invalid IR: {error}") from error
         return result

@@ -1,0 +1,239 @@
+"""The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier`, after every pass.
+
+    tfl        operators of TFLite with the operands and results that schema/tfl.toml declares; any types
+    integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
+               on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
+               boundary only
+    kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
+
+Each op's declaration is compiled when the op is first met; the types of one that has passed are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.dialects import QUANTIZED, Attribute, Declaration, Signature, Slot, declaration
+from tflq.ir.types import SCALARS, ScalarType
+from tflq.ir.verifier import fail
+
+__all__ = ["KEPT", "Form", "verify_form"]
+
+Form = Literal["tfl", "integer", "kernels"]
+Check: TypeAlias = Callable[[Op], str | None]
+
+_RECURRENT = (
+    *("svdf", "lstm", "unidirectional_sequence_lstm", "bidirectional_sequence_lstm"),
+    *("rnn", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"),
+)
+KEPT: Final[dict[str, str]] = {
+    "tfl.custom": "custom operator",
+    **{"tfl." + name: "recurrent operator" for name in _RECURRENT},
+    **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
+}
+"""Operators that keep their quantized tensors in the integer form, and why."""
+
+_DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
+    "tfl": ("tfl",),
+    "integer": ("tfl", "quant", "tosa", "ext"),
+    "kernels": ("tfl",),
+}
+
+
+def verify_form(module: Module, form: Form) -> None:
+    """VerificationError, showing the op among its neighbours, if an op is not legal in the form."""
+    for index, function in enumerate(module.functions):
+        if not function.info.get("declaration"):
+            _verify_function(module, index, function, form)
+
+
+def _verify_function(module: Module, index: int, function: Function, form: Form) -> None:
+    for op in function.ops:
+        reason = _check(op.name, form)(op)
+        if reason is not None:
+            fail(module, index, op, reason)
+
+
+@cache
+def _check(name: str, form: Form) -> Check:
+    """What is asked of an op of that name."""
+    dialect = name.partition(".")[0]
+    if dialect not in _DIALECTS[form]:
+        return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only")
+    declared = declaration(name)
+    if declared is None:
+        return _never(f"the dialect '{dialect}' declares no such op")
+    if dialect != "tfl":
+        return _Declared(declared).check
+    return _plain_operator(declared) if form == "integer" and name not in KEPT else _operator(declared)
+
+
+def _never(reason: str) -> Check:
+    """Of an op that has no place in the form."""
+    return lambda _: reason
+
+
+def _operator(declared: Declaration) -> Check:
+    """Of an operator of TFLite: as many operands and results as declared."""
+    (side,) = declared.signatures
+    operands, results = _Count("operand", side.operands), _Count("result", side.results)
+    return lambda op: operands.reason(op.operands) or results.reason(op.results)
+
+
+def _plain_operator(declared: Declaration) -> Check:
+    """As `_operator`, and without quantized tensors, unless it is a float operator with quantized constants."""
+    arity = _operator(declared)
+
+    def check(op: Op) -> str | None:
+        for value in op.operands:
+            if value is not None and value.type.element.__class__ is not ScalarType:
+                return arity(op) or _quantized(op)
+        for value in op.results:
+            if value.type.element.__class__ is not ScalarType:
+                return arity(op) or _quantized(op)
+        return arity(op)
+
+    return check
+
+
+def _quantized(op: Op) -> str | None:
+    """Why quantized tensors are not legal on an operator that is not kept; None if it is hybrid."""
+    result = next((i for i, v in enumerate(op.results) if not isinstance(v.type.element, ScalarType)), None)
+    if result is not None:
+        return f"result {result} ('{op.results[result].name}') is quantized, and the operator is not a kept one"
+    floats = any(v is not None and v.type.storage.is_float for v in (*op.operands, *op.results))
+    hybrid = floats and op.name != "tfl.dequantize"
+    for place, value in enumerate(op.operands):
+        if value is None or isinstance(value.type.element, ScalarType) or (value.is_constant and hybrid):
+            continue
+        return f"operand {place} ('{value.name}') is quantized, and the operator is not a kept one"
+    return None
+
+
+class _Count:
+    """How many values a list of slots takes."""
+
+    def __init__(self, kind: str, slots: Sequence[Slot]) -> None:
+        self.kind = kind
+        self.slots = slots
+        self.fewest = sum(not (s.optional or s.variadic) for s in slots)
+        self.most = None if any(s.variadic for s in slots) else len(slots)
+
+    def reason(self, values: Sequence[Value | None]) -> str | None:
+        """What is wrong with their number, or with one that is left out."""
+        count = len(values)
+        if count < self.fewest or (self.most is not None and count > self.most):
+            most = "more" if self.most is None else str(self.most)
+            expected = str(self.fewest) if self.fewest == self.most else f"{self.fewest} to {most}"
+            return f"it has {count} {self.kind}s, and {expected} are declared"
+        if None not in values:
+            return None
+        for slot, value in zip(self.slots, values, strict=False):
+            if value is None and not (slot.optional or slot.variadic):
+                return f"{self.kind} '{slot.name}' is left out and not optional"
+        return None
+
+
+class _Declared:
+    """The check of an op of `tosa`, `ext` or `quant`: values as one of its signatures says, attributes as declared."""
+
+    def __init__(self, declared: Declaration) -> None:
+        self.declared = declared
+        self.attributes = {a.name: _kind(a) for a in declared.attributes}
+        self.required = {a.name for a in declared.attributes if not a.optional}
+        self.constants = [i for i, s in enumerate(declared.signatures[0].operands) if s.constant]
+        self.seen: set[tuple[str, ...]] = set()
+
+    def check(self, op: Op) -> str | None:
+        types = tuple([_element(v) for v in op.operands] + ["->"] + [_element(v) for v in op.results])
+        if types not in self.seen:
+            reason = self._types(op)
+            if reason is not None:
+                return reason
+            self.seen.add(types)
+        for i in self.constants:
+            value = op.operands[i]
+            if value is not None and not value.is_constant:
+                return f"operand '{self.declared.signatures[0].operands[i].name}' is not a constant"
+        for name, value in op.attributes.items():
+            test = self.attributes.get(name)
+            if test is None or not test(value):
+                return self._attribute(name, value)
+        if not self.required <= op.attributes.keys():
+            return f"it has no attribute '{min(self.required - op.attributes.keys())}'"
+        return None
+
+    def _types(self, op: Op) -> str | None:
+        """Why no signature fits: what is wrong by the one that gets furthest."""
+        reasons = [self._mismatch(side, op) for side in self.declared.signatures]
+        if any(reason is None for _, reason in reasons):
+            return None
+        return max(reasons, key=lambda r: r[0])[1]
+
+    def _mismatch(self, side: Signature, op: Op) -> tuple[int, str | None]:
+        """How many values fit a signature, and why the next one does not."""
+        operands, results = _Count("operand", side.operands), _Count("result", side.results)
+        arity = operands.reason(op.operands) or results.reason(op.results)
+        if arity is not None:
+            return 0, arity
+        bound: dict[str, str] = {}
+        fitting = 0
+        for slot, value in (*_paired(side.operands, op.operands), *_paired(side.results, op.results)):
+            if value is None:
+                continue
+            found, allowed = _element(value), self.declared.types[slot.type]
+            if found not in allowed:
+                return fitting, f"'{slot.name}' is {value.type.element}, not {_listed(allowed)}"
+            if bound.setdefault(slot.type, found) != found:
+                return fitting, f"'{slot.name}' is {found}, not {bound[slot.type]} like the other values of one type"
+            fitting += 1
+        return fitting, None
+
+    def _attribute(self, name: str, value: Any) -> str:
+        declared = {a.name: a for a in self.declared.attributes}
+        if name not in declared:
+            return f"attribute '{name}' is not declared; it has {', '.join(declared) or 'none'}"
+        return f"attribute '{name}' is {value!r}, not {declared[name].kind}"
+
+
+def _element(value: Value | None) -> str:
+    """The name of a plain element type; all quantized ones are alike."""
+    return "" if value is None else getattr(value.type.element, "name", QUANTIZED)
+
+
+def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[tuple[Slot, Value | None]]:
+    """Each value with its slot; the last slot takes the rest if it is variadic."""
+    return ((slots[min(i, len(slots) - 1)], value) for i, value in enumerate(values))
+
+
+def _listed(types: frozenset[str]) -> str:
+    names = [t for t in (*SCALARS, QUANTIZED) if t in types]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _kind(attribute: Attribute) -> Callable[[Any], bool]:
+    """The test of a kind of attribute."""
+    kind = attribute.kind
+    if kind in _SCALAR_KINDS:
+        expected = _SCALAR_KINDS[kind]
+        return lambda value: type(value) is expected
+    base, bracket, size = kind.removesuffix("]").partition("[")
+    if not bracket:
+        words = frozenset(kind.split("/"))
+        return lambda value: isinstance(value, str) and value in words
+    if base in SCALARS:
+        dtype = SCALARS[base].dtype
+        return lambda value: isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == dtype
+    count, members = int(size or 0), _MEMBERS[base]
+    return lambda value: (
+        isinstance(value, (tuple, list)) and (not count or len(value) == count) and members.issuperset(map(type, value))
+    )
+
+
+_SCALAR_KINDS: Final[Mapping[str, type]] = {"int": int, "bool": bool}
+_MEMBERS: Final[Mapping[str, frozenset[type]]] = {"int": frozenset({int}), "dim": frozenset({int, type(None)})}
