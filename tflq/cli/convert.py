@@ -54,7 +54,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 def command(
     source: Path, destination: Path, report_path: Path | None, *, force: bool, as_json: bool, **options: Any
 ) -> None:
-    """Convert the model IN and write OUT, whose suffix says the format."""
+    """Convert model IN to OUT, whose suffix says the format."""
     _check_paths(source, destination, report_path, force=force)
     from tflq import convert
 

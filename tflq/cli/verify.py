@@ -38,9 +38,10 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
-    """Run models A and B in the TFLite interpreter on the same inputs and compare all they give.
+    """Run models A and B in the interpreter and compare them.
 
-    Inputs are random ones, then all minimum, all maximum and all zero point. Exit code 5 if anything differs.
+    Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
+    names, shapes, types, quantization and signatures. Exit code 5 if anything differs or a model does not run.
     """
     import tflq
 
