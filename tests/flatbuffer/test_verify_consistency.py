@@ -94,3 +94,14 @@ def test_a_scalar_broadcasts() -> None:
     model = tree("add_per_axis")
     tensor(model, 1)["shape"] = ()
     assert not read(encode(model)).warnings
+
+
+def test_dequantize_takes_integers_and_gives_floats() -> None:
+    model = tree("log_softmax")
+    model["operator_codes"][0].update(builtin_code="DEQUANTIZE", deprecated_builtin_code=6)
+    model["subgraphs"][0]["operators"][0]["builtin_options"] = None
+    with pytest.raises(InvalidModelError, match=r"output .* is i8, not one of f32"):
+        read(encode(model))
+    tensor(model, 0).update(type="FLOAT32", quantization=None)
+    with pytest.raises(InvalidModelError, match=r"input .* is f32, not one of i2"):
+        read(encode(model))

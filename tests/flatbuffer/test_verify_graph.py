@@ -187,3 +187,17 @@ def test_a_shared_buffer_is_legal() -> None:
     graph(model)["tensors"].append(dict(graph(model)["tensors"][4], name="twin"))
     tensors = read(encode(model)).main.tensors
     assert tensors[-1].buffer is tensors[4].buffer
+
+
+def test_an_operator_with_more_operands_than_a_short_vector_holds() -> None:
+    """Long vectors are decoded as arrays."""
+    model = tree("split")
+    graph_fields = graph(model)
+    model["operator_codes"][0].update(builtin_code="CONCATENATION", deprecated_builtin_code=2)
+    options = ("ConcatenationOptions", {"axis": 0, "fused_activation_function": "NONE"})
+    op(model, 0).update(inputs=(0,) * 2000, outputs=(2,), builtin_options=options)
+    graph_fields.update(outputs=(2,), inputs=(0,))
+    model["signature_defs"] = None
+    assert len(read(encode(model)).main.ops[0].operands) == 2000
+    op(model, 0)["inputs"] = (0,) * 1999 + (77,)
+    refused(model, "operators[0].inputs[1999]", "no tensor 77")

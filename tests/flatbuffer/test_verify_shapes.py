@@ -53,6 +53,14 @@ def test_shape_that_does_not_hold(change: Callable[[Tree], Any], reason: str) ->
     refused(model, "subgraph 0, tensor 0 'x'", reason)
 
 
+@pytest.mark.parametrize("field", ["shape", "shape_signature"])
+def test_more_dims_than_a_short_vector_holds(field: str) -> None:
+    """Long vectors are decoded as arrays."""
+    model = tree()
+    tensor(model, 0).update({"shape": (), "has_rank": False, field: (1,) * 2000})
+    refused(model, "subgraph 0, tensor 0 'x'", "dims")
+
+
 def test_buffer_length() -> None:
     model = tree()
     model["buffers"][1]["data"] = np.zeros(15, np.uint8)

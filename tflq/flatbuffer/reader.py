@@ -125,8 +125,8 @@ class _Reader:
             info["debug_metadata_index"] = fields["debug_metadata_index"]
         if absent := [key for key in ("tensors", "inputs", "outputs", "operators") if fields[key] is None]:
             info["absent"] = tuple(absent)
-        inputs = _values(fields["inputs"] or (), tensors, f"{where}.inputs")
-        outputs = _values(fields["outputs"] or (), tensors, f"{where}.outputs")
+        inputs = _values(fields["inputs"], tensors, f"{where}.inputs")
+        outputs = _values(fields["outputs"], tensors, f"{where}.outputs")
         return Function(fields["name"], inputs, outputs, ops, tensors, info or NO_INFO)
 
     def _tensor(self, where: str, fields: Mapping[str, Any]) -> Value:
@@ -154,9 +154,9 @@ class _Reader:
         if self.first_row[row] != row:
             info["opcode"] = row
         self._keep_operator_form(fields, info, where)
-        inputs = _optional(fields["inputs"] or (), tensors, f"{where}.inputs")
-        results = _values(fields["outputs"] or (), tensors, f"{where}.outputs")
-        intermediates = _optional(fields["intermediates"] or (), tensors, f"{where}.intermediates")
+        inputs = _optional(fields["inputs"], tensors, f"{where}.inputs")
+        results = _values(fields["outputs"], tensors, f"{where}.outputs")
+        intermediates = _optional(fields["intermediates"], tensors, f"{where}.intermediates")
         location = Location(self.source, function, index, builtin, results[0].name if results else "")
         name = op_name(builtin)
         return Op(name, inputs, results, attributes, location, info=info or NO_INFO, intermediates=intermediates)
@@ -200,18 +200,18 @@ class _Reader:
         return Metadata(fields["name"], self.buffers[fields["buffer"]])
 
 
-def _values(indices: Sequence[int], tensors: Sequence[Value], where: str) -> list[Value]:
-    count = len(tensors)
-    for place, index in enumerate(indices):
+def _values(indices: Sequence[int] | None, tensors: Sequence[Value], where: str) -> list[Value]:
+    count, listed = len(tensors), () if indices is None else indices
+    for place, index in enumerate(listed):
         if not 0 <= index < count:
             raise InvalidModelError(f"{where}[{place}]", f"there is no tensor {index} among {count}")
-    return [tensors[i] for i in indices]
+    return [tensors[i] for i in listed]
 
 
-def _optional(indices: Sequence[int], tensors: Sequence[Value], where: str) -> list[Value | None]:
+def _optional(indices: Sequence[int] | None, tensors: Sequence[Value], where: str) -> list[Value | None]:
     """Like `_values`, with None for −1."""
-    count = len(tensors)
-    for place, index in enumerate(indices):
+    count, listed = len(tensors), () if indices is None else indices
+    for place, index in enumerate(listed):
         if not -1 <= index < count:
             raise InvalidModelError(f"{where}[{place}]", f"there is no tensor {index} among {count}")
-    return [None if i == -1 else tensors[i] for i in indices]
+    return [None if i == -1 else tensors[i] for i in listed]

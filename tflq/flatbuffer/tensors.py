@@ -78,7 +78,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
 def _shape(stored: Sequence[int] | None, signature: Sequence[int] | None, has_rank: bool, has_data: bool) -> Shape:
     """What a stored shape and its signature mean; a signature that contradicts the shape is disregarded."""
     dims = tuple(stored) if stored is not None else ()
-    if not dims and not has_rank and not has_data and not signature:
+    if not dims and not has_rank and not has_data and (signature is None or not len(signature)):
         return None
     if signature is None or len(signature) != len(dims):
         return dims

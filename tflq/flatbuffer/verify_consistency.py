@@ -38,6 +38,12 @@ def _alike(site: Site, names: tuple[str, ...]) -> None:
             site.fail(f"'{first.name}' is {first.type.storage} and '{value.name}' is {value.type.storage}")
 
 
+def _stored(site: Site, arguments: tuple[str, ...]) -> None:
+    value = site.value(arguments[0])
+    if value is not None and value.type.storage.name not in arguments[1:]:
+        site.fail(f"{arguments[0]} '{value.name}' is {value.type.storage}, not one of {', '.join(arguments[1:])}")
+
+
 def _congruent(site: Site, names: tuple[str, ...]) -> None:
     values = [v for name in names for v in site.values(name) if v.type.shape is not None]
     for value in values[1:]:
@@ -156,6 +162,7 @@ def _window(site: Site, arguments: tuple[str, ...]) -> None:
 
 CHECKS: Final[dict[str, Check]] = {
     "alike": _alike,
+    "stored": _stored,
     "congruent": _congruent,
     "broadcast": _broadcast,
     "pairs": _pairs,
