@@ -6,10 +6,8 @@ type.
 
 from __future__ import annotations
 
-import numpy as np
-
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, i32
+from tflq.ir.types import i32
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import product_shifted
 
@@ -47,24 +45,3 @@ def greater_equal(op: Op, k: Kernels) -> Value:
 @lowering("tosa.select")
 def select(op: Op, k: Kernels) -> Value:
     return k.select_v2(*(k.value(op.operand(i)) for i in range(3)))
-
-
-@lowering("tosa.abs")
-def absolute(op: Op, k: Kernels) -> Value:
-    """relu(x) + relu(-x); ABS is ten times slower."""
-    (x,) = _wide(k, op)
-    zero = k.constant(0, x.type.storage)
-    return k.cast(k.add(k.add(x, zero, "RELU"), k.sub(zero, x, "RELU")), op.result.type.storage)
-
-
-@lowering("tosa.negate")
-def negate(op: Op, k: Kernels) -> Value:
-    (x,) = _wide(k, op)
-    return k.cast(k.sub(k.constant(0, x.type.storage), x), op.result.type.storage)
-
-
-@lowering("tosa.reverse")
-def reverse(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    axis = k.constant(np.asarray([op.attributes["axis"]], np.int32))
-    return k.emit("tfl.reverse_v2", [x, axis], TensorType(x.type.shape, x.type.element))

@@ -37,8 +37,6 @@ _FIGURES = {
     "tosa.add": 0.2,
     "tosa.sub": 0.2,
     "tosa.mul": 0.2,
-    "tosa.abs": 0.5,
-    "tosa.negate": 0.2,
     "tosa.clamp": 0.2,
     "tosa.maximum": 1.6,
     "tosa.minimum": 1.6,

@@ -106,7 +106,7 @@ _RULES: dict[str, Callable[[Op, list[Range]], Range]] = {
     "tosa.concat": _hull,
     **dict.fromkeys(
         (
-            *("tosa.cast", "tosa.identity", "tosa.reshape", "tosa.transpose", "tosa.slice", "tosa.reverse"),
+            *("tosa.cast", "tosa.identity", "tosa.reshape", "tosa.transpose", "tosa.slice"),
             *("tosa.reduce_max", "tosa.reduce_min", "tosa.max_pool2d", "quant.scast"),
         ),
         _first,

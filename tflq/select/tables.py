@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.builder import Builder, broadcast
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import TensorType, i8, i16, i32, ui8
+from tflq.ir.types import i8, i16, i32, ui8
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
 
-__all__ = ["table_2d"]
+__all__: list[str] = []
 
 
 @lowering("tosa.table")
@@ -46,18 +45,8 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
     return k.add(k.gather(base, index), k.mul(k.gather(slope, index), low))
 
 
-def table_2d(b: Builder, x: Value, y: Value, entries: np.ndarray) -> Value:
-    """ext.table_2d: entry 256 (x - minimum of x's type) + (y - minimum of y's) of 65536, for two 8-bit tensors that
-    broadcast.
-    """
-    values = constant(np.ascontiguousarray(entries))
-    return b.emit(
-        "ext.table_2d", [x, y, values], TensorType(broadcast(x.type.shape, y.type.shape), values.type.storage)
-    )
-
-
 @lowering("ext.table_2d")
-def _lower_table_2d(op: Op, k: Kernels) -> Value:
+def table_2d(op: Op, k: Kernels) -> Value:
     x, y, entries = k.value(op.operand(0)), k.value(op.operand(1)), op.operand(2).array.reshape(256, 256)
     for axis, value in enumerate((x, y)):
         if value.type.storage is i8:

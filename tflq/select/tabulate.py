@@ -34,7 +34,7 @@ _ELEMENTWISE = frozenset(
             "tosa.clz",
             "tosa.intdiv",
         ),
-        *("tosa.equal", "tosa.greater", "tosa.greater_equal", "tosa.select", "tosa.abs", "tosa.negate"),
+        *("tosa.equal", "tosa.greater", "tosa.greater_equal", "tosa.select"),
         *("ext.rescale_f64", "ext.rounding_divide_by_pot", "ext.table_2d"),
     }
 )
@@ -112,7 +112,7 @@ class _Tabulation:
             ):
                 return None
         sources = tuple(found)
-        if not sources or all(v.is_constant for v in sources) or not _spans(sources, op.result):
+        if not sources or not _spans(sources, op.result):
             return None
         return sources
 
@@ -134,7 +134,7 @@ class _Tabulation:
         """The op as a lookup, if that is cheaper and its result type can be an entry."""
         sources, storage = self.sources[op.result], op.result.type.storage
         price = cost.TABLE if len(sources) == 1 else cost.TABLE_2D
-        if storage is i1 or (len(sources) == 2 and storage.bits != 8):
+        if storage is i1 or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
         cone = self._cone(op, sources)
         if cost.arithmetic(cone) <= price:

@@ -1,0 +1,121 @@
+"""What a converted module may hold."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import argument
+
+from tflq.errors import TflqError, UnsupportedError
+from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
+from tflq.legalize import Decision
+from tflq.resources import resource
+from tflq.select.kernel_rules import load_rules
+from tflq.select.kernels import KernelBuilder
+from tflq.select.legality import check
+
+QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
+SHAPE = (2, 3)
+
+
+def _place(opcode: str, operator: int = 0) -> Location:
+    return Location("m.tflite", 0, operator, opcode, "t")
+
+
+def _module(k: KernelBuilder, inputs: list[Value], outputs: list[Value]) -> Module:
+    for op in k.ops:
+        op.location = _place("ADD")
+    return Module([Function("main", inputs, outputs, k.ops)])
+
+
+def _decision(name: str, path: str) -> Decision:
+    return Decision(Op(name, [], [], {}, _place("ADD")), path)
+
+
+def test_every_signature_is_of_known_types() -> None:
+    for section, lines in tomllib.loads(resource("rules/integer.toml").read_text()).items():
+        kernels = load_rules()[section]
+        for name in lines:
+            assert kernels._signatures(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "legal"), [("add", i32, True), ("add", i8, False), ("mul", ui8, False), ("sub", i16, False)]
+)
+def test_types(name: str, element: object, legal: bool) -> None:
+    k, x = KernelBuilder(), argument(SHAPE, SCALARS[str(element)])
+    y = getattr(k, name)(x, x)
+    module = _module(k, [x], [y])
+    if legal:
+        check(module, [])
+    else:
+        with pytest.raises(UnsupportedError, match=rf"m.tflite.*tfl.{name} on \({element}, {element}\)") as caught:
+            check(module, [])
+        assert len(caught.value.reasons) == 1
+
+
+def test_one_variable_is_one_type() -> None:
+    k = KernelBuilder()
+    x, y = argument(SHAPE, i32), argument(SHAPE, i64)
+    made = k.emit("tfl.add", [x, y], x.type)
+    with pytest.raises(UnsupportedError):
+        check(_module(k, [x, y], [made]), [])
+
+
+def test_many_operands_and_optional_ones() -> None:
+    k = KernelBuilder()
+    xs = [argument(SHAPE, i8) for _ in range(5)]
+    joined = k.concatenation(xs, 0, (10, 3))
+    check(_module(k, xs, [k.emit("tfl.reshape", [joined], joined.type)]), [])
+    mixed = KernelBuilder()
+    made = mixed.concatenation([xs[0], argument(SHAPE, i16)], 0, (4, 3))
+    with pytest.raises(UnsupportedError):
+        check(_module(mixed, xs, [made]), [])
+
+
+def test_float_only_where_the_report_says_so() -> None:
+    k, x = KernelBuilder(), argument(SHAPE, f32)
+    module = _module(k, [x], [k.mul(x, x)])
+    check(module, [_decision("tfl.exp", "float")])
+    check(module, [_decision("tfl.exp", "kept")])
+    check(module, [_decision("tfl.quantize", "integer")])
+    check(module, [_decision("tfl.conv_2d", "integer")], "float32")
+    with pytest.raises(UnsupportedError):
+        check(module, [_decision("tfl.conv_2d", "integer")])
+    with pytest.raises(UnsupportedError):
+        check(module, [_decision("tfl.exp", "integer")])
+
+
+def test_parameters_on_inputs_and_outputs_only() -> None:
+    k, x = KernelBuilder(), argument(SHAPE, QUANTIZED)
+    inner = k.emit("tfl.cast", [x], TensorType(SHAPE, QUANTIZED))
+    y = k.emit("tfl.cast", [inner], TensorType(SHAPE, QUANTIZED))
+    with pytest.raises(UnsupportedError, match="quantization parameters"):
+        check(_module(k, [x], [y]), [])
+    check(_module(k, [x], [inner, y]), [])
+    check(_module(k, [x], [y]), [_decision("tfl.custom", "kept")])
+
+
+def test_an_op_of_another_form_is_not_legal() -> None:
+    k, x = KernelBuilder(), argument(SHAPE, i32)
+    made = k.emit("tosa.add", [x, x], x.type)
+    with pytest.raises(UnsupportedError, match=r"tosa\.add"):
+        check(_module(k, [x], [made]), [])
+
+
+def test_a_bad_rules_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[integer]\nadd = "T T -> T; T = i33"\n')
+    k, x = KernelBuilder(), argument(SHAPE, i32)
+    made = k.add(x, k.constant(np.asarray(1)))
+    assert made.producer is not None
+    with pytest.raises(TflqError, match=r"mine\.toml, section integer, kernel add.*i33"):
+        load_rules(path)["integer"].admit(made.producer)
+    path.write_text("[integer\n")
+    load_rules.cache_clear()
+    with pytest.raises(TflqError, match=r"mine\.toml"):
+        load_rules(path)
