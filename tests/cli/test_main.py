@@ -206,6 +206,12 @@ def test_opt_of_text_that_is_none(cli: Cli, tmp_path: Path) -> None:
     assert "bad.mlir:1:" in err
 
 
+def test_opt_of_a_binary_file(cli: Cli, model: Path) -> None:
+    code, _, err = cli("opt", model, "-p", "cse")
+    assert code == 3
+    assert "this is no text" in err
+
+
 def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise KeyError("x")

@@ -57,13 +57,14 @@ def command(
     """Convert model IN to OUT, whose suffix says the format."""
     _check_paths(source, destination, report_path, force=force)
     from tflq import convert
+    from tflq.files import replace_file
 
     with output.progress(f"converting {source}", quiet=as_json):
         start = time.perf_counter()
         conversion = convert(source, destination, force=force, **options)
         seconds = time.perf_counter() - start
     if report_path is not None:
-        report_path.write_text(json.dumps(conversion.report.to_json(), indent=1) + "\n")
+        replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
     sizes = source.stat().st_size, destination.stat().st_size
     if as_json:
         report = conversion.report.to_json()

@@ -23,7 +23,13 @@ def command(file: Path, pipeline: str) -> None:
     from tflq.passes.registry import parse_pipeline
 
     passes = parse_pipeline(pipeline)
-    module = parse_module(file.read_text(), str(file))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidModelError(
+            str(file), "this is no text", hint="opt reads the text form, as inspect --ir prints it"
+        ) from error
+    module = parse_module(text, str(file))
     try:
         verify(module)
     except VerificationError as error:

@@ -11,7 +11,6 @@ table is `Module.buffers`, then the buffers of new constants; operator codes lik
 from __future__ import annotations
 
 import os
-import secrets
 import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.errors import VerificationError
+from tflq.files import replace_file
 from tflq.flatbuffer.appended import Archive, place_archive
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
@@ -51,24 +51,8 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     pieces = _Writer(module).pieces()
     if destination is None:
         return b"".join(pieces)
-    _replace(Path(destination), pieces)
+    replace_file(Path(destination), pieces)
     return b""
-
-
-def _replace(destination: Path, pieces: Iterable[Piece]) -> None:
-    """Writes a file beside its place and renames it; what is no regular file, such as a pipe, is written to."""
-    if destination.exists() and not destination.is_file():
-        with destination.open("wb") as file:
-            file.writelines(pieces)
-        return
-    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            file.writelines(pieces)
-        temporary.replace(destination)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 class _Tensors:
