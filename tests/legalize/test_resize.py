@@ -89,6 +89,16 @@ def test_doubling_uint8_is_done_in_integers() -> None:
         assert not tflq.convert(resize("resize_bilinear", ui8, (1, 8, 8), (16, 16), flags)).report.rows[0].note
 
 
+@pytest.mark.parametrize(("size", "out"), [((1, 1), (33, 33)), ((9, 9), (9, 9)), ((9, 1), (5, 3))], ids=str)
+@pytest.mark.parametrize("storage", TYPES, ids=str)
+def test_what_copies_elements_computes_nothing(
+    storage: ScalarType, size: tuple[int, int], out: tuple[int, int]
+) -> None:
+    model = resize("resize_bilinear", storage, (1, *size), out, (True, False))
+    conversion = convert_and_compare(model, inputs(storage, (1, *size, 3)))
+    assert not {op.name for op in conversion.module.main.ops} & {"tfl.mul", "tfl.add"}
+
+
 def test_where_uint8_has_no_integer_form_the_report_says_so() -> None:
     conversion = tflq.convert(resize("resize_bilinear", ui8, (1, 6, 6), (5, 8), (False, True)))
     assert "float32" in conversion.report.rows[0].note

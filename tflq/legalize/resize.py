@@ -15,7 +15,15 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.resize import Steps, float_taps, integer_steps, nearest_steps, rational_steps, uint8_is_rational
+from tflq.numerics.resize import (
+    Steps,
+    float_taps,
+    integer_steps,
+    is_copy,
+    nearest_steps,
+    rational_steps,
+    uint8_is_rational,
+)
 
 __all__: list[str] = []
 
@@ -43,6 +51,9 @@ def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
     rows, columns = (find(n, o, *flags) for n, o in zip(source, out, strict=True))
     if rows is None or columns is None:
         return NotApplicable("at these sizes the kernel reads beyond the last row or column")
+    if is_copy(rows, height, out[0]) and is_copy(columns, width, out[1]):
+        taken = _resize(b, b.value(x), source, out, rows, columns, "NEAREST_NEIGHBOR")
+        return Rewritten([taken], warning=warning)
     acc = _resize(b, b.value(x), source, out, rows, columns, "BILINEAR")
     return Rewritten([_divided(b, acc, x, rows.n * columns.n)], warning=warning)
 

@@ -30,6 +30,7 @@ __all__ = [
     "float_nearest_index",
     "float_taps",
     "integer_steps",
+    "is_copy",
     "nearest_index",
     "nearest_steps",
     "rational_steps",
@@ -83,6 +84,12 @@ def taps(steps: Steps, size: int, out: int) -> Taps:
     return Taps(lower, upper, (position - index * steps.n).astype(np.int32))
 
 
+def is_copy(steps: Steps, size: int, out: int) -> bool:
+    """Whether each output is one element: BILINEAR, divided by n, is what NEAREST_NEIGHBOR takes."""
+    lower, upper, fraction = taps(steps, size, out)
+    return bool(((fraction == 0) | (lower == upper)).all())
+
+
 def nearest_index(steps: Steps, size: int, out: int) -> np.ndarray:
     """The element that TOSA's RESIZE takes for each output in mode NEAREST_NEIGHBOR."""
     lower, upper, fraction = taps(steps, size, out)
@@ -106,7 +113,7 @@ def rational_steps(size: int, out: int, align_corners: bool, half_pixel_centers:
     else:
         n, d, offset = out, size, 0
     if not d:
-        return Steps(out, 1, 0)  # one element: any position before the next one
+        return Steps(1 << (out - 1).bit_length(), 1, 0)  # one element: any position before the next one
     common = gcd(n, d, offset)
     return Steps(n // common, d // common, offset // common)
 

@@ -17,7 +17,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32, i64
-from tflq.numerics.resize import Steps, float_nearest_index, nearest_index, steps_of, taps
+from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 
@@ -65,7 +65,7 @@ def _interpolated(k: Kernels, x: Value, dim: _Dim) -> Value:
     axis, steps = dim.axis, dim.steps
     lower, upper, fraction = taps(steps, dim.size, dim.out)
     first = _taken(k, x, lower, axis)
-    if not fraction.any():
+    if is_copy(steps, dim.size, dim.out):
         return first if steps.n == 1 else k.mul(first, k.constant(steps.n, x.type.storage))
     second = _taken(k, x, upper, axis)
     weight = fraction.reshape(-1, *(1,) * (3 - axis))
