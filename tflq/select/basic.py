@@ -31,7 +31,11 @@ def cast(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.reshape")
 def reshape(op: Op, k: Kernels) -> Value:
-    return k.reshape(k.value(op.operand(0)), op.result.type.shape or ())
+    """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
+    x, shape = k.value(op.operand(0)), op.result.type.shape or ()
+    if not shape or 0 in shape or None in shape[1:]:
+        return k.reshape(x, shape)
+    return k.refold(x, shape)
 
 
 @lowering("tosa.transpose")
@@ -47,7 +51,9 @@ def slice_(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.concat")
 def concat(op: Op, k: Kernels) -> Value:
-    return k.concatenation([k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape)
+    return k.concatenation(
+        [k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape
+    )
 
 
 @lowering("tosa.add")

@@ -20,7 +20,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution import convolve, fits_int32
 from tflq.select.digits import digits, fills
-from tflq.select.im2col import Geometry, pad_spatial, refolded, taps
+from tflq.select.im2col import Geometry, pad_spatial, taps
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_depthwise
 
@@ -68,8 +68,8 @@ def _by_bytes(
 
     narrow = taps(k, padded, geometry, product, fold=fold, element=i16)
     total = _total(k, (k.cast(tap, i32) for tap in narrow))
-    if fold > 1:
-        total = refolded(k, total, shape)
+    if fold > 1 and shape is not None:
+        total = k.refold(total, shape)
     offset = (inputs.offset - zero_points[0]) * filters.sum(0)
     if bias.is_constant:
         whole = (bias.array + offset).astype(np.int32)

@@ -16,7 +16,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, TensorType
 from tflq.select.lowering import Kernels
 
-__all__ = ["Geometry", "pad_spatial", "patches", "refolded", "taps"]
+__all__ = ["Geometry", "pad_spatial", "patches", "taps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, chann
     columns = (np.arange(out_w)[:, None] * stride + np.arange(kernel) * dilation).reshape(-1).astype(np.int32)
     if not np.array_equal(columns, np.arange(width or 0)):
         x = k.gather(x, k.constant(columns), axis=2)
-    return x if kernel == 1 else refolded(k, x, (batch, height, out_w, kernel * channels))
+    return x if kernel == 1 else k.refold(x, (batch, height, out_w, kernel * channels))
 
 
 def taps(
@@ -124,7 +124,7 @@ def taps(
     for j in range(kernel_w):
         column = _columns(k, x, j * dilation_w, stride_w, out_w)
         if fold > 1:
-            column = refolded(k, column, (batch, height, out_w // fold, fold * (channels or 0)))
+            column = k.refold(column, (batch, height, out_w // fold, fold * (channels or 0)))
         columns.append(k.cast(column, element))
     phases: dict[tuple[int, int], Value] = {}
     for i in range(kernel_h):
@@ -176,12 +176,3 @@ def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
             begin, end = (0, i * dilation_h, j * dilation_w, 0), (0, -below, -right, 0)
             strides = (1, stride_h, stride_w, 1)
             yield k.strided_slice(x, begin, end, strides, shape, begin_mask=0b1001, end_mask=to_end)
-
-
-def refolded(k: Kernels, x: Value, shape: Shape) -> Value:
-    """RESHAPE that leaves the first dim to be inferred, so that the model runs with any batch."""
-    if shape is None or not shape:
-        raise ValueError("a shape without a first dim")
-    folded = k.reshape(x, (None, *shape[1:]))
-    folded.type = TensorType(shape, x.type.element)
-    return folded

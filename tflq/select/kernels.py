@@ -88,6 +88,12 @@ class KernelBuilder(Builder):
         type = TensorType(tuple(shape), x.type.element)
         return self.emit("tfl.reshape", [x, self.constant(dims)], type, new_shape=dims)
 
+    def refold(self, x: Value, shape: tuple[int | None, ...]) -> Value:
+        """RESHAPE that leaves the first dim to be inferred, so that the model runs with any batch."""
+        folded = self.reshape(x, (None, *shape[1:]))
+        folded.type = TensorType(shape, x.type.element)
+        return folded
+
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
         type = TensorType(shape, x.type.element)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value, constant
 from tflq.select.convolution import convolve
-from tflq.select.im2col import Geometry, refolded
+from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -39,8 +39,8 @@ def transpose_conv2d(op: Op, k: Kernels) -> Value:
     rows, columns = rows or 0, columns or 0
     if (stride_h, stride_w) != (1, 1):
         lead = None if batch is None else batch * rows
-        apart = refolded(k, cells, (lead, columns, stride_h, stride_w * outputs))
-        cells = refolded(k, k.transpose(apart, (0, 2, 1, 3)), (batch, rows * stride_h, columns * stride_w, outputs))
+        apart = k.refold(cells, (lead, columns, stride_h, stride_w * outputs))
+        cells = k.refold(k.transpose(apart, (0, 2, 1, 3)), (batch, rows * stride_h, columns * stride_w, outputs))
     if (rows * stride_h, columns * stride_w) == (out_h, out_w):
         return cells
     ends = (0, skip_h + out_h, skip_w + out_w, 0)
