@@ -10,7 +10,7 @@ __all__ = ["replace_file"]
 
 
 def replace_file(destination: Path, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
-    """Writes bytes-like pieces beside a file's place and renames; what is no regular file, a pipe say, is written to."""
+    """Writes pieces beside a file's place and renames; what is no regular file, such as a pipe, is written."""
     if destination.exists() and not destination.is_file():
         with destination.open("wb") as file:
             file.writelines(pieces)
