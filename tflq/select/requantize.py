@@ -22,7 +22,7 @@ from tflq.select.lowering import Kernels, lowering
 from tflq.select.ranges import value_range
 from tflq.select.shifts import right_shift
 
-__all__ = ["clamped", "divide", "input_range", "result_range", "squeezed"]
+__all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeezed"]
 
 _I31 = (1 << 31) - 1
 _I63 = (1 << 63) - 1
@@ -68,7 +68,8 @@ def rescale(op: Op, k: Kernels) -> Value:
         x = k.cast(x, i32)
     if zero:
         x = k.sub(x, k.constant(zero, x.type.storage))
-    y = _unscaled(k, x, scaling) or _by_division(k, x, scaling) or _wide(k, x, scaling)
+    y = filled(k, x, low) if low == high else None
+    y = y or _unscaled(k, x, scaling) or _by_division(k, x, scaling) or _wide(k, x, scaling)
     y = k.cast(y, to)
     return k.fuse(clamp, y) if clamp else y
 
@@ -88,6 +89,11 @@ def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
     if clamp is None:
         return storage.minimum, storage.maximum, None
     return clamp.attributes["min_val"], clamp.attributes["max_val"], clamp
+
+
+def filled(k: Kernels, x: Value, value: int) -> Value:
+    """A tensor of x's shape, whatever that is when it runs, with one value: what a clamp to a single number leaves."""
+    return k.add(k.mul(x, k.constant(0, x.type.storage)), k.constant(value, x.type.storage))
 
 
 def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:

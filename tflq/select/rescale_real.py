@@ -17,7 +17,7 @@ from tflq.numerics.long_product import LongProduct, fit_long_product
 from tflq.numerics.staircase import float_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped, divide, input_range, result_range, squeezed
+from tflq.select.requantize import clamped, divide, filled, input_range, result_range, squeezed
 
 __all__: list[str] = []
 
@@ -33,8 +33,8 @@ def rescale_f64(op: Op, k: Kernels) -> Value:
         x = k.cast(x, i32)
     if zero:
         x = k.sub(x, k.constant(zero, x.type.storage))
-    y = None
-    if x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
+    y = filled(k, x, low) if low == high else None
+    if y is None and x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
         levels = np.arange(low - output_zp + 1, high - output_zp + 1)
         y = divide(k, x, float_staircase(levels, scale), least, most, output_zp)
     if y is None:
