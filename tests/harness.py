@@ -25,12 +25,16 @@ def argument(shape: Sequence[int | None], element: ElementType, name: str = "x")
 
 def const(array: np.ndarray, element: ElementType, name: str = "c") -> Value:
     """A constant of stored integers with any element type."""
-    array = np.ascontiguousarray(array, element_storage(element).dtype)
+    array = np.asarray(array, element_storage(element).dtype, order="C")
     return Value(TensorType(array.shape, element), name, buffer=Buffer.of(array))
 
 
 def one_op(
-    name: str, operands: Sequence[Value | None], results: Sequence[Value], attributes: Mapping[str, Any], version: int = 1
+    name: str,
+    operands: Sequence[Value | None],
+    results: Sequence[Value],
+    attributes: Mapping[str, Any],
+    version: int = 1,
 ) -> bytes:
     """The file of a model with one operator; operands without data are its inputs."""
     op = Op(name, list(operands), list(results), dict(attributes), info={"version": version})
@@ -52,7 +56,13 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
             elif kind == "random":
                 arrays.append(rng.integers(storage.minimum, storage.maximum, shape, storage.dtype, endpoint=True))
             else:
-                arrays.append(np.full(shape, {"minimum": storage.minimum, "maximum": storage.maximum, "zero": zero}[kind], storage.dtype))
+                arrays.append(
+                    np.full(
+                        shape,
+                        {"minimum": storage.minimum, "maximum": storage.maximum, "zero": zero}[kind],
+                        storage.dtype,
+                    )
+                )
         draws.append(arrays)
     return draws
 
@@ -60,7 +70,9 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
 def _run(model: bytes, batches: list[list[np.ndarray]], resolver: str) -> list[list[np.ndarray]]:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType[resolver], num_threads=1)
+    interpreter = Interpreter(
+        model_content=model, experimental_op_resolver_type=OpResolverType[resolver], num_threads=1
+    )
     for detail, array in zip(interpreter.get_input_details(), batches[0], strict=True):
         if tuple(detail["shape"]) != array.shape:
             interpreter.resize_tensor_input(detail["index"], array.shape)
@@ -116,7 +128,8 @@ _WORKER = _Worker()
 
 
 def interpret(model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF") -> list[list[np.ndarray]]:
-    """Outputs for each list of inputs; inputs are resized to the arrays. RuntimeError if the interpreter refuses or dies."""
+    """Outputs for each list of inputs; inputs are resized to the arrays. RuntimeError if the interpreter refuses or
+    dies."""
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
     results = _WORKER.ask((model, batches, resolver))
     if isinstance(results, str):
