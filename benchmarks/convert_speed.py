@@ -2,8 +2,9 @@
 
     python benchmarks/convert_speed.py MODEL.tflite ... [--large MEGABYTES]
 
-Whole process (wall time, peak memory) and in process (after a warm-up) for each model given and for a fully connected int8 model of
-`--large` MB that is made here (0: leave it out). Needs `pip install tflq[bench]`; without the peer, only our own figures.
+Whole process (wall time, peak memory) and in process (after a warm-up) for each model given and for a fully connected
+int8 model of `--large` MB that is made here (0: leave it out). Needs `pip install tflq[bench]`; without the peer,
+only our own figures.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def main() -> None:
             models.append(large)
         version = whole_process([sys.executable, "-m", "tflq", "--version"], arguments.repeat)
         print(f"tflq --version: {version}")
-        header = f"{'model':44} {'MB':>6}  {'tflq, process':>20} {'peer, process':>20} {'tflq, in':>9} {'peer, in':>9} {'in ratio':>8}"
-        print(header)
+        print(f"{'model':44} {'MB':>6}  {'tflq, process':>20} {'peer, process':>20}", end="")
+        print(f" {'tflq, in':>9} {'peer, in':>9} {'in ratio':>8}")
         for model in models:
             print(_row(model, Path(folder), arguments.repeat), flush=True)
 
@@ -69,7 +70,9 @@ def _row(model: Path, folder: Path, repeat: int) -> str:
     ours = whole_process([sys.executable, "-m", "tflq", "convert", str(model), str(out), "--force"], repeat)
     inside = in_process("import tflq", f"tflq.convert({str(model)!r}, {str(out)!r}, force=True)", repeat)
     row = f"{model.name[:44]:44} {size / 1e6:6.1f}  {ours!s:>20} "
-    peer = shutil.which("tosa-converter-for-tflite", path=str(Path(sys.executable).parent)) or shutil.which("tosa-converter-for-tflite")
+    peer = shutil.which("tosa-converter-for-tflite", path=str(Path(sys.executable).parent)) or shutil.which(
+        "tosa-converter-for-tflite"
+    )
     if peer is None:
         return row + f"{'not installed':>20} {inside:9.3f}"
     theirs: Figure = whole_process([peer, "--bytecode", str(model), "-o", str(folder / "out.mlirbc")], repeat)

@@ -35,7 +35,9 @@ def whole_process(command: Sequence[str], repeat: int = 5) -> Figure:
         times.append(time.perf_counter() - start)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}\n{output.decode(errors='replace')}")
+            raise RuntimeError(
+                f"{' '.join(command)}: exit code {process.returncode}\n{output.decode(errors='replace')}"
+            )
         peak = max(peak, usage.ru_maxrss / 1024)
     return Figure(statistics.median(times), peak)
 
@@ -47,7 +49,9 @@ def in_process(setup: str, statement: str, repeat: int = 7) -> float:
         f"for _ in range({repeat + 1}):\n    start = time.perf_counter()\n    {statement}\n"
         "    times.append(time.perf_counter() - start)\nprint(statistics.median(times[1:]))"
     )
-    return float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()[-1])
+    return float(
+        subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()[-1]
+    )
 
 
 def repeated(function: Callable[[], object], repeat: int) -> float:

@@ -1,8 +1,10 @@
-"""Run time of converted networks against their originals, in the interpreter (optimized kernels, no delegate, one thread).
+"""Run time of converted networks against their originals, in the interpreter (optimized kernels, no delegate, one
+thread).
 
     python benchmarks/run_time.py MODEL.tflite ... [--mac integer float32] [--repeat N]
 
-One row per model: operators and milliseconds per inference before and after, and the ratio, for each form of multiply-accumulate.
+One row per model: operators and milliseconds per inference before and after, and the ratio, for each form of
+multiply-accumulate.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ def main() -> None:
     parser.add_argument("--mac", nargs="+", default=["integer", "float32"])
     parser.add_argument("--repeat", type=int, default=11)
     arguments = parser.parse_args()
-    print(f"{'model':44} {'ops':>5} {'ms':>8} " + " ".join(f"{m + ' ops':>12} {'ms':>8} {'ratio':>6}" for m in arguments.mac))
+    print(
+        f"{'model':44} {'ops':>5} {'ms':>8} "
+        + " ".join(f"{m + ' ops':>12} {'ms':>8} {'ratio':>6}" for m in arguments.mac)
+    )
     with tempfile.TemporaryDirectory() as folder:
         for model in arguments.models:
             before = interpreter(model)

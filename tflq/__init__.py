@@ -1,8 +1,8 @@
 """tflq: quantized TFLite models in, the integer form out.
 
-    tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the result equals the original bit for bit
-    tflq.read(source) -> Module                  tflq.write(module, destination)
-    tflq.verify(a, b)                            run two models in the interpreter and compare
+tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the result equals the original bit for bit
+tflq.read(source) -> Module                  tflq.write(module, destination)
+tflq.verify(a, b)                            run two models in the interpreter and compare
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +13,10 @@ from tflq.errors import TflqError, UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
+from tflq.ir.forms import Form
 from tflq.legalize import legalize
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pass, Pipeline
+from tflq.passes.contract import Pass, Pipeline, verify_stage
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
@@ -55,26 +57,31 @@ def convert(
     semantics: Semantics = "interpreter",
     force: bool = False,
 ) -> Conversion:
-    """Converts a TFLite model (a path, bytes or a binary file) to the integer form and writes it to `destination`, if given.
+    """Converts a TFLite model (a path, bytes or a binary file) to the integer form; writes it to `destination`, if
+    given.
 
     target: what the result may hold; "integer" is every builtin on plain integer tensors.
-    mac: multiply-accumulate as int8 BATCH_MATMUL ("integer") or float convolutions on integer values, proven exact ("float32").
+    mac: multiply-accumulate as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer values, proven
+        exact ("float32").
     fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
-    semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization parameters.
+    semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
+        parameters and drops requantizations between float operators.
     force: replace an existing destination.
 
-    InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every operator.
-    TflqError: the destination exists already, or its suffix names no format. Nothing is written on an error.
+    InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
+    operator. TflqError: the destination exists already, or its suffix names no format. Nothing is written on an error.
     """
     _check_options(target, mac, fallback, semantics)
     if destination is not None:
         _check_destination(Path(destination), force)
     module, decisions = legalize(read(source), fallback=fallback == "float")
-    module = _simplification(semantics).run(module).module
-    module = _run(module, Tabulate(), DeadCodeElimination())
+    verify_stage(module, "integer", "legalization")
+    module = _run(module, "integer", *_simplification(semantics))
+    module = _run(module, "integer", Tabulate(), DeadCodeElimination())
     module = select(module, mac=mac)
     trim_edges(module)
-    module = _run(module, CommonSubexpressionElimination(), DeadCodeElimination())
+    verify_stage(module, "kernels", "selection")
+    module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
     check(module, decisions, mac)
     report = Report.of(module, decisions)
     if destination is not None:
@@ -82,20 +89,18 @@ def convert(
     return Conversion(module, report)
 
 
-def _simplification(semantics: Semantics) -> Pipeline:
+def _simplification(semantics: Semantics) -> Sequence[Pass]:
     """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
-    return Pipeline(
-        [
-            Canonicalize(real_semantics=semantics == "real"),
-            CommonSubexpressionElimination(),
-            Fold(),
-            DeadCodeElimination(),
-        ]
+    return (
+        Canonicalize(real_semantics=semantics == "real"),
+        CommonSubexpressionElimination(),
+        Fold(),
+        DeadCodeElimination(),
     )
 
 
-def _run(module: Module, *passes: Pass) -> Module:
-    return Pipeline(passes).run(module).module
+def _run(module: Module, form: Form, *passes: Pass) -> Module:
+    return Pipeline(passes, form).run(module).module
 
 
 def _check_options(target: str, mac: str, fallback: str, semantics: str) -> None:

@@ -39,13 +39,19 @@ def ints(*values: object) -> np.ndarray:
     ids=lambda p: p if isinstance(p, str) else "",
 )
 def test_moves_what_the_kernel_moves(
-    storage: ScalarType, name: str, extra: list[np.ndarray], attributes: dict[str, object], shapes: list[tuple[int, ...]]
+    storage: ScalarType,
+    name: str,
+    extra: list[np.ndarray],
+    attributes: dict[str, object],
+    shapes: list[tuple[int, ...]],
 ) -> None:
     element = per_layer(storage)
     x = argument((1, 2, 3, 4), element)
     constants = [const(e, i32, f"c{i}") for i, e in enumerate(extra)]
     results = [argument(s, element, f"y{i}") for i, s in enumerate(shapes)]
-    model = one_op("tfl." + name, [x, *constants], results, attributes, 2 if name in ("unpack", "pad", "tile", "gather") else 1)
+    model = one_op(
+        "tfl." + name, [x, *constants], results, attributes, 2 if name in ("unpack", "pad", "tile", "gather") else 1
+    )
     conversion = convert_and_compare(model, edge_inputs([x]))
     assert [row.path for row in conversion.report.rows] == ["integer"]
 
@@ -74,7 +80,12 @@ def test_padv2_requantizes_a_constant_of_other_parameters() -> None:
     around = const(np.asarray([[1, 0]], np.int32), i32, "p")
     value = const(np.asarray(10), per_layer(i8, 0.25, 2), "v")  # 2.0: stored 7 with scale 0.5 and zero point 3
     conversion = tflq.convert(one_op("tfl.padv2", [x, around, value], [y], {}, 2))
-    fills = [v.array for op in conversion.module.main.ops for v in op.operands if v and v.is_constant and v.type.storage == i8]
+    fills = [
+        v.array
+        for op in conversion.module.main.ops
+        for v in op.operands
+        if v and v.is_constant and v.type.storage == i8
+    ]
     assert [f.tolist() for f in fills] == [7]
 
 

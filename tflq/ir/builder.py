@@ -105,7 +105,8 @@ class Builder:
         output_zp: int = 0,
         rounding_mode: Rounding = "DOUBLE_ROUND",
     ) -> Value:
-        """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) + output_zp) in `to`.
+        """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) +
+        output_zp) in `to`.
 
         Several multipliers are per index of the last axis. An i64 input takes the 16-bit form (`reduce_to_16_bits`).
         Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift
@@ -219,7 +220,8 @@ class Builder:
         acc: ScalarType = i32,
         depthwise: bool = False,
     ) -> Value:
-        """tosa.conv2d, NHWC × OHWI (tosa.depthwise_conv2d: × [KH, KW, C, M]) + bias → `acc` (i32; i64 stands for TOSA's i48).
+        """tosa.conv2d, NHWC × OHWI (tosa.depthwise_conv2d: × [KH, KW, C, M]) + bias → `acc` (i32; i64 stands for
+        TOSA's i48).
 
         `pad` is top, bottom, left, right, padded with input_zp; `stride` and `dilation` are y, x; `bias` is [O] of
         type `acc`.

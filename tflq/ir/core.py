@@ -85,7 +85,11 @@ class Value:
     @property
     def is_constant(self) -> bool:
         """Whether its elements are known now: it has data, or has no elements and nothing produces it."""
-        return self.buffer is not None and self.producer is None and (self.buffer.data.size > 0 or 0 in (self.type.shape or ()))
+        return (
+            self.buffer is not None
+            and self.producer is None
+            and (self.buffer.data.size > 0 or 0 in (self.type.shape or ()))
+        )
 
     @property
     def array(self) -> np.ndarray:

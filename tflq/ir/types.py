@@ -192,7 +192,8 @@ class UniformQuantizedType:
 
 @dataclass(frozen=True, eq=False)
 class UniformQuantizedPerAxisType:
-    """Per-axis quantization: `!quant.uniform<i8:f32:1, {2.0:10, 3.0:20}>`; one scale and zero point per index of `axis`."""
+    """Per-axis quantization: `!quant.uniform<i8:f32:1, {2.0:10, 3.0:20}>`; one scale and zero point per index of
+    `axis`."""
 
     storage: ScalarType
     expressed: ScalarType

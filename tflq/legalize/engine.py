@@ -1,10 +1,10 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
-Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps its quantized
-tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float operator →
-requantize, if allowed; else the op is refused. All refusals of a module are collected into one `UnsupportedError`. Function arguments
-and results keep their types (`quant.scast` on either side); every other quantized tensor becomes its storage type.
-Each op's result tensor keeps its name.
+Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps
+its quantized tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float
+operator → requantize, if allowed; else the op is refused. All refusals of a module are collected into one
+`UnsupportedError`. Function arguments and results keep their types (`quant.scast` on either side); every other
+quantized tensor becomes its storage type. Each op's result tensor keeps its name.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Dec
     """
     decisions: list[Decision] = []
     refused: list[str] = []
-    functions: list[Function] = []
     mapping: dict[Value, Value] = {}
     outputs: dict[Value, Value] = {}
-    for function in module.functions:
-        functions.append(_Legalizer(function, decisions, refused, fallback, mapping, outputs).run())
+    functions = [_Legalizer(f, decisions, refused, fallback, mapping, outputs).run() for f in module.functions]
     if refused:
         raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
     result = Module(
@@ -61,7 +59,8 @@ def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Dec
 
 
 def _is_hybrid(op: Op) -> bool:
-    """Whether an op computes in float on quantized constants: its kernel quantizes the activations as it runs, or dequantizes."""
+    """Whether an op computes in float on quantized constants: its kernel quantizes the activations as it runs, or
+    dequantizes."""
     if op.name == "tfl.dequantize" or any(v.type.quantized for v in op.results):
         return False
     quantized = [v for v in op.operands if v is not None and v.type.quantized]
@@ -124,8 +123,12 @@ class _Legalizer:
         if producer is not None and producer.operands and producer.operands[0] is value:
             return value  # a kept operator's own result
         plain.name = ""
-        self.b.ops.append(Op("quant.scast", [plain], [value], {}, producer.location if producer else None))
+        self.b.location = producer.location if producer else None
+        if value.type.shape is None and plain.type.shape is not None:
+            plain = self.b.emit("tosa.identity", [plain], value.type.stripped())
+        self.b.ops.append(Op("quant.scast", [plain], [value], {}, self.b.location))
         return value
+
     def _visit(self, op: Op) -> None:
         self.b.location = op.location
         start = len(self.b.ops)
@@ -180,7 +183,7 @@ class _Legalizer:
             self.plain[result] = Value(result.type.stripped(), result.name)
 
     def _pass_through(self, op: Op) -> None:
-        operands = [None if v is None else self.plain.get(v, v) for v in op.operands]
+        operands = [None if v is None else self.b.typed(v) for v in op.operands]
         self._copy(op, operands)
 
     def _keep(self, op: Op) -> None:
@@ -191,7 +194,9 @@ class _Legalizer:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
     def _copy(self, op: Op, operands: list[Value | None]) -> None:
-        copy = Op(op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
+        copy = Op(
+            op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=op.intermediates
+        )
         self.b.ops.append(copy)
 
     def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:

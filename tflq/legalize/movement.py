@@ -1,10 +1,11 @@
 """Data movement: operators that copy stored integers without arithmetic keep their kernel, on plain integers.
 
-The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc, pack.cc, gather.cc,
-slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than its source, that reproduces the
-interpreter and is a warning on the report. Only padding writes a value of its own: the zero point of the result (kernels/pad.cc,
-mirror_pad.cc, space_to_batch_nd.cc). CONCATENATION requantizes uint8 operands of other scales in float
-(internal/reference/concatenation.h, ConcatenationWithScaling), which is a 256-entry table per operand.
+The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc,
+pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than
+its source, that reproduces the interpreter and is a warning on the report. Only padding writes a value of its own:
+the zero point of the result (kernels/pad.cc, mirror_pad.cc, space_to_batch_nd.cc). CONCATENATION requantizes uint8
+operands of other scales in float (internal/reference/concatenation.h, ConcatenationWithScaling), which is a 256-entry
+table per operand.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tflq.numerics.requantize import requantize_table, rescaled_value
 
 __all__: list[str] = []
 
-_SAME_PARAMETERS = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
+_SAME_PARAMETERS = (
+    "the result has other quantization parameters than its source: the kernel copies the integers as they are"
+)
 
 _WIDENED: dict[str, frozenset[ScalarType]] = {
     "tfl.tile": frozenset({i16}),
@@ -43,13 +46,40 @@ def _comparable(value: Value) -> object:
 
 
 def _per_axis(op: Op) -> Value | None:
-    return next((v for v in op.values if v.type.quantized and not isinstance(v.type.element, UniformQuantizedType)), None)
+    return next(
+        (v for v in op.values if v.type.quantized and not isinstance(v.type.element, UniformQuantizedType)), None
+    )
 
 
 @rule(
-    *("tfl.reshape", "tfl.squeeze", "tfl.expand_dims", "tfl.transpose", "tfl.slice", "tfl.strided_slice", "tfl.split", "tfl.split_v"),
-    *("tfl.pack", "tfl.unpack", "tfl.gather", "tfl.gather_nd", "tfl.tile", "tfl.reverse_v2", "tfl.broadcast_to", "tfl.space_to_depth"),
-    *("tfl.depth_to_space", "tfl.batch_to_space_nd", "tfl.mirror_pad", "tfl.select", "tfl.select_v2", "tfl.reverse_sequence"),
+    *(
+        "tfl.reshape",
+        "tfl.squeeze",
+        "tfl.expand_dims",
+        "tfl.transpose",
+        "tfl.slice",
+        "tfl.strided_slice",
+        "tfl.split",
+        "tfl.split_v",
+    ),
+    *(
+        "tfl.pack",
+        "tfl.unpack",
+        "tfl.gather",
+        "tfl.gather_nd",
+        "tfl.tile",
+        "tfl.reverse_v2",
+        "tfl.broadcast_to",
+        "tfl.space_to_depth",
+    ),
+    *(
+        "tfl.depth_to_space",
+        "tfl.batch_to_space_nd",
+        "tfl.mirror_pad",
+        "tfl.select",
+        "tfl.select_v2",
+        "tfl.reverse_sequence",
+    ),
     *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice"),
 )
 def move(op: Op, b: RuleBuilder) -> Answer:
@@ -63,10 +93,15 @@ def move(op: Op, b: RuleBuilder) -> Answer:
     operands = [None if v is None else b.value(v) for v in op.operands]
     widened = storage in _WIDENED.get(op.name, ())
     if widened:
-        operands = [b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)]
+        operands = [
+            b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
+        ]
     types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
     made = b.op(op.name, operands, types, op.attributes, _version(op))
-    results = [b.cast(new, old.type.storage) if old.type.quantized else new for old, new in zip(op.results, made.results, strict=True)]
+    results = [
+        b.cast(new, old.type.storage) if old.type.quantized else new
+        for old, new in zip(op.results, made.results, strict=True)
+    ]
     return Rewritten(results, warning=_SAME_PARAMETERS if differ else "")
 
 
@@ -97,7 +132,8 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
 
 @rule("tfl.padv2")
 def padv2(op: Op, b: RuleBuilder) -> Answer:
-    """result = the operand, padded with a stored value; a constant of other parameters is requantized to the result's."""
+    """result = the operand, padded with a stored value; a constant of other parameters is requantized to the
+    result's."""
     x, value, result = op.operand(0), op.operand(2), op.result
     source, fill, target = x.type.element, value.type.element, result.type.element
     if not (isinstance(source, UniformQuantizedType) and source == target):
@@ -105,7 +141,9 @@ def padv2(op: Op, b: RuleBuilder) -> Answer:
     if fill == target or not value.type.quantized:
         padding = b.value(value)
     elif isinstance(fill, UniformQuantizedType) and value.is_constant:
-        stored = rescaled_value(int(value.array.reshape(())), fill.scale, fill.zero_point, source.scale, source.zero_point)
+        stored = rescaled_value(
+            int(value.array.reshape(())), fill.scale, fill.zero_point, source.scale, source.zero_point
+        )
         padding = b.constant(np.asarray(np.clip(stored, source.storage_min, source.storage_max)), source.storage)
     else:
         return NotApplicable(f"pad value '{value.name}' is not a constant and has other quantization parameters")
@@ -114,7 +152,8 @@ def padv2(op: Op, b: RuleBuilder) -> Answer:
 
 @rule("tfl.space_to_batch_nd")
 def space_to_batch(op: Op, b: RuleBuilder) -> Answer:
-    """result = SPACE_TO_BATCH_ND(operand padded with the result's zero point, without padding). Source: kernels/space_to_batch_nd.cc."""
+    """result = SPACE_TO_BATCH_ND(operand padded with the result's zero point, without padding). Source:
+    kernels/space_to_batch_nd.cc."""
     x, block, paddings, result = op.operand(0), op.operand(1), op.operand(2), op.result
     element = result.type.element
     if not isinstance(element, UniformQuantizedType) or _parameters_differ(op):
@@ -148,7 +187,9 @@ def concatenation(op: Op, b: RuleBuilder) -> Answer:
         if not isinstance(source, UniformQuantizedType):
             return NotApplicable(f"operand '{value.name}' is not quantized per layer")
         if source != target and target.storage.bits == 8:
-            table = requantize_table(source.storage.dtype, source.scale, source.zero_point, target.scale, target.zero_point)
+            table = requantize_table(
+                source.storage.dtype, source.scale, source.zero_point, target.scale, target.zero_point
+            )
             plain = b.table(plain, table)
         parts.append(plain)
     raw = target.storage.bits != 8 and _parameters_differ(op)

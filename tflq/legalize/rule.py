@@ -36,7 +36,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards parameters)."""
+    """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
+    parameters)."""
 
     results: Sequence[Value]
     note: str = ""
@@ -75,7 +76,7 @@ class RuleBuilder(Builder):
         producer = plain.producer
         if producer is not None and producer.name == "quant.scast" and producer.operand(0).type == operand.type:
             return producer.operand(0)
-        return self.scast(plain, operand.type)
+        return self.scast(plain, plain.type.with_element(operand.type.element))
 
 
 Rule: TypeAlias = Callable[[Op, RuleBuilder], Answer]

@@ -64,7 +64,9 @@ def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     vanishing = (shift < -31) | (reals == 0)
     fixed, shift = np.where(vanishing, 0, fixed), np.where(vanishing, 0, shift)
     if (shift > 30).any():
-        raise ValueError(f"multiplier {float(reals.max())!r} needs a left shift of {int(shift.max())}, more than int32 holds")
+        raise ValueError(
+            f"multiplier {float(reals.max())!r} needs a left shift of {int(shift.max())}, more than int32 holds"
+        )
     return fixed.astype(np.int32), shift.astype(np.int32)
 
 

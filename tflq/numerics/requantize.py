@@ -1,6 +1,7 @@
 """Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales.
 
-    stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)   s = scale_in * (1 / scale_out), bias = -zero_point_in * s
+    stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)
+    s = scale_in * (1 / scale_out), bias = -zero_point_in * s
 
 all in float32. Source: kernels/internal/reference/concatenation.h (ConcatenationWithScaling).
 """

@@ -1,8 +1,9 @@
 """Selection: a module in the integer form → the same module on TFLite builtins.
 
-`tfl` ops (already kernels) pass through; every other op has one lowering. `quant.scast` at a function's edge is where a tensor with
-quantization parameters meets plain integers. A kernel that disregards parameters reads an argument, or writes a result, directly; for
-any other an identity kernel stands between, since with parameters on it would compute something else.
+`tfl` ops (already kernels) pass through; every other op has one lowering. `quant.scast` at a function's edge is where
+a tensor with quantization parameters meets plain integers. A kernel that disregards parameters reads an argument, or
+writes a result, directly; for any other an identity kernel stands between, since with parameters on it would compute
+something else.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ __all__ = ["select"]
 
 
 def select(module: Module, *, mac: Mac = "integer") -> Module:
-    """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a lowering."""
+    """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a
+    lowering."""
     missing: dict[object, set[str]] = {}
     for op in module.ops():
         if not _known(op):

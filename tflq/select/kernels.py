@@ -1,4 +1,5 @@
-"""Emitting TFLite builtins on plain tensors: each method makes one operator, with its options, and infers its result's type."""
+"""Emitting TFLite builtins on plain tensors: each method makes one operator, with its options, and infers its
+result's type."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ class KernelBuilder(Builder):
         return x if x.type.element == to else self.emit("tfl.cast", [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
-        """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the same type."""
+        """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the
+        same type."""
         return self.emit("tfl.cast", [x], type or x.type.stripped())
 
     def bitcast(self, x: Value, to: ScalarType, shape: Shape | None = None) -> Value:

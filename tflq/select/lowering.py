@@ -3,8 +3,8 @@
     @lowering("tosa.add")
     def add(op: Op, k: Kernels) -> Value | Sequence[Value]: ...
 
-`k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right on plain
-integers, and on which types, is `rules/integer.toml`.
+`k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right
+on plain integers, and on which types, is `rules/integer.toml`.
 """
 
 from __future__ import annotations
