@@ -1,0 +1,31 @@
+"""Pooling as kernels: padding that has no name in TFLite is refused."""
+
+from __future__ import annotations
+
+import pytest
+from lowered import assert_lowered, draw
+
+from tflq.errors import UnsupportedError
+from tflq.ir.builder import Builder
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, TensorType, i8, i16, ui8
+
+SHAPE = (2, 5, 6, 3)
+
+
+def pooled(b: Builder, x: Value, name: str, pad: tuple[int, int, int, int], out: tuple[int, int]) -> Value:
+    zero_points = {"input_zp": 0, "output_zp": 0} if "avg" in name else {}
+    type = TensorType((2, *out, 3), x.type.storage)
+    return b.emit(name, [x], type, kernel=(3, 2), stride=(2, 2), pad=pad, **zero_points)
+
+
+@pytest.mark.parametrize("name", ["tosa.avg_pool2d", "tosa.max_pool2d"])
+@pytest.mark.parametrize(("pad", "out"), [((0, 0, 0, 0), (2, 3)), ((1, 1, 0, 0), (3, 3))])
+@pytest.mark.parametrize("element", [i8, ui8, i16], ids=str)
+def test_padding(element: ScalarType, name: str, pad: tuple[int, int, int, int], out: tuple[int, int]) -> None:
+    assert_lowered(lambda b, v: pooled(b, v, name, pad, out), [draw(element, SHAPE)], [element])
+
+
+def test_padding_without_a_name() -> None:
+    with pytest.raises(UnsupportedError, match=r"padding \(2, 0, 0, 0\) is neither SAME nor VALID"):
+        assert_lowered(lambda b, v: pooled(b, v, "tosa.max_pool2d", (2, 0, 0, 0), (3, 3)), [draw(i8, SHAPE)], [i8])
