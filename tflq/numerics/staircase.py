@@ -125,36 +125,30 @@ class Division:
 
 
 def _fractions(d: np.ndarray, most: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Candidate fractions a/b near d float64[C] with 1 <= a <= `most`, best first: the last convergents, scaled up."""
-    p0, q0, p1, q1 = np.ones_like(most), np.zeros_like(most), np.zeros_like(most), np.ones_like(most)
-    # convergents of d < 1 start at 0/1; (p1, q1) is the newest one, (p0, q0) the one before
+    """Candidate fractions a/b near d float64[C] with 1 <= a <= `most`, best first: the last convergents, scaled up.
+
+    All in float64: the integers are below 2^31, so the quotients' floors are exact.
+    """
+    found = np.zeros((6, d.size))  # the last convergent, the last semiconvergent, the convergent before
+    index, bound = np.arange(d.size), most.astype(np.float64)
+    p0, q0, p1, q1 = np.ones(d.size), np.zeros(d.size), np.zeros(d.size), np.ones(d.size)  # d < 1 starts at 0/1
     rest = 1.0 / d
-    semi_p, semi_q = p0, np.maximum(q0, 1)
-    done = np.zeros(d.shape, bool)
-    for _ in range(24):
-        term = np.floor(np.minimum(rest, 2.0**40)).astype(np.int64)
-        q_room = (_I31 - q0) // np.maximum(q1, 1)
-        p_room = np.where(p1 > 0, (most - p0) // np.maximum(p1, 1), term)
-        room = np.minimum(q_room, p_room)
-        stop = ~done & (term > room)
-        semi_p = np.where(stop, p0 + np.maximum(room, 0) * p1, semi_p)
-        semi_q = np.where(stop, q0 + np.maximum(room, 0) * q1, semi_q)
-        done |= stop
-        step = np.where(done, 0, term)
-        p0, p1 = np.where(done, p0, p1), np.where(done, p1, p0 + step * p1)
-        q0, q1 = np.where(done, q0, q1), np.where(done, q1, q0 + step * q1)
-        fraction = rest - np.floor(rest)
-        exact = ~done & (fraction < 2.0**-30)
-        semi_p, semi_q = np.where(exact, p1, semi_p), np.where(exact, q1, semi_q)
-        done |= exact
-        if done.all():
-            break
-        rest = 1.0 / np.maximum(fraction, 2.0**-40)
-    out: list[tuple[np.ndarray, np.ndarray]] = []
-    for p, q in ((p1, q1), (semi_p, semi_q), (p0, q0)):
-        factor = np.minimum(most // np.maximum(p, 1), _I31 // np.maximum(q, 1))
-        out.append((p * factor, q * factor))
-    return out
+    while index.size:
+        term = np.floor(rest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.maximum(np.floor(np.fmin((_I31 - q0) / q1, (bound - p0) / p1)), 0.0)
+        stop = term > room
+        step = np.where(stop, room, term)
+        p2, q2, rest = p0 + step * p1, q0 + step * q1, rest - term
+        done = stop | (rest < 2.0**-30)
+        if done.any():
+            ended = np.where(stop, (p1, q1, p2, q2, p0, q0), (p2, q2, p2, q2, p1, q1))
+            found[:, index[done]] = ended[:, done]
+            index, bound, rest, p1, q1, p2, q2 = (v[~done] for v in (index, bound, rest, p1, q1, p2, q2))
+        p0, q0, p1, q1, rest = p1, q1, p2, q2, 1.0 / rest
+    a, b = found[0::2], found[1::2]
+    factor = np.floor(np.minimum(most / np.maximum(a, 1), _I31 / np.maximum(b, 1)))
+    return list(zip((a * factor).astype(np.int64), (b * factor).astype(np.int64), strict=True))
 
 
 def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Division | None:
