@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
-from harness import interpret
+from harness import argument, interpret
 
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
-from tflq.ir.core import Module
+from tflq.ir.core import Module, Op
+from tflq.ir.types import ElementType
 from tflq.legalize import legalize
+from tflq.legalize.rule import RULES, NotApplicable, RuleBuilder
 
-__all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form"]
+__all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]
 
 
 def integer_form(model: bytes) -> Module:
     """The model legalized by integer rules alone. UnsupportedError if there is none."""
     return legalize(read(model), fallback=False)[0]
+
+
+def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> str:
+    """Why the first rule of an operator does not cover operands and a result of these types, the last one."""
+    values = [argument((1, 4), element, f"t{i}") for i, element in enumerate(elements)]
+    answer = RULES[name][0](Op(name, list(values[:-1]), values[-1:], attributes), RuleBuilder([], {}))
+    assert isinstance(answer, NotApplicable)
+    return answer.reason
 
 
 def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from harness import argument, const, one_op
-from reference import assert_equals_kernel, every_value, integer_form
+from reference import assert_equals_kernel, every_value, integer_form, refusal
 
 from tflq.errors import UnsupportedError
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
@@ -60,6 +62,17 @@ def test_every_pair_of_int8(name: str) -> None:
     first, second, output = Quantized.of(i8, 0.031, 17), Quantized.of(i8, 0.0047, -90), Quantized.of(i8, 0.034, -3)
     grid = np.meshgrid(every_value("int8")[0], every_value("int8")[0])
     assert_equals_kernel(binary(name, first, second, output, 65536), [[g.reshape(1, -1) for g in grid]])
+
+
+def test_squared_difference() -> None:
+    rng = np.random.default_rng(5)
+    arrays = pairs(rng, i8)
+    for _ in range(8):
+        first, second = drawn(rng, i8, 0.05), drawn(rng, i8, 0.05)
+        output = drawn(rng, i8, max(first.scale, second.scale) ** 2 * 100, 1.2)
+        operands = [argument(arrays[0].shape, first, "a"), argument(arrays[0].shape, second, "b")]
+        model = one_op("tfl.squared_difference", operands, [argument(arrays[0].shape, output, "y")], {}, 2)
+        assert_equals_kernel(model, [arrays])
 
 
 @pytest.mark.parametrize("name", ["tfl.add", "tfl.sub"])
@@ -148,9 +161,7 @@ def test_int32_disregards_parameters() -> None:
     ],
 )
 def test_refused(name: str, elements: list[Quantized], reason: str) -> None:
-    first, second, output = elements
-    with pytest.raises(UnsupportedError, match=reason):
-        integer_form(binary(name, first, second, output, 4))
+    assert re.search(reason, refusal(name, elements))
 
 
 @pytest.mark.parametrize("name", ["tfl.add", "tfl.mul"])

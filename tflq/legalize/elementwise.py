@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL.
+"""ADD, SUB, MUL, SQUARED_DIFFERENCE.
 
     ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
     MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
@@ -6,7 +6,8 @@
 each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
 range. int16 has two more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits
 disregards all scales.
-Sources: kernels/add.cc, sub.cc, mul.cc; kernels/internal/reference/add.h, sub.h, integer_ops/add.h, integer_ops/mul.h.
+Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc; kernels/internal/reference/add.h, sub.h,
+integer_ops/add.h, integer_ops/mul.h.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, ru
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import addition, multiplication, power_of_two_shifts
+from tflq.numerics.elementwise import squared_difference as squared_parameters
 from tflq.numerics.fixed_point import Multiplier
 
 __all__: list[str] = []
@@ -85,16 +87,37 @@ def _add_scaled(
 ) -> Value:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
-
-    def operand(index: int, element: UniformQuantizedType, multiplier: Multiplier) -> Value:
-        half = multiplier == _HALF
-        shift = parameters.left_shift - half
-        shifted = b.mul(centred(b, op.operand(index), element), b.constant(np.asarray(1 << shift)))
-        return shifted if half else b.rescale(shifted, multiplier)
-
-    x, y = operand(0, first, parameters.first), operand(1, second, parameters.second)
+    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
+    y = _shifted(op, b, 1, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y)
     return scaled(b, total, parameters.sum, output.storage, 1 << 30, output_zp=output.zero_point)
+
+
+def _shifted(
+    op: Op, b: RuleBuilder, index: int, element: UniformQuantizedType, shift: int, multiplier: Multiplier
+) -> Value:
+    """An operand without zero point, shifted left, times its multiplier."""
+    half = multiplier == _HALF
+    shifted = b.mul(centred(b, op.operand(index), element), b.constant(np.asarray(1 << (shift - half))))
+    return shifted if half else b.rescale(shifted, multiplier)
+
+
+@rule("tfl.squared_difference")
+def squared_difference(op: Op, b: RuleBuilder) -> Answer:
+    """int8: the difference as SUB's, shifted by 7, squared and scaled to the result."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    if any(e.storage is not i8 for e in elements):
+        return NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
+    first, second, output = elements
+    try:
+        parameters = squared_parameters(first.scale, second.scale, output.scale)
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
+    difference = b.sub(x, _shifted(op, b, 1, second, parameters.left_shift, parameters.second))
+    return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
 
 
 def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:

@@ -15,7 +15,14 @@ import numpy as np
 from tflq.numerics.activation import float_ratio
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, round_half_away
 
-__all__ = ["Addition", "addition", "checked_log2", "multiplication", "power_of_two_shifts"]
+__all__ = [
+    "Addition",
+    "addition",
+    "checked_log2",
+    "multiplication",
+    "power_of_two_shifts",
+    "squared_difference",
+]
 
 
 class Addition(NamedTuple):
@@ -39,6 +46,19 @@ def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, su
     if real == 1.0 or (real > 1.0 and not subtract) or (real < 1.0 and total.shift > 0):
         raise ValueError(f"the sum's multiplier {real!r} is not below one")
     return Addition(left_shift, quantize_multiplier(scale1 / twice), quantize_multiplier(scale2 / twice), total)
+
+
+def squared_difference(scale1: float, scale2: float, output_scale: float) -> Addition:
+    """The same of SQUARED_DIFFERENCE, which shifts by 7 and squares before the last multiplier.
+
+    ValueError if that is not below one. Source: kernels/squared_difference.cc.
+    """
+    twice = 2.0 * max(scale1, scale2)
+    real = twice * twice / float(np.float32((1 << 14) * np.float32(output_scale)))
+    total = quantize_multiplier(real)
+    if real >= 1.0 or total.shift > 0:
+        raise ValueError(f"the square's multiplier {real!r} is not below one")
+    return Addition(7, quantize_multiplier(scale1 / twice), quantize_multiplier(scale2 / twice), total)
 
 
 def multiplication(scale1: float, scale2: float, output_scale: float) -> Multiplier:
