@@ -199,8 +199,10 @@ def _changed_vector(value: Any, item: Any, rng: random.Random) -> Any:
         values[rng.randrange(len(values))] = _number(item.scalar, rng)
     elif change < 0.8:
         values.insert(rng.randrange(len(values) + 1), _number(item.scalar, rng))
-    elif values:
+    elif change < 0.95 and values:
         del values[rng.randrange(len(values))]
+    elif values:
+        values *= 1500 // len(values) + 1  # long vectors are decoded in another way
     return tuple(values)
 
 
