@@ -23,13 +23,14 @@ T = TypeVar("T")
 class Case:
     """A model, what to run it on, and what the conversion must keep to.
 
-    `integer`: no operator may take the float path. `conversion` are options for `tflq.convert`.
+    `integer`: no operator may take the float path. `reference`: the kernels that run the original. `conversion` are options for `tflq.convert`.
     """
 
     model: bytes
     batches: list[list[np.ndarray]]
     text: str
     integer: bool = True
+    reference: str = "BUILTIN_REF"
     conversion: dict[str, Any] = field(default_factory=dict)
     more: list[list[list[np.ndarray]]] = field(default_factory=list)  # runs after a resize, each with its own batches
 

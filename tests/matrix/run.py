@@ -32,7 +32,7 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
     """Converts and compares; `resolvers` beside the reference kernels are run, too."""
     runs = [case.batches, *case.more]
     try:
-        wanted = [interpret(case.model, batches) for batches in runs]
+        wanted = [interpret(case.model, batches, case.reference) for batches in runs]
     except RuntimeError as error:
         return Outcome("skipped", str(error))
     try:

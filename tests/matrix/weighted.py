@@ -47,13 +47,15 @@ def _int4(data: np.ndarray, element: ElementType) -> Value:
     return Value(TensorType(data.shape, element), "", buffer=Buffer(flat[::2] | flat[1::2] << 4))
 
 
-def _bias(draw: Draw, channels: int, storage: ScalarType, x: UniformQuantizedType, w: ElementType, size: int) -> Value | None:
+def _bias(draw: Draw, channels: int, storage: ScalarType, x: UniformQuantizedType, w: ElementType, size: int, y: UniformQuantizedType) -> Value | None:
+    """A bias that may be left out; it never takes the scaled sum out of 32 bits, where the kernels' arithmetic is undefined."""
     if draw.chance(0.2):
         return None
     scales = np.float32(x.scale) * np.asarray(getattr(w, "scales", getattr(w, "scale", None)), np.float32)
     if (scales == 0).any() or not np.isfinite(scales).all():
         return None
-    reach = draw.one(size, size, 16 * size, min(storage.maximum // 2, (1 << 38)), 0)
+    most = min((1 << 30) / float(scales.max()) * y.scale, 1 << (30 if storage == i32 else 38))
+    reach = int(min(draw.one(size, size, 16 * size, most, 0), most))
     data = draw.rng.integers(-reach, reach, channels, endpoint=True)
     if scales.ndim:
         element: ElementType = UniformQuantizedPerAxisType.of(storage, 0, scales, 0)
@@ -64,7 +66,9 @@ def _bias(draw: Draw, channels: int, storage: ScalarType, x: UniformQuantizedTyp
 
 def _result(draw: Draw, x: UniformQuantizedType, w: ElementType, depth: int, storage: ScalarType) -> UniformQuantizedType:
     reach = (x.storage.maximum - x.storage.minimum) / 4 * 64 * math.sqrt(depth)
-    return draw.quantized(storage, draw.near(x.scale * _mean_scale(w) * reach / (storage.maximum - storage.minimum) * 2))
+    scale = draw.near(x.scale * _mean_scale(w) * reach / (storage.maximum - storage.minimum) * 2)
+    largest = float(np.max(getattr(w, "scales", getattr(w, "scale", 0))))
+    return draw.quantized(storage, max(scale, x.scale * largest * 2.0**-20))  # no multiplier of 2^30, which no kernel shifts by
 
 
 def _window(draw: Draw) -> dict[str, Any]:
@@ -94,7 +98,8 @@ def _spatial(draw: Draw, options: dict[str, Any]) -> tuple[tuple[int, int], tupl
 
 def _case(draw: Draw, name: str, x: Value, w: Value, bias: Value | None, result: Value, options: dict[str, Any]) -> Case:
     operands = [x, w] if bias is None and (name != "fully_connected" or draw.chance(0.5)) else [x, w, bias]
-    return single(draw, name, operands, [result], options, conversion=draw.mac())
+    integer = w.type.storage != i16  # those sums can leave what an int64 of fewer bits than the kernel's 64 holds
+    return single(draw, name, operands, [result], options, conversion=draw.mac(), integer=integer)
 
 
 @generator("conv_2d")
@@ -114,8 +119,8 @@ def conv_2d(draw: Draw) -> Case:
     acc = draw.one(i64, i64, i64, i32) if storage == i16 else i32
     if acc == i32 and storage == i16:
         options["quantized_bias_type"] = "INT32"
-    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256)
     y = _result(draw, x, w_type, depth, storage)
+    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y)
     return _case(draw, "conv_2d", argument((batch, *size, inputs * groups), x), w, bias, argument((batch, *out, outputs), y), options)
 
 
@@ -130,12 +135,12 @@ def depthwise(draw: Draw) -> Case:
     outputs, batch = inputs * multiplier, draw.one(1, 1, 2)
     options["depth_multiplier"] = multiplier
     x = draw.quantized(storage)
-    stored = ui8 if storage == ui8 else draw.one(i8, i8, i8, i8, i4)
+    stored = ui8 if storage == ui8 else i8 if storage == i16 else draw.one(i8, i8, i8, i8, i4)  # int16×int4 is read out of bounds
     w_type = _filter_type(draw, storage, stored, 3, outputs)
     w = _weights(draw, (1, *kernel, outputs), w_type)
     depth = kernel[0] * kernel[1]
-    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256)
     y = _result(draw, x, w_type, depth, storage)
+    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
     return _case(draw, "depthwise_conv_2d", argument((batch, *size, inputs), x), w, bias, argument((batch, *out, outputs), y), options)
 
 
@@ -153,8 +158,8 @@ def transpose_conv(draw: Draw) -> Case:
     w_type = _filter_type(draw, storage, ui8 if storage == ui8 else i8, 0, outputs)
     w = _weights(draw, (outputs, *kernel, inputs), w_type)
     depth = kernel[0] * kernel[1] * inputs
-    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256)
     y = _result(draw, x, w_type, depth, storage)
+    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
     options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1], "fused_activation_function": activation}
     shape = (batch, *out, outputs)
     operands = [ints(*shape), w, argument((batch, *small, inputs), x)]
@@ -183,9 +188,8 @@ def fully_connected(draw: Draw) -> Case:
         w = argument((outputs, depth), w_type)
     else:
         w = _weights(draw, (outputs, depth), w_type)
-    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256)
-    target = i16 if storage == ui8 and draw.chance(0.15) else storage
-    y = _result(draw, x, w_type, depth, target)
+    y = _result(draw, x, w_type, depth, i16 if storage == ui8 and draw.chance(0.15) else storage)
+    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
     options = {"fused_activation_function": draw.activation(), "keep_num_dims": keep}
     result = argument((*shape[:-1], outputs) if keep else (rows, outputs), y)
     return _case(draw, "fully_connected", argument(shape, x), w, bias, result, options)

@@ -20,6 +20,7 @@ from tflq.numerics.staircase import float_thresholds
 
 __all__ = ["LongProduct", "fit_long_product"]
 
+_I31 = (1 << 31) - 1
 _CHUNK = 1 << 19  # thresholds looked at together: 4 MiB an array
 
 
@@ -42,8 +43,10 @@ def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
     """
     levels = np.arange(lows + 1, highs + 1)
     ends = float_thresholds(levels[[0, -1]], scale)
-    first, last = np.maximum(ends[0] - 1, least), np.minimum(ends[1], most)
-    last = np.maximum(first, last)
+    # a range beyond all thresholds, on either side, is clamped to the nearest of these
+    first = np.minimum(np.maximum(ends[0] - 1, least), ends[1])
+    last = np.maximum(np.minimum(ends[1], most), ends[0] - 1)
+    first, last = _narrowed(first, scale), _narrowed(last, scale)
     reach = int(max(np.abs(first).max(), np.abs(last).max()))
     smallest, largest = math.frexp(float(scale.min()))[1], math.frexp(float(scale.max()))[1]
     result_bits = int(max(-lows, highs) + float(scale.max()) + 2).bit_length()
@@ -60,6 +63,13 @@ def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
         if correction < 1 << 60 and _climbs(fit, scale, levels):
             return fit
     return None
+
+
+def _narrowed(end: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """An end of the range brought within 31 bits, for the channels where both give the same result."""
+    nearer = np.clip(end, -_I31, _I31)
+    same = np.floor(np.abs(end) * scale + 0.5) == np.floor(np.abs(nearer) * scale + 0.5)
+    return np.where(same, nearer, end)
 
 
 def _climbs(fit: LongProduct, scale: np.ndarray, levels: np.ndarray) -> bool:

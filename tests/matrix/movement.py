@@ -1,0 +1,294 @@
+"""Operators that move elements, with every option they have."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from harness import argument, const
+from matrix.draw import Case, Draw, generator, ints, single
+
+from tflq.ir.core import Value
+from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16, i32, i64, ui8
+
+
+def _start(draw: Draw, low: int, high: int, most: int = 6) -> tuple[UniformQuantizedType, tuple[int, ...], Value]:
+    element = draw.quantized(draw.storage())
+    shape = draw.dims(draw.whole(low, high), 1, most)
+    return element, shape, argument(shape, element)
+
+
+def _matrix(pairs: list[list[int]], draw: Draw) -> Value:
+    wide = draw.chance(0.2)
+    return const(np.asarray(pairs, np.int64 if wide else np.int32).reshape(-1, 2), i64 if wide else i32)
+
+
+def _axis(draw: Draw, axis: int, rank: int) -> int:
+    return draw.one(axis, axis - rank)
+
+
+@generator("reshape")
+def reshape(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 0, 5)
+    count, out = math.prod(shape), []
+    while count > 1 and len(out) < 4 and draw.chance(0.8):
+        factor = draw.one(*(d for d in range(1, count + 1) if count % d == 0))
+        out.append(factor)
+        count //= factor
+    if count > 1 or draw.chance(0.3):
+        out.append(count)
+    stated = list(out)
+    if stated and draw.chance(0.5):
+        stated[draw.whole(0, len(stated) - 1)] = -1
+    options = {"new_shape": np.asarray(stated, np.int32)}
+    operands = [x, ints(*stated)] if draw.chance(0.7) else [x]
+    return single(draw, "reshape", operands, [argument(out, element)], options)
+
+
+@generator("squeeze_expand")
+def squeeze_expand(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4, 3)
+    if draw.chance(0.5):
+        axis = draw.whole(0, len(shape))
+        out = (*shape[:axis], 1, *shape[axis:])
+        return single(draw, "expand_dims", [x, ints(_axis(draw, axis, len(out)))], [argument(out, element)], {})
+    ones = [i for i, d in enumerate(shape) if d == 1 and draw.chance(0.7)]
+    if not ones:
+        ones = [i for i, d in enumerate(shape) if d == 1]
+    out = tuple(d for i, d in enumerate(shape) if i not in ones)
+    stated = [] if [i for i, d in enumerate(shape) if d == 1] == ones and draw.chance(0.5) else ones
+    options = {"squeeze_dims": np.asarray([_axis(draw, i, len(shape)) for i in stated], np.int32)}
+    return single(draw, "squeeze", [x], [argument(out, element)], options)
+
+
+@generator("transpose")
+def transpose(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 6, 5)
+    perm = [int(p) for p in draw.rng.permutation(len(shape))]
+    stated = [_axis(draw, p, len(shape)) for p in perm] if draw.chance(0.3) else perm
+    return single(draw, "transpose", [x, ints(*stated)], [argument([shape[p] for p in perm], element)], {}, 2)
+
+
+@generator("slice")
+def slice_(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 5)
+    begin = [draw.whole(0, d - 1) for d in shape]
+    size = [draw.whole(1, d - b) for d, b in zip(shape, begin, strict=True)]
+    stated = [-1 if s == d - b and draw.chance(0.5) else s for s, d, b in zip(size, shape, begin, strict=True)]
+    operands = [x, ints(*begin), ints(*stated)]
+    if draw.chance(0.2):
+        operands[1:] = [const(np.asarray(v, np.int64), i64) for v in (begin, stated)]
+    return single(draw, "slice", operands, [argument(size, element)], {}, 2)
+
+
+@generator("strided_slice")
+def strided_slice(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4, 7)
+    begin, end, strides, masks, out, index = [], [], [], dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), [], []
+    axis, bit = 0, 0
+    ellipsis = draw.whole(0, len(shape)) if draw.chance(0.25) else -1
+    while axis < len(shape):
+        if bit >= 5 or (axis > 0 and draw.chance(0.15)):
+            break
+        if axis == ellipsis:
+            skipped = draw.whole(0, len(shape) - axis)
+            masks["ellipsis"] |= 1 << bit
+            triple = (draw.whole(-3, 3), draw.whole(-3, 3), 1)
+            ellipsis = -1
+            index.append(Ellipsis)
+            axis = len(shape) - (len(shape) - axis - skipped)
+            begin.append(triple[0])
+            end.append(triple[1])
+            strides.append(1)
+            bit += 1
+            rest = len(shape) - axis
+            if rest and bit + rest > 5:
+                return strided_slice(draw)
+            must = rest
+            for _ in range(must):
+                _one_slice(draw, shape[axis], begin, end, strides, masks, bit, index)
+                axis, bit = axis + 1, bit + 1
+            break
+        if draw.chance(0.12) and bit < 4:
+            masks["new_axis"] |= 1 << bit
+            index.append(np.newaxis)
+            begin.append(draw.whole(-2, 2))
+            end.append(draw.whole(-2, 2))
+            strides.append(draw.one(1, 2, -1))
+            bit += 1
+            continue
+        _one_slice(draw, shape[axis], begin, end, strides, masks, bit, index)
+        axis, bit = axis + 1, bit + 1
+    out = np.empty(shape)[tuple(index)].shape
+    options = {f"{name}_mask": mask for name, mask in masks.items()}
+    operands = [x, ints(*begin), ints(*end), ints(*strides)]
+    return single(draw, "strided_slice", operands, [argument(out, element)], options, 3)
+
+
+def _one_slice(draw: Draw, size: int, begin: list, end: list, strides: list, masks: dict, bit: int, index: list) -> None:
+    if draw.chance(0.2):
+        at = draw.whole(-size, size - 1)
+        masks["shrink_axis"] |= 1 << bit
+        begin.append(at)
+        end.append(draw.one(at + 1, 0, draw.whole(-9, 9)))
+        strides.append(1)
+        index.append(at)
+        return
+    b, e, s = draw.whole(-size - 2, size + 2), draw.whole(-size - 2, size + 2), draw.one(1, 1, 2, 3, -1, -2)
+    from_edge, to_edge = draw.chance(0.4), draw.chance(0.4)
+    masks["begin"] |= from_edge << bit
+    masks["end"] |= to_edge << bit
+    begin.append(b)
+    end.append(e)
+    strides.append(s)
+    index.append(slice(None if from_edge else b, None if to_edge else e, s))
+
+
+@generator("pad")
+def pad(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 5)
+    pairs = [[draw.one(0, draw.whole(0, 3)), draw.one(0, draw.whole(0, 3))] for _ in shape]
+    name = draw.one("pad", "padv2", "mirror_pad")
+    options: dict[str, Any] = {}
+    if name == "mirror_pad":
+        mode = draw.one("REFLECT", "SYMMETRIC")
+        pairs = [[min(v, d - (mode == "REFLECT")) for v in p] for p, d in zip(pairs, shape, strict=True)]
+        options = {"mode": mode}
+    operands = [x, _matrix(pairs, draw)]
+    if name == "padv2":
+        operands.append(const(draw.integers(element.storage, draw.one((), (1,))), element))
+    out = [d + sum(p) for d, p in zip(shape, pairs, strict=True)]
+    return single(draw, name, operands, [argument(out, element)], options, 2)
+
+
+@generator("concatenation")
+def concatenation(draw: Draw) -> Case:
+    storage = draw.storage()
+    y = draw.quantized(storage)
+    shape = draw.dims(draw.whole(1, 5), 1, 5)
+    axis = draw.whole(0, len(shape) - 1)
+    parts, total = [], 0
+    for _ in range(draw.whole(1, 5)):
+        size = draw.whole(1, 5)
+        total += size
+        element = draw.quantized(storage, draw.near(y.scale)) if storage == ui8 and draw.chance(0.4) else y
+        dims = (*shape[:axis], size, *shape[axis + 1 :])
+        constant = parts and draw.chance(0.2)
+        parts.append(const(draw.integers(storage, dims), element) if constant else argument(dims, element))
+    result = argument((*shape[:axis], total, *shape[axis + 1 :]), y)
+    options = {"axis": _axis(draw, axis, len(shape)), "fused_activation_function": "NONE"}
+    return single(draw, "concatenation", parts, [result], options, 2)
+
+
+@generator("split")
+def split(draw: Draw) -> Case:
+    element, shape, _ = _start(draw, 1, 4)
+    axis, count = draw.whole(0, len(shape) - 1), draw.whole(1, 4)
+    if draw.chance(0.5):
+        sizes = [shape[axis]] * count
+    else:
+        sizes = [draw.whole(1, 4) for _ in range(count)]
+    x = argument((*shape[:axis], sum(sizes), *shape[axis + 1 :]), element)
+    results = [argument((*shape[:axis], size, *shape[axis + 1 :]), element) for size in sizes]
+    where = const(np.asarray(_axis(draw, axis, len(shape)), np.int32), i32)
+    if len(set(sizes)) == 1 and draw.chance(0.6):
+        return single(draw, "split", [where, x], results, {"num_splits": count}, 2)
+    stated = list(sizes)
+    if draw.chance(0.4):
+        stated[draw.whole(0, count - 1)] = -1
+    return single(draw, "split_v", [x, ints(*stated), where], results, {"num_splits": count}, 2)
+
+
+@generator("pack_unpack")
+def pack_unpack(draw: Draw) -> Case:
+    element, shape, _ = _start(draw, 0, 4, 4)
+    axis, count = draw.whole(0, len(shape)), draw.whole(1, 5)
+    whole = (*shape[:axis], count, *shape[axis:])
+    stated = _axis(draw, axis, len(whole))
+    if draw.chance(0.5):
+        parts = [argument(shape, element) for _ in range(count)]
+        return single(draw, "pack", parts, [argument(whole, element)], {"values_count": count, "axis": stated}, 2)
+    results = [argument(shape, element) for _ in range(count)]
+    return single(draw, "unpack", [argument(whole, element)], results, {"num": count, "axis": stated}, 2)
+
+
+@generator("gather")
+def gather(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4, 5)
+    if draw.chance(0.3):
+        depth = draw.whole(1, len(shape))
+        where = draw.dims(draw.whole(0, 2), 1, 4)
+        index = np.stack([draw.rng.integers(0, d, where) for d in shape[:depth]], axis=-1).astype(np.int32)
+        return single(draw, "gather_nd", [x, const(index, i32)], [argument((*where, *shape[depth:]), element)], {}, 2)
+    axis = draw.whole(0, len(shape) - 1)
+    batch = draw.whole(0, axis) if draw.chance(0.3) else 0
+    where = draw.dims(draw.whole(0, 3), 1, 4)
+    index = draw.rng.integers(0, shape[axis], (*shape[:batch], *where))
+    wide = draw.chance(0.3)
+    result = argument((*shape[:axis], *where, *shape[axis + 1 :]), element)
+    options = {"axis": _axis(draw, axis, len(shape)), "batch_dims": batch}
+    return single(draw, "gather", [x, const(index, i64 if wide else i32)], [result], options, 2)
+
+
+@generator("tile")
+def tile(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4, 4)
+    if draw.chance(0.5):
+        wanted = [draw.whole(2, 4) if d == 1 and draw.chance(0.7) else d for d in shape]
+        wanted = [*draw.dims(draw.whole(0, 1), 1, 3), *wanted]
+        return single(draw, "broadcast_to", [x, ints(*wanted)], [argument(wanted, element)], {}, 2)
+    times = draw.dims(len(shape), 1, 3)
+    out = [d * t for d, t in zip(shape, times, strict=True)]
+    return single(draw, "tile", [x, ints(*times)], [argument(out, element)], {}, 2)
+
+
+@generator("reverse")
+def reverse(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4)
+    result = argument(shape, element)
+    if len(shape) > 1 and draw.chance(0.4):
+        seq, batch = (int(a) for a in draw.rng.permutation(len(shape))[:2])
+        lengths = const(draw.rng.integers(1, shape[seq] + 1, shape[batch]), i32)
+        return single(draw, "reverse_sequence", [x, lengths], [result], {"seq_dim": seq, "batch_dim": batch})
+    axis = draw.whole(0, len(shape) - 1)
+    return single(draw, "reverse_v2", [x, ints(_axis(draw, axis, len(shape)))], [result], {}, 3)
+
+
+@generator("space_depth")
+def space_depth(draw: Draw) -> Case:
+    element = draw.quantized(draw.storage())
+    block, (n, h, w, c) = draw.whole(1, 3), draw.dims(4, 1, 4)
+    small, large = (n, h, w, c * block * block), (n, h * block, w * block, c)
+    if draw.chance(0.5):
+        return single(draw, "depth_to_space", [argument(small, element)], [argument(large, element)], {"block_size": block})
+    return single(draw, "space_to_depth", [argument(large, element)], [argument(small, element)], {"block_size": block})
+
+
+@generator("space_batch")
+def space_batch(draw: Draw) -> Case:
+    element = draw.quantized(draw.storage())
+    spatial = draw.one(1, 2, 2)
+    blocks, size = draw.dims(spatial, 1, 3), draw.dims(spatial, 1, 4)
+    n, c = draw.one(1, 2), draw.whole(1, 4)
+    pairs = []
+    for b, s in zip(blocks, size, strict=True):
+        before = draw.whole(0, min(2, b * s - 1))
+        pairs.append([before, draw.whole(0, min(2, b * s - 1 - before))])
+    inside = [b * s - sum(p) for b, s, p in zip(blocks, size, pairs, strict=True)]
+    batched, flat = (n * math.prod(blocks), *size, c), (n, *inside, c)
+    constants = [ints(*blocks), const(np.asarray(pairs, np.int32), i32)]
+    if draw.chance(0.5):
+        return single(draw, "space_to_batch_nd", [argument(flat, element), *constants], [argument(batched, element)], {}, 2)
+    return single(draw, "batch_to_space_nd", [argument(batched, element), *constants], [argument(flat, element)], {}, 2)
+
+
+@generator("select")
+def select(draw: Draw) -> Case:
+    from tflq.ir.types import i1
+
+    element: ElementType = draw.quantized(draw.storage(i8, ui8, i16))
+    shape = draw.dims(draw.whole(0, 4), 1, 4)
+    mask = draw.rng.integers(0, 2, shape).astype(bool)
+    operands = [const(mask, i1), argument(shape, element), argument(shape, element)]
+    return single(draw, draw.one("select", "select_v2"), operands, [argument(shape, element)], {})
