@@ -17,7 +17,7 @@ from tflq.ir.core import Module
 from tflq.ir.forms import Form, verify_form
 from tflq.ir.verifier import verify
 
-__all__ = ["Pass", "PassResult", "Pipeline"]
+__all__ = ["Pass", "PassResult", "Pipeline", "verify_stage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,15 @@ class Pipeline:
             error.add_note(f"in pass '{item.name}'")
             raise
         if result.modified:
-            try:
-                verify(result.module)
-                if self.form is not None:
-                    verify_form(result.module, self.form)
-            except VerificationError as error:
-                raise VerificationError(f"pass '{item.name}' left invalid IR: {error}") from error
+            verify_stage(result.module, self.form, f"pass '{item.name}'")
         return result
+
+
+def verify_stage(module: Module, form: Form | None, stage: str) -> None:
+    """VerificationError, naming the stage that left it behind, if the IR is invalid or not in its form."""
+    try:
+        verify(module)
+        if form is not None:
+            verify_form(module, form)
+    except VerificationError as error:
+        raise VerificationError(f"{stage} left invalid IR: {error}") from error
