@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV: the integer form's numbers, and agreement with the kernels."""
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV: the integer form's numbers, and the kernels' results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def window(padding: str = "SAME", stride: tuple[int, int] = (1, 1), **more: Any)
 
 
 def check(model: bytes, x: Value, **options: Any) -> None:
-    """The evaluator and both forms of multiply-accumulate give the reference kernel's outputs; no operator falls back."""
+    """The evaluator and both forms of multiply-accumulate give the reference kernel's outputs, without fallback."""
     batches = edge_inputs([x])
     assert_equals_kernel(model, batches)
     for mac in MACS:
@@ -78,7 +78,8 @@ def conv(
     name: str = "conv_2d",
     scale: float = 0.0005,
 ) -> bytes:
-    return one_op("tfl." + name, [x, w, bias((y.type.shape or (0,))[-1] or 0, acc, scale)], [y], options, version=3)
+    offset = bias((y.type.shape or (0,))[-1] or 0, acc, scale)
+    return one_op("tfl." + name, [x, w, offset], [y], options, version=3)
 
 
 def accumulator(storage: ScalarType) -> ScalarType:
@@ -264,6 +265,23 @@ def test_sizes_known_when_the_model_runs(name: str, mac: str, shape: tuple[int |
     size = 6 if padding == "SAME" else 9
     batch = np.random.default_rng(3).integers(-128, 128, (4, size, size, 3), np.int8)
     convert_and_compare(conv(x, w, y, options, name=name), [[batch]], mac=mac)
+
+
+@pytest.mark.parametrize("name", ["conv_2d", "depthwise_conv_2d"])
+@pytest.mark.parametrize("mac", MACS)
+@pytest.mark.parametrize("size", [(6, 7), (7, 6), (8, 9), (1, 2)])
+@pytest.mark.parametrize("known", [False, True])
+def test_same_padding_computed_by_the_model(name: str, mac: str, size: tuple[int, int], known: bool) -> None:
+    """With a stride, SAME padding depends on the size: height, or height and width, are known only at run time."""
+    depthwise = name == "depthwise_conv_2d"
+    shape = (None, None, size[1] if known else None, 3)
+    x = argument(shape, quantized(i8))
+    y = argument((None, None, -(-size[1] // 3) if known else None, 3), quantized(i8, 0.1), "y")
+    w = random((1, 3, 2, 3), per_axis(i8, 3, 3)) if depthwise else random((3, 3, 2, 3), per_axis(i8, 0, 3))
+    options = window("SAME", (2, 3)) | ({"depth_multiplier": 1} if depthwise else {})
+    batch = np.random.default_rng(3).integers(-128, 128, (2, *size, 3), np.int8)
+    conversion = convert_and_compare(conv(x, w, y, options, name=name), [[batch]], mac=mac)
+    assert [row.path for row in conversion.report.rows] == ["integer"]
 
 
 def test_static_batch_can_be_resized() -> None:

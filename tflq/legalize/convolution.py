@@ -28,6 +28,7 @@ from tflq.legalize.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.same_padding import pad_same
 from tflq.numerics.convolution import Window, double_scales, legacy_scale, window
 
 __all__: list[str] = []
@@ -46,11 +47,19 @@ class _Layer:
     acc: ScalarType
     scales: np.ndarray
     weight_zp: int
-    height: Window
-    width: Window
+    height: Window | None
+    width: Window | None
 
     @property
-    def pad(self) -> tuple[int, int, int, int]:
+    def size(self) -> tuple[int | None, int | None]:
+        """The output's height and width."""
+        return (self.height.output if self.height else None, self.width.output if self.width else None)
+
+    @property
+    def pad(self) -> tuple[int, int, int, int] | None:
+        """Top, bottom, left, right; None where they depend on a size that is not known."""
+        if self.height is None or self.width is None:
+            return None
         return (self.height.before, self.height.after, self.width.before, self.width.after)
 
 
@@ -82,8 +91,6 @@ def _layer(op: Op, channels_axis: int) -> _Layer | NotApplicable:
     a, padding = op.attributes, op.attributes["padding"]
     height = window(x.type.shape[1], weights.type.shape[1] or 0, a["stride_h"], a["dilation_h_factor"], padding)
     width = window(x.type.shape[2], weights.type.shape[2] or 0, a["stride_w"], a["dilation_w_factor"], padding)
-    if height is None or width is None:
-        return NotApplicable("SAME padding with a stride needs the input's height and width")
     if source.storage == ui8:
         scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
     else:
@@ -113,7 +120,7 @@ def conv_2d(op: Op, b: RuleBuilder) -> Answer:
     if not inputs or not depth or depth % inputs or outputs % (depth // inputs):
         return NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     bias = bias_of(b, layer.bias, outputs, layer.acc)
-    shape = (batch, layer.height.output, layer.width.output, outputs)
+    shape = (batch, *layer.size, outputs)
     groups = depth // inputs
     if groups == 1:
         sums = _convolved(op, b, layer, x, weights, bias, shape)
@@ -139,14 +146,20 @@ def _convolved(
     depthwise: bool = False,
 ) -> Value:
     """The accumulator, with the operator's window."""
+    a, pad = op.attributes, layer.pad
+    stride, dilation = (a["stride_h"], a["stride_w"]), (a["dilation_h_factor"], a["dilation_w_factor"])
+    if pad is None:
+        kernel = [d or 0 for d in (weights.type.shape or ())][slice(2) if depthwise else slice(1, 3)]
+        extents = [(size - 1) * step + 1 for size, step in zip(kernel, dilation, strict=True)]
+        x, pad = pad_same(b, x, extents, stride, layer.x.zero_point), (0, 0, 0, 0)
     return b.conv2d(
         x,
         weights,
         bias,
         shape,
-        pad=layer.pad,
-        stride=(op.attributes["stride_h"], op.attributes["stride_w"]),
-        dilation=(op.attributes["dilation_h_factor"], op.attributes["dilation_w_factor"]),
+        pad=pad,
+        stride=stride,
+        dilation=dilation,
         input_zp=layer.x.zero_point,
         weight_zp=layer.weight_zp,
         acc=layer.acc,
@@ -195,6 +208,6 @@ def depthwise_conv_2d(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"{outputs} output channels are no multiple of {depth} input channels")
     bias = bias_of(b, layer.bias, outputs, layer.acc)
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
-    shape = (batch, layer.height.output, layer.width.output, outputs)
+    shape = (batch, *layer.size, outputs)
     sums = _convolved(op, b, layer, x, taps, bias, shape, depthwise=True)
     return _finish(op, b, layer, sums, (1, 2), bias)
