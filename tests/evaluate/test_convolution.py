@@ -23,6 +23,13 @@ def conv2d(x: np.ndarray, w: np.ndarray, stride: int, dilation: int, pad: int, z
     return y
 
 
+def evaluated(result: Value, *operands: np.ndarray) -> np.ndarray:
+    assert result.producer is not None
+    results = evaluate_op(result.producer, list(operands))
+    assert results is not None
+    return results[0]
+
+
 @pytest.mark.parametrize(("stride", "dilation", "pad", "out"), [(1, 1, 1, 5), (2, 1, 1, 3), (1, 2, 2, 5), (2, 1, 0, 2)])
 def test_conv2d(stride: int, dilation: int, pad: int, out: int) -> None:
     rng = np.random.default_rng(0)
@@ -39,8 +46,7 @@ def test_conv2d(stride: int, dilation: int, pad: int, out: int) -> None:
         dilation=(dilation,) * 2,
         input_zp=-7,
     )
-    assert y.producer is not None
-    (got,) = evaluate_op(y.producer, [x, w, bias]) or ()
+    got = evaluated(y, x, w, bias)
     np.testing.assert_array_equal(got, conv2d(x, w, stride, dilation, pad, -7, out) + bias)
 
 
@@ -58,8 +64,7 @@ def test_depthwise_is_one_convolution_per_channel() -> None:
         input_zp=9,
         depthwise=True,
     )
-    assert y.producer is not None
-    (got,) = evaluate_op(y.producer, [x, w, bias]) or ()
+    got = evaluated(y, x, w, bias)
     for c in range(3):
         filters = w[:, :, c].transpose(2, 0, 1)[..., None]
         np.testing.assert_array_equal(got[..., 2 * c : 2 * c + 2], conv2d(x[..., c : c + 1], filters, 1, 1, 1, 9, 5))
@@ -87,6 +92,5 @@ def test_transpose_conv2d_scatters(out_pad: tuple[int, int, int, int]) -> None:
         input_zp=5,
         weight_zp=0,
     )
-    assert y.producer is not None
-    (got,) = evaluate_op(y.producer, [x, w, bias]) or ()
+    got = evaluated(y, x, w, bias)
     np.testing.assert_array_equal(got, want + bias)

@@ -56,7 +56,7 @@ def test_exact_bounds_are_reached_and_hold(seed: int, dtype: type, weight_zp: in
     rng = np.random.default_rng(seed)
     info = np.iinfo(dtype)
     weight_zp = min(weight_zp, info.max)
-    weights = rng.integers(info.min, info.max, (3, 2, 2, 4), endpoint=True).astype(dtype)
+    weights: np.ndarray = rng.integers(info.min, info.max, (3, 2, 2, 4), endpoint=True).astype(dtype)
     bias = rng.integers(-1000, 1000, 3)
     low, high = -int(rng.integers(0, 256)), int(rng.integers(0, 256))
     least, greatest = exact_bounds(weights, (1, 2, 3), weight_zp, low, high, bias)
@@ -70,5 +70,5 @@ def test_exact_bounds_are_reached_and_hold(seed: int, dtype: type, weight_zp: in
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
 def test_channel_sums_do_not_overflow(dtype: type) -> None:
-    extreme = np.full((2, 1 << 17), np.iinfo(dtype).max, dtype)
+    extreme: np.ndarray = np.full((2, 1 << 17), np.iinfo(dtype).max, dtype)
     assert channel_sums(extreme, (1,)).tolist() == [int(np.iinfo(dtype).max) << 17] * 2

@@ -19,6 +19,8 @@ Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
@@ -101,7 +103,7 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
 
 def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
     """How many rows of `depth` elements the input makes; None if a dim is not known."""
-    return None if None in shape else int(np.prod(shape, dtype=np.int64)) // depth
+    return None if None in shape else math.prod(d or 0 for d in shape) // depth
 
 
 def _kernel(
