@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import argument, const, convert_and_compare, edge_inputs, one_op
 
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 
 TYPES = [i8, ui8, i16]
 
@@ -104,3 +104,9 @@ def test_concatenation_uint8_requantizes(scale: float) -> None:
     model = one_op("tfl.concatenation", [x, z], [y], {"axis": 1, "fused_activation_function": "NONE"}, 2)
     every = np.arange(256, dtype=np.uint8).reshape(1, 256)
     convert_and_compare(model, [[every, np.asarray([[0, 255]], np.uint8)]])
+
+
+def test_cast_of_a_quantized_tensor_is_raw() -> None:
+    x, y = argument((2, 3), per_layer(i8)), argument((2, 3), f32, "y")
+    conversion = convert_and_compare(one_op("tfl.cast", [x], [y], {}), edge_inputs([x]))
+    assert "whatever scale" in conversion.report.rows[0].warning

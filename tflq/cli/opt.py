@@ -20,7 +20,7 @@ def command(file: Path, pipeline: str) -> None:
     from tflq.ir.parser import parse_module
     from tflq.ir.printer import print_module
     from tflq.ir.verifier import verify
-    from tflq.passes.registry import parse_pipeline
+    from tflq.passes.pipeline_text import parse_pipeline
 
     passes = parse_pipeline(pipeline)
     try:

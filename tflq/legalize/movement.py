@@ -119,6 +119,14 @@ def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten([result], warning=_SAME_PARAMETERS if _parameters_differ(op) else "")
 
 
+@rule("tfl.cast")
+def cast(op: Op, b: RuleBuilder) -> Answer:
+    """result = the stored integers, converted: the kernel knows no scales. Source: kernels/cast.cc."""
+    x, result = op.operand(0), op.result
+    made = b.op("tfl.cast", [b.value(x)], [result.type.stripped()], op.attributes, _version(op)).result
+    return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")
+
+
 @rule("tfl.pad")
 def pad(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand, padded with the zero point. Source: kernels/pad.cc."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-_FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.resize_bilinear"})
+_FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.cast", "tfl.resize_bilinear"})
 """Operators whose reference kernel itself computes in float (RESIZE_BILINEAR: on uint8)."""
 
 
