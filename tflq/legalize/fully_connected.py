@@ -11,8 +11,8 @@ The kernels differ in `scale` and in the weights they take:
     uint8   uint8           int16   float64, s_in * s_w / s_out                 yes
     int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
 
-With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one that is the
-halves of its first elements.
+With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one that
+is the halves of its first elements.
 
 Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
 """
