@@ -183,11 +183,11 @@ def test_inspect_forms_exclude_each_other(cli: Cli, model: Path) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        ("moon", "there is no pass 'moon'; there are canonicalize"),
-        ("", "names no pass"),
-        ("cse{size=1}", "no option 'size'"),
-        ("fold{limit=big}", "limit=big is not a value of type int"),
-        ("cse;dce", "no pass name at"),
+        ("moon", "there is no pass 'moon'; the passes are canonicalize"),
+        ("", "the pipeline is empty"),
+        ("cse{size=1}", "no option 'size=1'"),
+        ("fold{limit=big}", "option 'limit' is a number, not 'big'"),
+        ("cse;dce", "expected a pass at"),
     ],
 )
 def test_opt_with_a_wrong_pipeline(cli: Cli, tmp_path: Path, pipeline: str, message: str) -> None:
