@@ -130,7 +130,7 @@ class _Count:
         if count < self.fewest or (self.most is not None and count > self.most):
             most = "more" if self.most is None else str(self.most)
             expected = str(self.fewest) if self.fewest == self.most else f"{self.fewest} to {most}"
-            return f"it has {count} {self.kind}s, and {expected} are declared"
+            return f"it has {count} {self.kind}(s), and {expected} are declared"
         if None not in values:
             return None
         for slot, value in zip(self.slots, values, strict=False):
@@ -188,7 +188,7 @@ class _Declared:
                 continue
             found, allowed = _element(value), self.declared.types[slot.type]
             if found not in allowed:
-                return fitting, f"'{slot.name}' is {value.type.element}, not {_listed(allowed)}"
+                return fitting, f"'{slot.name}' is {found}, not {_listed(allowed)}"
             if bound.setdefault(slot.type, found) != found:
                 return fitting, f"'{slot.name}' is {found}, not {bound[slot.type]} like the other values of one type"
             fitting += 1

@@ -1,0 +1,55 @@
+"""What the engine leaves behind is the integer form."""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import argument, const
+
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
+from tflq.legalize import legalize
+from tflq.passes.contract import verify_stage
+
+Q8 = UniformQuantizedType.of(i8, 0.5)
+FULLY_CONNECTED = {
+    "fused_activation_function": "NONE",
+    "weights_format": "DEFAULT",
+    "keep_num_dims": False,
+    "asymmetric_quantize_inputs": False,
+    "quantized_bias_type": "FLOAT32",
+}
+
+
+def legalized(inputs: list[Value], ops: list[Op]) -> Function:
+    module, _ = legalize(Module([Function("main", inputs, [op.result for op in ops], ops)]))
+    verify_stage(module, "integer", "legalization")
+    return module.main
+
+
+def test_a_hybrid_operator_keeps_weights_that_an_integer_one_shares() -> None:
+    weights = const(np.arange(12).reshape(3, 4), Q8, "w")
+    stored, real = argument((1, 4), Q8, "stored"), argument((1, 4), f32, "real")
+    ops = [
+        Op("tfl.fully_connected", [x, weights, None], [argument((1, 3), x.type.element, name)], FULLY_CONNECTED)
+        for x, name in ((stored, "a"), (real, "b"))
+    ]
+    main = legalized([stored, real], ops)
+    hybrid = next(op for op in main.ops if op.name == "tfl.fully_connected")
+    assert hybrid.operand(1) is weights
+
+
+def test_a_result_without_a_rank_stays_without() -> None:
+    x, axes = argument((2, 3), Q8), const(np.asarray([0, 1]), i32, "axes")
+    result = Value(TensorType(None, UniformQuantizedType.of(i8, 0.25)), "y")
+    main = legalized([x], [Op("tfl.mean", [x, axes], [result], {"keep_dims": False})])
+    assert main.outputs == [result]
+    assert result.type.shape is None
+
+
+def test_an_operator_computed_in_float_reads_what_lost_its_rank() -> None:
+    x, axes = argument((2, 3), Q8), const(np.asarray([0, 1]), i32, "axes")
+    inner = Value(TensorType(None, UniformQuantizedType.of(i8, 0.25)), "inner")
+    outer = Value(TensorType(None, Q8), "outer")
+    mean = Op("tfl.mean", [x, axes], [inner], {"keep_dims": False})
+    main = legalized([x], [mean, Op("tfl.cumsum", [inner, axes], [outer], {"exclusive": False, "reverse": False})])
+    assert "quant.dcast" in [op.name for op in main.ops]
