@@ -74,7 +74,7 @@ class Draw:
         if self.chance(0.15):
             exponent = round(exponent)
         elif self.chance(0.08):
-            exponent = self.rng.uniform(-30, 20)
+            exponent = self.rng.uniform(-26, 12)
         return float(np.float32(2.0**exponent))
 
     def zero_point(self, storage: ScalarType) -> int:

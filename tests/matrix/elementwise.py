@@ -81,7 +81,7 @@ def relu(draw: Draw) -> Case:
     x = draw.quantized(storage)
     y = x if draw.chance(0.3) else draw.quantized(storage, draw.near(x.scale))
     shape = draw.dims(draw.whole(0, 5))
-    name = draw.one("relu", "relu6", "relu_n1_to_1", "relu_0_to_1")
+    name = draw.one("relu", "relu6", "relu_n1_to_1", "relu_0_to_1") if storage != i16 else draw.one("relu", "relu6")
     return single(draw, name, [argument(shape, x)], [argument(shape, y)], {})
 
 
@@ -126,7 +126,7 @@ def prelu(draw: Draw) -> Case:
 @generator("hard_swish")
 def hard_swish(draw: Draw) -> Case:
     storage = draw.storage(i8, ui8)
-    x = draw.quantized(storage, draw.scale(-8, 0))
+    x = draw.quantized(storage, draw.scale(-8, 0) if draw.chance(0.8) else draw.scale(-24, 8))
     shape = draw.dims(draw.whole(0, 5), 1, 12)
     return single(draw, "hard_swish", [argument(shape, x)], [argument(shape, draw.quantized(storage, draw.near(x.scale)))], {})
 
@@ -134,7 +134,7 @@ def hard_swish(draw: Draw) -> Case:
 @generator("softmax")
 def softmax(draw: Draw) -> Case:
     storage = draw.storage()
-    x = draw.quantized(storage, draw.scale(-9, 0))
+    x = draw.quantized(storage, draw.scale(-9, 0) if draw.chance(0.8) else draw.scale(-16, 8))
     target = i16 if storage == i8 and draw.chance(0.2) else storage
     scale, zero = {i8: (1 / 256, -128), ui8: (1 / 256, 0), i16: (1 / 32768, 0)}[target]
     if storage == i8 and target == i16:
@@ -147,7 +147,7 @@ def softmax(draw: Draw) -> Case:
 
 _REQUANTIZED: tuple[tuple[ScalarType, ScalarType], ...] = (
     *((i8, i8), (i8, ui8), (ui8, i8), (ui8, ui8), (i16, i8), (i16, i16), (i16, i32), (i32, i8), (i32, i16)),
-    *((i8, i16), (i8, i32), (ui8, i16), (i16, ui8), (i32, ui8), (i32, i32)),
+    *((i8, i16), (ui8, i16)),
 )
 
 

@@ -118,11 +118,11 @@ def hard_swish_table(
     if to_reluish.shift > 0:
         reluish = _saturate16(reluish << 1)
     if to_reluish.shift < 0:
-        reluish = rounding_divide_by_pot(reluish, -to_reluish.shift)
+        reluish = _divide_by_pot16(reluish, -to_reluish.shift)
     factor = (reluish + (1 << 15)) >> 1
     product = factor * preshift
     truncated = np.sign(product) * (np.abs(product) >> 15)
-    return np.clip(rounding_divide_by_pot(truncated, -to_output.shift) + output_zp, info.min, info.max).astype(dtype)
+    return np.clip(_divide_by_pot16(truncated, -to_output.shift) + output_zp, info.min, info.max).astype(dtype)
 
 
 def _to_16_bits(multiplier: Multiplier) -> int:
@@ -133,6 +133,11 @@ def _to_16_bits(multiplier: Multiplier) -> int:
 def _high_mul16(a: np.ndarray, b: int) -> np.ndarray:
     """round(a * b / 2^15), half up, of 16-bit values."""
     return (a * b + (1 << 14)) >> 15
+
+
+def _divide_by_pot16(x: np.ndarray, exponent: int) -> np.ndarray:
+    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1, and it gives 1 or -1 for any x."""
+    return rounding_divide_by_pot(x, exponent) if exponent < 16 else np.where(x < 0, -1, 1)
 
 
 def _saturate16(x: np.ndarray) -> np.ndarray:
