@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,11 @@ NEVER = 1 << 48
 """A threshold that no accumulator reaches; -NEVER is one that all have passed."""
 
 _I31 = (1 << 31) - 1
+_HOPELESS, _FEW = 0.9, 16  # where this share of more than a few channels is not proven, the numerators are too small
+_BLOCK = 128  # channels whose distances stay in the cache
+
+_Pairs: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Numerators and denominators of fractions, int64 [C] each."""
 
 
 def rescale_thresholds(
@@ -124,22 +130,23 @@ class Division:
     c: np.ndarray
 
 
-def _fractions(d: np.ndarray, most: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Candidate fractions a/b near d float64[C] with 1 <= a <= `most`, best first: the last convergents, scaled up.
+def _fractions(step: np.ndarray, most: np.ndarray) -> list[_Pairs]:
+    """Fractions a/b near 1 / step float64[C] with 1 <= a <= `most`, best first: the last convergents, scaled up.
 
     All in float64: the integers are below 2^31, so the quotients' floors are exact.
     """
-    found = np.zeros((6, d.size))  # the last convergent, the last semiconvergent, the convergent before
-    index, bound = np.arange(d.size), most.astype(np.float64)
-    p0, q0, p1, q1 = np.ones(d.size), np.zeros(d.size), np.zeros(d.size), np.ones(d.size)  # d < 1 starts at 0/1
-    rest = 1.0 / d
+    size = step.size
+    found = np.zeros((6, size))  # the last convergent, the last semiconvergent, the convergent before
+    index, bound = np.arange(size), most.astype(np.float64)
+    p0, q0, p1, q1 = np.ones(size), np.zeros(size), np.zeros(size), np.ones(size)  # below 1 it starts at 0/1
+    rest = step
     while index.size:
         term = np.floor(rest)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.maximum(np.floor(np.fmin((_I31 - q0) / q1, (bound - p0) / p1)), 0.0)
         stop = term > room
-        step = np.where(stop, room, term)
-        p2, q2, rest = p0 + step * p1, q0 + step * q1, rest - term
+        times = np.where(stop, room, term)
+        p2, q2, rest = p0 + times * p1, q0 + times * q1, rest - term
         done = stop | (rest < 2.0**-30)
         if done.any():
             ended = np.where(stop, (p1, q1, p2, q2, p0, q0), (p2, q2, p2, q2, p1, q1))
@@ -151,72 +158,119 @@ def _fractions(d: np.ndarray, most: np.ndarray) -> list[tuple[np.ndarray, np.nda
     return list(zip((a * factor).astype(np.int64), (b * factor).astype(np.int64), strict=True))
 
 
+def _multiples(step: np.ndarray, most: np.ndarray, tried: int) -> list[_Pairs]:
+    """The best of the few largest a, b = a * step rounded: less exact than the convergents, and soon found."""
+    numerators = np.maximum(most - np.arange(tried)[:, None], 0).astype(np.float64)
+    products = numerators * step
+    error = np.abs(products - np.rint(products))
+    best = error.argmin(axis=0), np.arange(most.size)
+    return [(numerators[best].astype(np.int64), np.minimum(np.rint(products[best]), _I31 + 1).astype(np.int64))]
+
+
+def _near(step: np.ndarray, most: np.ndarray) -> list[_Pairs]:
+    return _multiples(step, most, 32)
+
+
+def _nearer(step: np.ndarray, most: np.ndarray) -> list[_Pairs]:
+    return _multiples(step, most, 128)
+
+
 def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Division | None:
     """A `Division` with the thresholds of `stairs` on every x of [low, high] (int64 [C]), or None.
 
     The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
     """
-    scale = np.maximum(1.0 / stairs.step, 2.0**-40)
+    step = np.minimum(stairs.step, 2.0**40)
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
-    most = np.floor(_I31 / (reach + 0.5 / scale + 2.0)).astype(np.int64)
-    if (scale >= 1).any() or (most < 1).any():
+    most = np.floor(_I31 / (reach + 0.5 * step + 2.0)).astype(np.int64)
+    if (step <= 1).any() or (most < 1).any():
         return None
-    fractions = _fractions(scale, most)
-    fit, left = _fit_by_distance(stairs, fractions, reach)
-    if left.size:
-        thresholds = stairs.thresholds(stairs.levels, left)
-        some = _fit_exactly(
-            stairs.levels, thresholds, [(a[left], b[left]) for a, b in fractions], low[left], high[left]
-        )
-        if some is None:
+    gaps = _gaps(stairs, reach)
+    a, b, c = (np.zeros(low.shape, np.int64) for _ in range(3))
+    left = np.arange(low.size)
+    pairs: list[_Pairs] = []
+    for candidates, exactly in ((_near, False), (_nearer, False), (None, True), (_fractions, True)):
+        if candidates is not None:
+            pairs = candidates(step[left], most[left])
+        if exactly:
+            thresholds = stairs.thresholds(stairs.levels, left)
+            some, proven = _fit_exactly(stairs.levels, thresholds, pairs, low[left], high[left])
+        else:
+            some, proven = _fit_by_gaps(stairs, left, gaps.of(left), pairs, reach[left])
+        done = left[proven]
+        a[done], b[done], c[done] = some.a[proven], some.b[proven], some.c[proven]
+        left, pairs = left[~proven], [(p[~proven], q[~proven]) for p, q in pairs]
+        if not left.size:
+            return Division(a, b, c)
+        if candidates is _nearer and left.size > _HOPELESS * proven.size and proven.size > _FEW:
             return None
-        for whole, part in ((fit.a, some.a), (fit.b, some.b), (fit.c, some.c)):
-            whole[left] = part
-    return fit
+    return None
 
 
-def _fit_by_distance(
-    stairs: Staircase, fractions: list[tuple[np.ndarray, np.ndarray]], reach: np.ndarray
-) -> tuple[Division, np.ndarray]:
-    """The channels where the distances of X(m) to the integers prove a fraction, and the indices of the others."""
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """Of each channel: how often it climbs within reach, and the least distances of X(m) to integers on both sides."""
+
+    climbs: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+
+    def of(self, channels: np.ndarray) -> _Gaps:
+        return _Gaps(self.climbs[channels], self.below[channels], self.above[channels])
+
+
+def _gaps(stairs: Staircase, reach: np.ndarray) -> _Gaps:
     first, step = stairs.first, stairs.step
     last = max(int(stairs.levels[-1]), int(1 - stairs.levels[0]), 1)
-    finite = np.isfinite(step)
     with np.errstate(invalid="ignore"):
         climbs = np.clip(np.floor((reach - first) / step) + 2, 1, last)
-        within = np.arange(last)[:, None] * step + first
-        within -= np.floor(within)
-        above, below = within.min(axis=0), 1.0 - within.max(axis=0)
+    order = np.arange(last)[:, None]
+    least, most = np.empty(first.shape), np.empty(first.shape)
+    with np.errstate(invalid="ignore"):
+        for at in range(0, first.size, _BLOCK):
+            block = slice(at, at + _BLOCK)
+            within = order * step[block]
+            within += first[block]
+            within -= np.floor(within)
+            least[block], most[block] = within.min(axis=0), within.max(axis=0)
+    return _Gaps(climbs, least, 1.0 - most)
+
+
+def _fit_by_gaps(
+    stairs: Staircase, channels: np.ndarray, gaps: _Gaps, pairs: list[_Pairs], reach: np.ndarray
+) -> tuple[Division, np.ndarray]:
+    """A division for each of `channels`, and whether the gaps prove it."""
+    first, step, climbs = stairs.first[channels], stairs.step[channels], gaps.climbs
+    finite = np.isfinite(step)
+    last = max(int(stairs.levels[-1]), int(1 - stairs.levels[0]), 1)
     guard = 2.0**-20 + (first + last * step) * 2.0**-50  # of rounding in the distances
-    a = b = c = np.zeros(first.shape, np.int64)
-    left = np.ones(first.shape, bool)
-    for numerator, denominator in fractions:
+    clear = (gaps.below > guard) & (gaps.above > guard)  # an X(m) that is an integer, or may be one, has two sides
+    a, b, c = (np.zeros(first.shape, np.int64) for _ in range(3))
+    proven = np.zeros(first.shape, bool)
+    for numerator, denominator in pairs:
         top = np.maximum(numerator, 1)
         drift = denominator / top - step
-        offset = np.floor(np.where(finite, top * (step - first + drift * (1 + climbs) / 2), 0) + 0.5)
+        centred = step - first + drift * (1 + climbs) / 2 - (gaps.above - gaps.below) / 2
+        offset = np.floor(np.where(finite, top * centred, 0) + 0.5)
         ends = drift + step - first - offset / top, climbs * drift + step - first - offset / top
-        proven = (np.maximum(*ends) < below - guard) & (np.minimum(*ends) > guard - above)
-        proven &= (numerator > 0) & (offset >= 0) & (numerator * reach + offset <= _I31)
-        take = left & proven
-        a, b, c = (
-            np.where(take, numerator, a),
-            np.where(take, denominator, b),
-            np.where(take, offset, c).astype(np.int64),
-        )
-        left &= ~proven
-        if not left.any():
+        fits = clear & (np.maximum(*ends) < gaps.above - guard) & (np.minimum(*ends) > guard - gaps.below)
+        fits &= (numerator > 0) & (denominator <= _I31) & (offset >= 0) & (numerator * reach + offset <= _I31)
+        take = fits & ~proven
+        a[take], b[take], c[take] = numerator[take], denominator[take], offset[take]
+        proven |= fits
+        if proven.all():
             break
-    return Division(a, b, c), np.flatnonzero(left)
+    return Division(a, b, c), proven
 
 
 def _fit_exactly(
     levels: np.ndarray,
     thresholds: np.ndarray,
-    fractions: list[tuple[np.ndarray, np.ndarray]],
+    fractions: list[_Pairs],
     low: np.ndarray,
     high: np.ndarray,
-) -> Division | None:
-    """A division that meets every threshold int64 [L, C] that x of [low, high] can reach."""
+) -> tuple[Division, np.ndarray]:
+    """A division for each channel, and whether it meets every threshold int64 [L, C] that x of [low, high] reaches."""
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
     n = levels[:, None]
     level = np.where(n > 0, n, 1 - n)  # the |quotient| that has to be reached on one side of T, not on the other
@@ -236,5 +290,5 @@ def _fit_exactly(
         a, b, c = np.where(take, numerator, a), np.where(take, denominator, b), np.where(take, middle, c)
         left &= ~fits
         if not left.any():
-            return Division(a, b, c)
-    return None
+            break
+    return Division(a, b, c), ~left
