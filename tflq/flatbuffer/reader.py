@@ -36,9 +36,14 @@ _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buf
 def read(source: Source) -> Module:
     """The module of a path, of bytes or of a file object. InvalidModelError if it is not a valid model."""
     data, name = _open(source)
-    check(data)
-    module = _Reader(data, name).module()
-    verify_module(module)
+    try:
+        check(data)
+        module = _Reader(data, name).module()
+        verify_module(module)
+    except InvalidModelError as error:
+        if not name or error.where.startswith(name):
+            raise
+        raise InvalidModelError(f"{name}: {error.where}", error.reason, hint=error.hint) from None
     return module
 
 

@@ -165,7 +165,7 @@ class _Legalizer:
                 answer = Rewritten(answer)
             self._name_results(op, answer.results, start)
             return Decision(op, "integer", answer.note, answer.warning)
-        reason = "; ".join(reasons) or "no integer rule"
+        reason = "; ".join(reasons) or f"{op.name[4:].upper()} has no integer rule"
         if not self.fallback:
             self._refuse(op, f"{reason}; allow the float fallback to convert it")
             return None
