@@ -52,7 +52,8 @@ def squeeze_expand(draw: Draw) -> Case:
     if draw.chance(0.5):
         axis = draw.whole(0, len(shape))
         out = (*shape[:axis], 1, *shape[axis:])
-        return single(draw, "expand_dims", [x, ints(_axis(draw, axis, len(out)))], [argument(out, element)], {})
+        stated = const(np.asarray(_axis(draw, axis, len(out))), draw.one(i32, i64))
+        return single(draw, "expand_dims", [x, stated], [argument(out, element)], {})
     ones = [i for i, d in enumerate(shape) if d == 1 and draw.chance(0.7)]
     if not ones:
         ones = [i for i, d in enumerate(shape) if d == 1]
@@ -122,7 +123,8 @@ def strided_slice(draw: Draw) -> Case:
         axis, bit = axis + 1, bit + 1
     out = np.empty(shape)[tuple(index)].shape
     options = {f"{name}_mask": mask for name, mask in masks.items()}
-    operands = [x, ints(*begin), ints(*end), ints(*strides)]
+    index_type = draw.one(i32, i32, i32, i64)
+    operands = [x, *(const(np.asarray(v), index_type) for v in (begin, end, strides))]
     return single(draw, "strided_slice", operands, [argument(out, element)], options, 3)
 
 
@@ -237,19 +239,19 @@ def tile(draw: Draw) -> Case:
     if draw.chance(0.5):
         wanted = [draw.whole(2, 4) if d == 1 and draw.chance(0.7) else d for d in shape]
         wanted = [*draw.dims(draw.whole(0, 1), 1, 3), *wanted]
-        return single(draw, "broadcast_to", [x, ints(*wanted)], [argument(wanted, element)], {}, 2)
+        return single(draw, "broadcast_to", [x, const(np.asarray(wanted), draw.one(i32, i64))], [argument(wanted, element)], {}, 2)
     times = draw.dims(len(shape), 1, 3)
     out = [d * t for d, t in zip(shape, times, strict=True)]
-    return single(draw, "tile", [x, ints(*times)], [argument(out, element)], {}, 2)
+    return single(draw, "tile", [x, const(np.asarray(times), draw.one(i32, i64))], [argument(out, element)], {}, 2)
 
 
 @generator("reverse")
 def reverse(draw: Draw) -> Case:
     element, shape, x = _start(draw, 1, 4)
     result = argument(shape, element)
-    if len(shape) > 1 and draw.chance(0.4):
+    if len(shape) > 1 and element.storage != i8 and draw.chance(0.4):
         seq, batch = (int(a) for a in draw.rng.permutation(len(shape))[:2])
-        lengths = const(draw.rng.integers(1, shape[seq] + 1, shape[batch]), i32)
+        lengths = const(draw.rng.integers(1, shape[seq] + 1, shape[batch]), draw.one(i32, i64))
         return single(draw, "reverse_sequence", [x, lengths], [result], {"seq_dim": seq, "batch_dim": batch})
     axis = draw.whole(0, len(shape) - 1)
     return single(draw, "reverse_v2", [x, ints(_axis(draw, axis, len(shape)))], [result], {}, 3)
@@ -281,6 +283,35 @@ def space_batch(draw: Draw) -> Case:
     if draw.chance(0.5):
         return single(draw, "space_to_batch_nd", [argument(flat, element), *constants], [argument(batched, element)], {}, 2)
     return single(draw, "batch_to_space_nd", [argument(batched, element), *constants], [argument(flat, element)], {}, 2)
+
+
+@generator("update_slice")
+def update_slice(draw: Draw) -> Case:
+    element, shape, x = _start(draw, 1, 4)
+    inner = tuple(draw.whole(1, d) for d in shape)
+    at = const(np.asarray([draw.whole(-1, d) for d in shape]), draw.one(i32, i64))
+    update = const(draw.integers(element.storage, inner), element) if draw.chance(0.3) else argument(inner, element)
+    return single(draw, "dynamic_update_slice", [x, update, at], [argument(shape, element)], {})
+
+
+@generator("shape_of")
+def shape_of(draw: Draw) -> Case:
+    _, shape, x = _start(draw, 0, 4)
+    if draw.chance(0.5):
+        return single(draw, "rank", [x], [argument((), i32)], {})
+    wide = draw.chance(0.3)
+    result = argument((len(shape),), i64 if wide else i32)
+    return single(draw, "shape", [x], [result], {"out_type": "INT64" if wide else "INT32"})
+
+
+@generator("top_k")
+def top_k(draw: Draw) -> Case:
+    element = draw.quantized(draw.storage(i8, ui8, i16))
+    shape = draw.dims(draw.whole(1, 4), 1, 9)
+    k = draw.whole(1, shape[-1])
+    out = (*shape[:-1], k)
+    operands = [argument(shape, element), const(np.asarray(k), i32)]
+    return single(draw, "topk_v2", operands, [argument(out, element), argument(out, i32)], {}, 2)
 
 
 @generator("select")

@@ -103,9 +103,11 @@ def _permutation(site: Site, arguments: tuple[str, ...]) -> None:
     order, value = _constant(site, constant), site.value(of)
     if order is None or value is None or value.type.rank is None:
         return
-    if sorted(order.reshape(-1).tolist()) != list(range(value.type.rank)):
+    rank = value.type.rank
+    counted = np.where(order < 0, order + rank, order)
+    if sorted(counted.reshape(-1).tolist()) != list(range(rank)):
         listed = order.reshape(-1)[:12].tolist()
-        site.fail(f"{constant} {listed} is not a permutation of {value.type.rank} dims ('{value.name}')")
+        site.fail(f"{constant} {listed} is not a permutation of {rank} dims ('{value.name}')")
 
 
 def _natural(site: Site, names: tuple[str, ...]) -> None:
