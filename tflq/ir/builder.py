@@ -9,6 +9,7 @@ meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = ["Builder", "broadcast"]
 Rounding = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
 
+@lru_cache(maxsize=4096)
 def broadcast(*shapes: Shape) -> Shape:
     """numpy's broadcast of shapes; an unknown dim meets 1 as itself, and a known dim other than 1 as that dim."""
     known = [s for s in shapes if s is not None]
@@ -67,11 +69,10 @@ class Builder:
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
         """A constant of a plain element type; equal small ones are one value."""
-        values = np.ascontiguousarray(array, element.dtype)
-        values = values.reshape(np.shape(array))
+        values = np.asarray(array, element.dtype, order="C")
         if values.nbytes > 64:
             return constant(values, element)
-        key = (element, values.shape, values.tobytes())
+        key = (element.name, values.shape, values.tobytes())
         found = self._constants.get(key)
         if found is None:
             found = self._constants[key] = constant(values, element)
