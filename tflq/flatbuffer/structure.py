@@ -20,6 +20,7 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer import layout
+from tflq.numerics.arrays import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +115,7 @@ class _Walk:
         self._reject(
             wave, (vtables < 0) | (vtables > self.size - 4) | (vtables & 1 != 0), "", "vtable is outside the file"
         )
-        vtable, shared = np.unique(vtables, return_inverse=True)
+        vtable, shared = distinct(vtables)
         self.vtables_left -= vtable.size
         if self.vtables_left < 0:
             wave.fail(0, "", "there are more kinds of tables (vtables) than any model needs")
@@ -256,7 +257,7 @@ class _Walk:
         target = self._follow(wave, field.name, place, some)
         members = layout.union(field.type).names
         chosen_types = types[some]
-        for value in np.unique(chosen_types).tolist():
+        for value in sorted(set(chosen_types.tolist())):
             chosen = chosen_types == value
             if value not in members:
                 wave.fail(some[int(np.argmax(chosen))], field.name, f"unknown type {value} of union {field.type}")

@@ -18,6 +18,7 @@ from tflq.evaluate import evaluate_op
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import i1
+from tflq.numerics.arrays import distinct
 from tflq.passes.contract import Pass, PassResult
 from tflq.select import cost
 
@@ -172,7 +173,7 @@ def _is_palette(value: Value) -> bool:
     """A constant of few different integers: as good as an 8-bit one."""
     if not value.is_constant or not value.type.storage.is_integer or value.array.size > _PALETTE_ELEMENTS:
         return False
-    return np.unique(value.array).size <= 256
+    return distinct(value.array)[0].size <= 256
 
 
 def _indexed(source: Value) -> tuple[Value, np.ndarray]:
@@ -180,7 +181,7 @@ def _indexed(source: Value) -> tuple[Value, np.ndarray]:
     storage = source.type.storage
     if _is_8bit(source):
         return source, np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
-    palette, index = np.unique(source.array, return_inverse=True)
+    palette, index = distinct(source.array)
     values = np.full(256, palette[0])
     values[: palette.size] = palette
     return constant(index.astype(np.uint8).reshape(source.array.shape)), values
