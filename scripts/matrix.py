@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from matrix import GENERATORS  # noqa: E402
+from matrix.draw import Case  # noqa: E402
 from matrix.run import case_of, run  # noqa: E402
 
 OTHERS = ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
@@ -40,7 +41,8 @@ def main() -> int:
     a = _arguments()
     total: Counter[str] = Counter()
     for name in (n for n in GENERATORS if a.operator in n):
-        start, groups = time.monotonic(), {}
+        start = time.monotonic()
+        groups: dict[str, list[tuple[int, str, str]]] = {}
         for number in [a.only] if a.only is not None else range(a.count):
             try:
                 case = case_of(name, number, a.seed)
@@ -55,12 +57,14 @@ def main() -> int:
         print(f"{name:24} {summary}  ({time.monotonic() - start:.1f} s)", flush=True)
         for kind, found in groups.items():
             for number, detail, text in found[: a.examples] if kind != "ok" else []:
-                print(f"    {kind} #{number}: {detail[:300]}" + (f"\n        {text[:400]}" if kind != "skipped" else ""))
+                print(
+                    f"    {kind} #{number}: {detail[:300]}" + (f"\n        {text[:400]}" if kind != "skipped" else "")
+                )
     print(", ".join(f"{count} {kind}" for kind, count in total.items()))
     return int(bool(set(total) - {"ok", "skipped"}))
 
 
-def _save(folder: Path, case) -> None:
+def _save(folder: Path, case: Case) -> None:
     import tflq
 
     folder.mkdir(parents=True, exist_ok=True)

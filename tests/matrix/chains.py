@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from harness import argument, const, edge_inputs
-from matrix.draw import Case, Draw, describe, generator, ints, model_of
 
+from matrix.draw import Case, Draw, describe, generator, ints, model_of
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 
 _FUSED = "fused_activation_function"
+
+
+def _dims(x: Value) -> tuple[int | None, int, int, int]:
+    """The dims of an NHWC tensor; all but the batch are known."""
+    n, h, w, c = x.type.shape or ()
+    return n, h or 0, w or 0, c or 0
 
 
 class _Graph:
@@ -25,7 +33,15 @@ class _Graph:
     def element(self, scale: float | None = None) -> UniformQuantizedType:
         return self.draw.quantized(self.storage, self.draw.near(0.05) if scale is None else scale)
 
-    def emit(self, name: str, operands: list[Value | None], shape: tuple[int | None, ...], element: object, options: dict, version: int = 1) -> Value:
+    def emit(
+        self,
+        name: str,
+        operands: list[Value | None],
+        shape: tuple[int | None, ...],
+        element: object,
+        options: dict[str, Any],
+        version: int = 1,
+    ) -> Value:
         result = argument(shape, element, f"t{len(self.ops)}")  # type: ignore[arg-type]
         self.ops.append(Op("tfl." + name, operands, [result], options, info={"version": version}))
         self.made.append(result)
@@ -41,10 +57,16 @@ class _Graph:
         x = self.draw.one(*self.made[-3:])
         if x.type.rank != 4:
             return
-        getattr(self, "_" + self.draw.one("conv", "depthwise", "binary", "activation", "pool", "concat", "move", "requantize", "constant"))(x)
+        getattr(
+            self,
+            "_"
+            + self.draw.one(
+                "conv", "depthwise", "binary", "activation", "pool", "concat", "move", "requantize", "constant"
+            ),
+        )(x)
 
     def _conv(self, x: Value, depthwise: bool = False) -> None:
-        draw, (n, h, w, c) = self.draw, x.type.shape or ()
+        draw, (n, h, w, c) = self.draw, _dims(x)
         out = c if depthwise else draw.one(2, 4, 5)
         k = draw.one(1, 2, 3)
         stored = ui8 if self.storage == ui8 else i8
@@ -56,13 +78,33 @@ class _Graph:
         wide = self.storage == i16
         bias = const(draw.rng.integers(-4000, 4000, out), i64 if wide else i32, "bias")
         scales = np.float32(x.type.element.scale) * np.asarray(getattr(kind, "scales", getattr(kind, "scale", None)))  # type: ignore[union-attr]
-        typed = UniformQuantizedPerAxisType.of(i64 if wide else i32, 0, scales, 0) if scales.ndim else UniformQuantizedType.of(i32, float(scales))
+        typed = (
+            UniformQuantizedPerAxisType.of(i64 if wide else i32, 0, scales, 0)
+            if scales.ndim
+            else UniformQuantizedType.of(i32, float(scales))
+        )
         bias = const(bias.array, typed, "bias")
-        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1, _FUSED: draw.activation()}
+        options = {
+            "padding": "SAME",
+            "stride_h": 1,
+            "stride_w": 1,
+            "dilation_h_factor": 1,
+            "dilation_w_factor": 1,
+            _FUSED: draw.activation(),
+        }
         if depthwise:
             options["depth_multiplier"] = 1
-        scale = float(np.median(scales)) * 64 * 60 * k * (1 if depthwise else c**0.5) / (1 if self.storage != i16 else 4)
-        self.emit("depthwise_conv_2d" if depthwise else "conv_2d", [x, weights, bias], (n, h, w, out), self.element(draw.near(scale)), options, 3)
+        scale = (
+            float(np.median(scales)) * 64 * 60 * k * (1 if depthwise else c**0.5) / (1 if self.storage != i16 else 4)
+        )
+        self.emit(
+            "depthwise_conv_2d" if depthwise else "conv_2d",
+            [x, weights, bias],
+            (n, h, w, out),
+            self.element(draw.near(scale)),
+            options,
+            3,
+        )
 
     def _depthwise(self, x: Value) -> None:
         self._conv(x, depthwise=True)
@@ -71,7 +113,9 @@ class _Graph:
         draw, name = self.draw, self.draw.one("add", "sub", "mul")
         alike = [v for v in self.made if v.type.shape == x.type.shape]
         y = draw.one(*alike)
-        options: dict = {_FUSED: draw.activation()} if name == "mul" else {_FUSED: draw.activation(), "pot_scale_int16": False}
+        options: dict[str, Any] = (
+            {_FUSED: draw.activation()} if name == "mul" else {_FUSED: draw.activation(), "pot_scale_int16": False}
+        )
         a, b = x.type.element.scale, y.type.element.scale  # type: ignore[union-attr]
         scale = a * b * 64 if name == "mul" else max(a, b) * 1.5
         self.emit(name, [x, y], x.type.shape or (), self.element(draw.near(scale)), options, 2)
@@ -86,23 +130,36 @@ class _Graph:
             "tanh": {i8: (128, 0), ui8: (128, 128), i16: (32768, 0)},
             "softmax": {i8: (256, -128), ui8: (256, 0), i16: (32768, 0)},
         }.get(name)
-        y = UniformQuantizedType.of(self.storage, 1 / fixed[self.storage][0], fixed[self.storage][1]) if fixed else x.type.element
+        y = (
+            UniformQuantizedType.of(self.storage, 1 / fixed[self.storage][0], fixed[self.storage][1])
+            if fixed
+            else x.type.element
+        )
         self.emit(name, [x], x.type.shape or (), y, options, {"softmax": 3, "logistic": 3, "tanh": 3}.get(name, 1))
 
     def _pool(self, x: Value) -> None:
-        options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "filter_height": 2, "filter_width": 2, _FUSED: "NONE"}
+        options = {
+            "padding": "SAME",
+            "stride_h": 1,
+            "stride_w": 1,
+            "filter_height": 2,
+            "filter_width": 2,
+            _FUSED: "NONE",
+        }
         name = self.draw.one("average_pool_2d", "max_pool_2d")
         self.emit(name, [x], x.type.shape or (), x.type.element, options, 3)
 
     def _concat(self, x: Value) -> None:
         shape = x.type.shape or ()
-        alike = [v for v in self.made if v.type.shape == shape and (self.storage == ui8 or v.type.element == x.type.element)]
+        alike = [
+            v for v in self.made if v.type.shape == shape and (self.storage == ui8 or v.type.element == x.type.element)
+        ]
         parts = [self.draw.one(*alike) for _ in range(self.draw.whole(1, 2))]
         total = (*shape[:3], (shape[3] or 0) * (len(parts) + 1))
         self.emit("concatenation", [x, *parts], total, x.type.element, {"axis": 3, _FUSED: "NONE"}, 2)
 
     def _move(self, x: Value) -> None:
-        n, h, w, c = x.type.shape or ()
+        n, h, w, c = _dims(x)
         name = self.draw.one("transpose", "slice", "pad", "reshape")
         if name == "transpose":
             self.emit(name, [x, ints(0, 2, 1, 3)], (n, w, h, c), x.type.element, {}, 2)
@@ -120,12 +177,19 @@ class _Graph:
         self.emit("quantize", [x], x.type.shape or (), y, {}, 2)
 
     def _constant(self, x: Value) -> None:
-        c = (x.type.shape or ())[3]
+        c = _dims(x)[3]
         other = const(self.draw.integers(self.storage, (c,)), self.element(), "k")
         name = self.draw.one("add", "mul")
-        options: dict = {_FUSED: "NONE"} if name == "mul" else {_FUSED: "NONE", "pot_scale_int16": False}
+        options: dict[str, Any] = {_FUSED: "NONE"} if name == "mul" else {_FUSED: "NONE", "pot_scale_int16": False}
         a, b = x.type.element.scale, other.type.element.scale  # type: ignore[union-attr]
-        self.emit(name, [x, other], x.type.shape or (), self.element(a * b * 64 if name == "mul" else max(a, b) * 1.5), options, 2)
+        self.emit(
+            name,
+            [x, other],
+            x.type.shape or (),
+            self.element(a * b * 64 if name == "mul" else max(a, b) * 1.5),
+            options,
+            2,
+        )
 
 
 def _renamed(draw: Draw, function: Function) -> None:
@@ -165,11 +229,11 @@ def _grown(draw: Draw, batch: int | None) -> _Graph:
 
 
 def _text(graph: _Graph, outputs: list[Value]) -> str:
-    names = {v: i for i, v in enumerate(graph.made)}
-    lines = [
-        f"{names[op.result]}={op.name[4:]}({', '.join(str(names[v]) if v in names else describe(v) for v in op.operands)}){describe(op.result)}"
-        for op in graph.ops
-    ]
+    names = {v: str(i) for i, v in enumerate(graph.made)}
+    lines = []
+    for op in graph.ops:
+        operands = ", ".join(names[v] if v in names else describe(v) for v in op.operands)
+        lines.append(f"{names[op.result]}={op.name[4:]}({operands}){describe(op.result)}")
     return "; ".join([*lines, f"-> {[names.get(v, 'constant') for v in outputs]}"])
 
 
@@ -191,20 +255,28 @@ def chain(draw: Draw) -> Case:
 
 @generator("float_edges")
 def float_edges(draw: Draw) -> Case:
-    """QUANTIZE, a few operators, DEQUANTIZE, as converters of trained models write them; sometimes float in the middle."""
+    """QUANTIZE, a few operators, DEQUANTIZE, as converters of trained models write them; some with float inside."""
     graph = _Graph(draw, draw.storage(), 1)
     x = argument((1, draw.whole(1, 6), draw.whole(1, 6), draw.one(1, 2, 4)), f32, "x")
     graph.emit("quantize", [x], x.type.shape or (), graph.element(), {}, 2)
     while len(graph.ops) < 4:
         graph.step()
     inner = graph.ops[-1].result
-    if draw.chance(0.4):
+    inside = draw.chance(0.4)
+    if inside:
         real = graph.emit("dequantize", [inner], inner.type.shape or (), f32, {}, 3)
         real = graph.emit(draw.one("exp", "neg", "floor"), [real], real.type.shape or (), f32, {}, 1)
         inner = graph.emit("quantize", [real], real.type.shape or (), graph.element(), {}, 2)
     y = graph.emit("dequantize", [inner], inner.type.shape or (), f32, {}, 3)
     outputs = [y, *([draw.one(*graph.made)] if draw.chance(0.3) else [])]
-    return Case(model_of([x], outputs, graph.ops), edge_inputs([x], draw.whole(0, 1 << 30)), _text(graph, outputs), integer=False, conversion=draw.mac())
+    return Case(
+        model_of([x], outputs, graph.ops),
+        edge_inputs([x], draw.whole(0, 1 << 30)),
+        _text(graph, outputs),
+        integer=False,
+        everywhere=not inside,  # float operators of their own differ from kernel to kernel
+        conversion=draw.mac(),
+    )
 
 
 @generator("signatures")
@@ -215,8 +287,10 @@ def signatures(draw: Draw) -> Case:
         graph = _grown(draw, 1)
         outputs = [op.result for op in graph.ops[-2:]]
         functions.append(Function(f"f{index}", graph.inputs, outputs, graph.ops))
-        named = [(f"in{i}", v) for i, v in enumerate(graph.inputs)], [(f"out{i}", v) for i, v in enumerate(outputs)]
-        entries.append(Signature(f"entry{index}", index, *named))
+        inputs: list[tuple[str | None, Value]] = [(f"in{i}", v) for i, v in enumerate(graph.inputs)]
+        results: list[tuple[str | None, Value]] = [(f"out{i}", v) for i, v in enumerate(outputs)]
+        entries.append(Signature(f"entry{index}", index, inputs, results))
     model = bytes(write(Module(functions, entries)))
-    inputs = functions[0].inputs
-    return Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), "two signatures", conversion=draw.mac())
+    return Case(
+        model, edge_inputs(functions[0].inputs, draw.whole(0, 1 << 30)), "two signatures", conversion=draw.mac()
+    )

@@ -12,7 +12,7 @@ from harness import argument, const, edge_inputs, one_op
 
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 
 __all__ = ["GENERATORS", "Case", "Draw", "generator", "model_of", "single"]
 
@@ -23,7 +23,9 @@ T = TypeVar("T")
 class Case:
     """A model, what to run it on, and what the conversion must keep to.
 
-    `integer`: no operator may take the float path. `reference`: the kernels that run the original. `conversion` are options for `tflq.convert`.
+    `integer`: no operator may take the float path. `reference`: the kernels that run the original; `tolerance`: how far
+    these may be off, if they are not the reference kernels. `everywhere`: all kernels agree on it.
+    `conversion` are options for `tflq.convert`; `more` are runs after a resize, each with its own batches.
     """
 
     model: bytes
@@ -31,8 +33,10 @@ class Case:
     text: str
     integer: bool = True
     reference: str = "BUILTIN_REF"
+    tolerance: int = 0
+    everywhere: bool = True
     conversion: dict[str, Any] = field(default_factory=dict)
-    more: list[list[list[np.ndarray]]] = field(default_factory=list)  # runs after a resize, each with its own batches
+    more: list[list[list[np.ndarray]]] = field(default_factory=list)
 
 
 GENERATORS: dict[str, Callable[[Draw], Case]] = {}
@@ -91,7 +95,9 @@ class Draw:
     def storage(self, *options: ScalarType) -> ScalarType:
         return self.one(*(options or (i8, ui8, i16)))
 
-    def integers(self, storage: ScalarType, shape: Sequence[int], low: int | None = None, high: int | None = None) -> np.ndarray:
+    def integers(
+        self, storage: ScalarType, shape: Sequence[int], low: int | None = None, high: int | None = None
+    ) -> np.ndarray:
         low, high = storage.minimum if low is None else low, storage.maximum if high is None else high
         kind = self.whole(0, 9)
         if kind == 0:
@@ -137,18 +143,28 @@ def single(
     results: Sequence[Value],
     attributes: dict[str, Any],
     version: int = 1,
+    *,
+    batched: bool = False,
     **more: Any,
 ) -> Case:
-    """The case of one operator."""
+    """The case of one operator. `batched`: the first dim of inputs and results may be left open, for 1 and 3."""
+    inputs = [v for v in operands if v is not None and v.buffer is None]
+    open_ended = batched and draw.chance(0.25) and all(v.type.rank for v in (*inputs, *results))
+    if open_ended:
+        for opened in (*inputs, *results):
+            opened.type = TensorType((None, *(opened.type.shape or ())[1:]), opened.type.element)
     for i, value in enumerate(operands):
         if value is not None:
             value.name = f"in{i}"
-    for i, value in enumerate(results):
-        value.name = f"out{i}"
+    for i, result in enumerate(results):
+        result.name = f"out{i}"
     model = one_op("tfl." + name, operands, results, attributes, version)
-    inputs = [v for v in operands if v is not None and v.buffer is None]
     text = f"{name}({', '.join(map(describe, operands))}) -> {', '.join(map(describe, results))} {attributes}"
-    return Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), text, **more)
+    case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), text, **more)
+    if open_ended:
+        larger = [argument((3, *(v.type.shape or ())[1:]), v.type.element) for v in inputs]
+        case.more = [edge_inputs(larger, draw.whole(0, 1 << 30))]
+    return case
 
 
 def model_of(inputs: Sequence[Value], outputs: Sequence[Value], ops: Sequence[Op]) -> bytes:

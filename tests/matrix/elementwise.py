@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from harness import argument, const
-from matrix.draw import Case, Draw, generator, single
 
+from matrix.draw import Case, Draw, generator, single
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 
@@ -62,7 +62,7 @@ def binary(draw: Draw) -> Case:
             y = UniformQuantizedType.of(i16, 2.0**common)
     constant = draw.one(None, None, 0, 1)
     operands = [_operand(draw, s, e, constant == i) for i, (s, e) in enumerate(((first, a), (second, b)))]
-    return single(draw, name, operands, [argument(out, y)], options, 2)
+    return single(draw, name, operands, [argument(out, y)], options, 2, batched=first == second and constant is None)
 
 
 @generator("maximum_minimum")
@@ -82,7 +82,7 @@ def relu(draw: Draw) -> Case:
     y = x if draw.chance(0.3) else draw.quantized(storage, draw.near(x.scale))
     shape = draw.dims(draw.whole(0, 5))
     name = draw.one("relu", "relu6", "relu_n1_to_1", "relu_0_to_1") if storage != i16 else draw.one("relu", "relu6")
-    return single(draw, name, [argument(shape, x)], [argument(shape, y)], {})
+    return single(draw, name, [argument(shape, x)], [argument(shape, y)], {}, batched=True)
 
 
 @generator("logistic_tanh")
@@ -91,10 +91,14 @@ def logistic(draw: Draw) -> Case:
     x = draw.quantized(storage)
     if storage == i16 and draw.chance(0.5):
         x = UniformQuantizedType.of(i16, 2.0 ** -draw.whole(8, 16))
-    at = {i8: (256, -128), ui8: (256, 0), i16: (32768, 0)}[storage] if name == "logistic" else {i8: (128, 0), ui8: (128, 128), i16: (32768, 0)}[storage]
+    at = (
+        {i8: (256, -128), ui8: (256, 0), i16: (32768, 0)}[storage]
+        if name == "logistic"
+        else {i8: (128, 0), ui8: (128, 128), i16: (32768, 0)}[storage]
+    )
     y = UniformQuantizedType.of(storage, 1 / at[0], at[1])
     shape = draw.dims(draw.whole(0, 5), 1, 12)
-    return single(draw, name, [argument(shape, x)], [argument(shape, y)], {}, 3)
+    return single(draw, name, [argument(shape, x)], [argument(shape, y)], {}, 3, batched=True)
 
 
 @generator("leaky_relu")
@@ -104,7 +108,15 @@ def leaky_relu(draw: Draw) -> Case:
     y = draw.quantized(storage, draw.near(x.scale))
     alpha = draw.one(0.0, 0.1, 0.3, 1.0, 2.5, -0.7, float(draw.rng.uniform(0, 1)), 1e-6)
     shape = draw.dims(draw.whole(0, 5), 1, 8)
-    return single(draw, "leaky_relu", [argument(shape, x)], [argument(shape, y)], {"alpha": float(np.float32(alpha))}, 2)
+    return single(
+        draw,
+        "leaky_relu",
+        [argument(shape, x)],
+        [argument(shape, y)],
+        {"alpha": float(np.float32(alpha))},
+        2,
+        batched=True,
+    )
 
 
 @generator("prelu")
@@ -119,8 +131,10 @@ def prelu(draw: Draw) -> Case:
     slopes = slopes if draw.chance(0.5) else slopes[draw.whole(0, min(kept, len(shape) - 1)) :]
     if math.prod(shape) != math.prod(np.broadcast_shapes(shape, slopes)):
         slopes = shape[-1:]
-    operands = [argument(shape, x), _operand(draw, slopes, w, draw.chance(0.8))]
-    return single(draw, "prelu", operands, [argument(shape, y)], {})
+    constant = draw.chance(0.8)
+    operands = [argument(shape, x), _operand(draw, slopes, w, constant)]
+    batched = constant and (len(slopes) < len(shape) or slopes[0] == 1)
+    return single(draw, "prelu", operands, [argument(shape, y)], {}, batched=batched)
 
 
 @generator("hard_swish")
@@ -128,7 +142,14 @@ def hard_swish(draw: Draw) -> Case:
     storage = draw.storage(i8, ui8)
     x = draw.quantized(storage, draw.scale(-8, 0) if draw.chance(0.8) else draw.scale(-24, 8))
     shape = draw.dims(draw.whole(0, 5), 1, 12)
-    return single(draw, "hard_swish", [argument(shape, x)], [argument(shape, draw.quantized(storage, draw.near(x.scale)))], {})
+    return single(
+        draw,
+        "hard_swish",
+        [argument(shape, x)],
+        [argument(shape, draw.quantized(storage, draw.near(x.scale)))],
+        {},
+        batched=True,
+    )
 
 
 @generator("softmax")
@@ -140,9 +161,14 @@ def softmax(draw: Draw) -> Case:
     if storage == i8 and target == i16:
         scale, zero = 1 / 65536, -32768
     beta = draw.one(1.0, 1.0, 0.5, 2.0, 0.1, 10.0, float(draw.rng.uniform(0.01, 3)))
-    shape = (*draw.dims(draw.whole(0, 3), 1, 4), draw.one(1, 2, 3, draw.whole(1, 40), draw.whole(200, 2000)))
+    shape = (
+        *draw.dims(draw.whole(0, 3), 1, 4),
+        draw.one(1, 2, 3, draw.whole(1, 40), draw.whole(200, 2000 if storage == i16 else 511)),
+    )  # 8-bit rows of 512 equal values abort the kernel
     y = UniformQuantizedType.of(target, scale, zero)
-    return single(draw, "softmax", [argument(shape, x)], [argument(shape, y)], {"beta": float(np.float32(beta))}, 3)
+    return single(
+        draw, "softmax", [argument(shape, x)], [argument(shape, y)], {"beta": float(np.float32(beta))}, 3, batched=True
+    )
 
 
 _REQUANTIZED: tuple[tuple[ScalarType, ScalarType], ...] = (
@@ -157,11 +183,11 @@ def quantize(draw: Draw) -> Case:
     source, target = draw.one(*_REQUANTIZED, (f32, i8), (f32, ui8), (f32, i16), (f32, i8), (f32, ui8))
     if source == f32:
         y: ElementType = draw.quantized(target, draw.scale(-8, 3))
-        return single(draw, "quantize", [argument(shape, f32)], [argument(shape, y)], {}, 3)
+        return single(draw, "quantize", [argument(shape, f32)], [argument(shape, y)], {}, 3, batched=True)
     x = draw.quantized(source, draw.scale(-10, 0) if source.bits < 32 else draw.scale(-24, -10))
     most = (source.maximum - source.minimum) / (target.maximum - target.minimum)
     y = draw.quantized(target, draw.near(x.scale * most))
-    return single(draw, "quantize", [argument(shape, x)], [argument(shape, y)], {}, 3)
+    return single(draw, "quantize", [argument(shape, x)], [argument(shape, y)], {}, 3, batched=True)
 
 
 @generator("dequantize")

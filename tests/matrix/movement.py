@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from harness import argument, const
-from matrix.draw import Case, Draw, generator, ints, single
 
+from matrix.draw import Case, Draw, generator, ints, single
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16, i32, i64, ui8
 
@@ -31,7 +31,8 @@ def _axis(draw: Draw, axis: int, rank: int) -> int:
 @generator("reshape")
 def reshape(draw: Draw) -> Case:
     element, shape, x = _start(draw, 0, 5)
-    count, out = math.prod(shape), []
+    count = math.prod(shape)
+    out: list[int] = []
     while count > 1 and len(out) < 4 and draw.chance(0.8):
         factor = draw.one(*(d for d in range(1, count + 1) if count % d == 0))
         out.append(factor)
@@ -52,8 +53,8 @@ def squeeze_expand(draw: Draw) -> Case:
     if draw.chance(0.5):
         axis = draw.whole(0, len(shape))
         out = (*shape[:axis], 1, *shape[axis:])
-        stated = const(np.asarray(_axis(draw, axis, len(out))), draw.one(i32, i64))
-        return single(draw, "expand_dims", [x, stated], [argument(out, element)], {})
+        where = const(np.asarray(_axis(draw, axis, len(out))), draw.one(i32, i64))
+        return single(draw, "expand_dims", [x, where], [argument(out, element)], {})
     ones = [i for i, d in enumerate(shape) if d == 1 and draw.chance(0.7)]
     if not ones:
         ones = [i for i, d in enumerate(shape) if d == 1]
@@ -83,68 +84,68 @@ def slice_(draw: Draw) -> Case:
     return single(draw, "slice", operands, [argument(size, element)], {}, 2)
 
 
+class _Slices:
+    """The operands and masks of a STRIDED_SLICE, bit by bit, and the numpy index that they mean."""
+
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.index: list[Any] = []
+        self.rows: list[tuple[int, int, int]] = []  # begin, end, stride
+        self.masks = dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0)
+
+    def _row(self, begin: int, end: int, stride: int, meaning: Any, *masks: str) -> None:
+        for mask in masks:
+            self.masks[mask] |= 1 << len(self.rows)
+        self.rows.append((begin, end, stride))
+        self.index.append(meaning)
+
+    def ellipsis(self) -> None:
+        self._row(self.draw.whole(-3, 3), self.draw.whole(-3, 3), 1, Ellipsis, "ellipsis")
+
+    def new_axis(self) -> None:
+        draw = self.draw
+        self._row(draw.whole(-2, 2), draw.whole(-2, 2), draw.one(1, 2, -1), np.newaxis, "new_axis")
+
+    def dim(self, size: int) -> None:
+        """One index, or a range that may reach beyond the dim."""
+        draw = self.draw
+        if draw.chance(0.2):
+            at = draw.whole(-size, size - 1)
+            self._row(at, draw.one(at + 1, 0, draw.whole(-9, 9)), 1, at, "shrink_axis")
+            return
+        begin, end, stride = (
+            draw.whole(-size - 2, size + 2),
+            draw.whole(-size - 2, size + 2),
+            draw.one(1, 1, 2, 3, -1, -2),
+        )
+        masks = [mask for mask in ("begin", "end") if draw.chance(0.4)]
+        meaning = slice(None if "begin" in masks else begin, None if "end" in masks else end, stride)
+        self._row(begin, end, stride, meaning, *masks)
+
+
 @generator("strided_slice")
 def strided_slice(draw: Draw) -> Case:
     element, shape, x = _start(draw, 1, 4, 7)
-    begin, end, strides, masks, out, index = [], [], [], dict.fromkeys(("begin", "end", "ellipsis", "new_axis", "shrink_axis"), 0), [], []
-    axis, bit = 0, 0
+    slices = _Slices(draw)
     ellipsis = draw.whole(0, len(shape)) if draw.chance(0.25) else -1
-    while axis < len(shape):
-        if bit >= 5 or (axis > 0 and draw.chance(0.15)):
-            break
+    skipped = draw.whole(0, len(shape) - ellipsis) if ellipsis >= 0 else 0
+    stated = len(shape) if ellipsis >= 0 or draw.chance(0.6) else draw.whole(1, len(shape))
+    spare = 5 - (len(shape) - skipped + 1)
+    for axis in range(stated):
         if axis == ellipsis:
-            skipped = draw.whole(0, len(shape) - axis)
-            masks["ellipsis"] |= 1 << bit
-            triple = (draw.whole(-3, 3), draw.whole(-3, 3), 1)
-            ellipsis = -1
-            index.append(Ellipsis)
-            axis = len(shape) - (len(shape) - axis - skipped)
-            begin.append(triple[0])
-            end.append(triple[1])
-            strides.append(1)
-            bit += 1
-            rest = len(shape) - axis
-            if rest and bit + rest > 5:
-                return strided_slice(draw)
-            must = rest
-            for _ in range(must):
-                _one_slice(draw, shape[axis], begin, end, strides, masks, bit, index)
-                axis, bit = axis + 1, bit + 1
-            break
-        if draw.chance(0.12) and bit < 4:
-            masks["new_axis"] |= 1 << bit
-            index.append(np.newaxis)
-            begin.append(draw.whole(-2, 2))
-            end.append(draw.whole(-2, 2))
-            strides.append(draw.one(1, 2, -1))
-            bit += 1
+            slices.ellipsis()
+        if 0 <= ellipsis <= axis < ellipsis + skipped:
             continue
-        _one_slice(draw, shape[axis], begin, end, strides, masks, bit, index)
-        axis, bit = axis + 1, bit + 1
-    out = np.empty(shape)[tuple(index)].shape
-    options = {f"{name}_mask": mask for name, mask in masks.items()}
-    index_type = draw.one(i32, i32, i32, i64)
-    operands = [x, *(const(np.asarray(v), index_type) for v in (begin, end, strides))]
+        if spare > 0 and draw.chance(0.12):
+            slices.new_axis()
+            spare -= 1
+        slices.dim(shape[axis])
+    if ellipsis == len(shape):
+        slices.ellipsis()
+    out = np.empty(shape)[tuple(slices.index)].shape
+    options = {f"{name}_mask": mask for name, mask in slices.masks.items()}
+    operands = [x, *(ints(*column) for column in zip(*slices.rows, strict=True))]
     return single(draw, "strided_slice", operands, [argument(out, element)], options, 3)
-
-
-def _one_slice(draw: Draw, size: int, begin: list, end: list, strides: list, masks: dict, bit: int, index: list) -> None:
-    if draw.chance(0.2):
-        at = draw.whole(-size, size - 1)
-        masks["shrink_axis"] |= 1 << bit
-        begin.append(at)
-        end.append(draw.one(at + 1, 0, draw.whole(-9, 9)))
-        strides.append(1)
-        index.append(at)
-        return
-    b, e, s = draw.whole(-size - 2, size + 2), draw.whole(-size - 2, size + 2), draw.one(1, 1, 2, 3, -1, -2)
-    from_edge, to_edge = draw.chance(0.4), draw.chance(0.4)
-    masks["begin"] |= from_edge << bit
-    masks["end"] |= to_edge << bit
-    begin.append(b)
-    end.append(e)
-    strides.append(s)
-    index.append(slice(None if from_edge else b, None if to_edge else e, s))
 
 
 @generator("pad")
@@ -170,7 +171,8 @@ def concatenation(draw: Draw) -> Case:
     y = draw.quantized(storage)
     shape = draw.dims(draw.whole(1, 5), 1, 5)
     axis = draw.whole(0, len(shape) - 1)
-    parts, total = [], 0
+    parts: list[Value] = []
+    total = 0
     for _ in range(draw.whole(1, 5)):
         size = draw.whole(1, 5)
         total += size
@@ -180,26 +182,24 @@ def concatenation(draw: Draw) -> Case:
         parts.append(const(draw.integers(storage, dims), element) if constant else argument(dims, element))
     result = argument((*shape[:axis], total, *shape[axis + 1 :]), y)
     options = {"axis": _axis(draw, axis, len(shape)), "fused_activation_function": "NONE"}
-    return single(draw, "concatenation", parts, [result], options, 2)
+    batched = axis > 0 and not any(part.is_constant for part in parts)
+    return single(draw, "concatenation", parts, [result], options, 2, batched=batched)
 
 
 @generator("split")
 def split(draw: Draw) -> Case:
     element, shape, _ = _start(draw, 1, 4)
     axis, count = draw.whole(0, len(shape) - 1), draw.whole(1, 4)
-    if draw.chance(0.5):
-        sizes = [shape[axis]] * count
-    else:
-        sizes = [draw.whole(1, 4) for _ in range(count)]
+    sizes = [shape[axis]] * count if draw.chance(0.5) else [draw.whole(1, 4) for _ in range(count)]
     x = argument((*shape[:axis], sum(sizes), *shape[axis + 1 :]), element)
     results = [argument((*shape[:axis], size, *shape[axis + 1 :]), element) for size in sizes]
     where = const(np.asarray(_axis(draw, axis, len(shape)), np.int32), i32)
     if len(set(sizes)) == 1 and draw.chance(0.6):
-        return single(draw, "split", [where, x], results, {"num_splits": count}, 2)
+        return single(draw, "split", [where, x], results, {"num_splits": count}, 2, batched=axis > 0)
     stated = list(sizes)
     if draw.chance(0.4):
         stated[draw.whole(0, count - 1)] = -1
-    return single(draw, "split_v", [x, ints(*stated), where], results, {"num_splits": count}, 2)
+    return single(draw, "split_v", [x, ints(*stated), where], results, {"num_splits": count}, 2, batched=axis > 0)
 
 
 @generator("pack_unpack")
@@ -210,9 +210,19 @@ def pack_unpack(draw: Draw) -> Case:
     stated = _axis(draw, axis, len(whole))
     if draw.chance(0.5):
         parts = [argument(shape, element) for _ in range(count)]
-        return single(draw, "pack", parts, [argument(whole, element)], {"values_count": count, "axis": stated}, 2)
+        return single(
+            draw,
+            "pack",
+            parts,
+            [argument(whole, element)],
+            {"values_count": count, "axis": stated},
+            2,
+            batched=axis > 0,
+        )
     results = [argument(shape, element) for _ in range(count)]
-    return single(draw, "unpack", [argument(whole, element)], results, {"num": count, "axis": stated}, 2)
+    return single(
+        draw, "unpack", [argument(whole, element)], results, {"num": count, "axis": stated}, 2, batched=axis > 0
+    )
 
 
 @generator("gather")
@@ -221,8 +231,8 @@ def gather(draw: Draw) -> Case:
     if draw.chance(0.3):
         depth = draw.whole(1, len(shape))
         where = draw.dims(draw.whole(0, 2), 1, 4)
-        index = np.stack([draw.rng.integers(0, d, where) for d in shape[:depth]], axis=-1).astype(np.int32)
-        return single(draw, "gather_nd", [x, const(index, i32)], [argument((*where, *shape[depth:]), element)], {}, 2)
+        places = np.stack([draw.rng.integers(0, d, where) for d in shape[:depth]], axis=-1)
+        return single(draw, "gather_nd", [x, const(places, i32)], [argument((*where, *shape[depth:]), element)], {}, 2)
     axis = draw.whole(0, len(shape) - 1)
     batch = draw.whole(0, axis) if draw.chance(0.3) else 0
     where = draw.dims(draw.whole(0, 3), 1, 4)
@@ -239,7 +249,9 @@ def tile(draw: Draw) -> Case:
     if draw.chance(0.5):
         wanted = [draw.whole(2, 4) if d == 1 and draw.chance(0.7) else d for d in shape]
         wanted = [*draw.dims(draw.whole(0, 1), 1, 3), *wanted]
-        return single(draw, "broadcast_to", [x, const(np.asarray(wanted), draw.one(i32, i64))], [argument(wanted, element)], {}, 2)
+        return single(
+            draw, "broadcast_to", [x, const(np.asarray(wanted), draw.one(i32, i64))], [argument(wanted, element)], {}, 2
+        )
     times = draw.dims(len(shape), 1, 3)
     out = [d * t for d, t in zip(shape, times, strict=True)]
     return single(draw, "tile", [x, const(np.asarray(times), draw.one(i32, i64))], [argument(out, element)], {}, 2)
@@ -263,7 +275,9 @@ def space_depth(draw: Draw) -> Case:
     block, (n, h, w, c) = draw.whole(1, 3), draw.dims(4, 1, 4)
     small, large = (n, h, w, c * block * block), (n, h * block, w * block, c)
     if draw.chance(0.5):
-        return single(draw, "depth_to_space", [argument(small, element)], [argument(large, element)], {"block_size": block})
+        return single(
+            draw, "depth_to_space", [argument(small, element)], [argument(large, element)], {"block_size": block}
+        )
     return single(draw, "space_to_depth", [argument(large, element)], [argument(small, element)], {"block_size": block})
 
 
@@ -281,7 +295,9 @@ def space_batch(draw: Draw) -> Case:
     batched, flat = (n * math.prod(blocks), *size, c), (n, *inside, c)
     constants = [ints(*blocks), const(np.asarray(pairs, np.int32), i32)]
     if draw.chance(0.5):
-        return single(draw, "space_to_batch_nd", [argument(flat, element), *constants], [argument(batched, element)], {}, 2)
+        return single(
+            draw, "space_to_batch_nd", [argument(flat, element), *constants], [argument(batched, element)], {}, 2
+        )
     return single(draw, "batch_to_space_nd", [argument(batched, element), *constants], [argument(flat, element)], {}, 2)
 
 

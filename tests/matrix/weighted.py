@@ -7,10 +7,21 @@ from typing import Any
 
 import numpy as np
 from harness import argument, const
-from matrix.draw import Case, Draw, generator, ints, out_size, single
 
+from matrix.draw import Case, Draw, generator, ints, out_size, single
 from tflq.ir.core import Value
-from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i4, i8, i16, i32, i64, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 
 
 def _filter_type(draw: Draw, x: ScalarType, storage: ScalarType, axis: int, channels: int) -> ElementType:
@@ -47,13 +58,22 @@ def _int4(data: np.ndarray, element: ElementType) -> Value:
     return Value(TensorType(data.shape, element), "", buffer=Buffer(flat[::2] | flat[1::2] << 4))
 
 
-def _bias(draw: Draw, channels: int, storage: ScalarType, x: UniformQuantizedType, w: ElementType, size: int, y: UniformQuantizedType) -> Value | None:
-    """A bias that may be left out; it never takes the scaled sum out of 32 bits, where the kernels' arithmetic is undefined."""
-    if draw.chance(0.2):
+def _bias(
+    draw: Draw,
+    channels: int,
+    storage: ScalarType,
+    x: UniformQuantizedType,
+    w: ElementType,
+    size: int,
+    y: UniformQuantizedType,
+    *,
+    required: bool = False,
+) -> Value | None:
+    """A bias, if any; it never takes the scaled sum out of 32 bits, where the kernels' arithmetic is undefined."""
+    if not required and draw.chance(0.2):
         return None
     scales = np.float32(x.scale) * np.asarray(getattr(w, "scales", getattr(w, "scale", None)), np.float32)
-    if (scales == 0).any() or not np.isfinite(scales).all():
-        return None
+    scales = np.maximum(scales, np.float32(1e-37))
     most = min((1 << 30) / float(scales.max()) * y.scale, 1 << (30 if storage == i32 else 38))
     reach = int(min(draw.one(size, size, 16 * size, most, 0), most))
     data = draw.rng.integers(-reach, reach, channels, endpoint=True)
@@ -64,11 +84,17 @@ def _bias(draw: Draw, channels: int, storage: ScalarType, x: UniformQuantizedTyp
     return const(data, element)
 
 
-def _result(draw: Draw, x: UniformQuantizedType, w: ElementType, depth: int, storage: ScalarType) -> UniformQuantizedType:
+def _result(
+    draw: Draw, x: UniformQuantizedType, w: ElementType, depth: int, storage: ScalarType
+) -> UniformQuantizedType:
     reach = (x.storage.maximum - x.storage.minimum) / 4 * 64 * math.sqrt(depth)
     scale = draw.near(x.scale * _mean_scale(w) * reach / (storage.maximum - storage.minimum) * 2)
     largest = float(np.max(getattr(w, "scales", getattr(w, "scale", 0))))
-    return draw.quantized(storage, max(scale, x.scale * largest * 2.0**-20))  # no multiplier of 2^30, which no kernel shifts by
+    if w.storage == i16:  # type: ignore[union-attr]
+        scale = max(scale, x.scale * largest * depth * 2.0**2)  # the kernel drops what 32 bits do not hold
+    return draw.quantized(
+        storage, max(scale, x.scale * largest * 2.0**-20)
+    )  # no multiplier of 2^30, which no kernel shifts by
 
 
 def _window(draw: Draw) -> dict[str, Any]:
@@ -96,10 +122,13 @@ def _spatial(draw: Draw, options: dict[str, Any]) -> tuple[tuple[int, int], tupl
     return kernel, (size[0], size[1]), (out[0], out[1])
 
 
-def _case(draw: Draw, name: str, x: Value, w: Value, bias: Value | None, result: Value, options: dict[str, Any]) -> Case:
+def _case(
+    draw: Draw, name: str, x: Value, w: Value, bias: Value | None, result: Value, options: dict[str, Any]
+) -> Case:
     operands = [x, w] if bias is None and (name != "fully_connected" or draw.chance(0.5)) else [x, w, bias]
+    batched = w.is_constant and (name != "fully_connected" or options["keep_num_dims"])
     integer = w.type.storage != i16  # those sums can leave what an int64 of fewer bits than the kernel's 64 holds
-    return single(draw, name, operands, [result], options, conversion=draw.mac(), integer=integer)
+    return single(draw, name, operands, [result], options, conversion=draw.mac(), integer=integer, batched=batched)
 
 
 @generator("conv_2d")
@@ -120,8 +149,16 @@ def conv_2d(draw: Draw) -> Case:
     if acc == i32 and storage == i16:
         options["quantized_bias_type"] = "INT32"
     y = _result(draw, x, w_type, depth, storage)
-    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y)
-    return _case(draw, "conv_2d", argument((batch, *size, inputs * groups), x), w, bias, argument((batch, *out, outputs), y), options)
+    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y, required=True)
+    return _case(
+        draw,
+        "conv_2d",
+        argument((batch, *size, inputs * groups), x),
+        w,
+        bias,
+        argument((batch, *out, outputs), y),
+        options,
+    )
 
 
 @generator("depthwise_conv_2d")
@@ -135,20 +172,34 @@ def depthwise(draw: Draw) -> Case:
     outputs, batch = inputs * multiplier, draw.one(1, 1, 2)
     options["depth_multiplier"] = multiplier
     x = draw.quantized(storage)
-    stored = ui8 if storage == ui8 else i8 if storage == i16 else draw.one(i8, i8, i8, i8, i4)  # int16×int4 is read out of bounds
+    stored = (
+        ui8 if storage == ui8 else i8 if storage == i16 else draw.one(i8, i8, i8, i8, i4)
+    )  # int16×int4 is read out of bounds
     w_type = _filter_type(draw, storage, stored, 3, outputs)
     w = _weights(draw, (1, *kernel, outputs), w_type)
     depth = kernel[0] * kernel[1]
     y = _result(draw, x, w_type, depth, storage)
     bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
-    return _case(draw, "depthwise_conv_2d", argument((batch, *size, inputs), x), w, bias, argument((batch, *out, outputs), y), options)
+    return _case(
+        draw,
+        "depthwise_conv_2d",
+        argument((batch, *size, inputs), x),
+        w,
+        bias,
+        argument((batch, *out, outputs), y),
+        options,
+    )
 
 
 @generator("transpose_conv")
 def transpose_conv(draw: Draw) -> Case:
     storage = draw.storage()
     padding, activation = draw.one("SAME", "VALID"), draw.activation()
-    strides, kernel, small = (draw.whole(1, 3), draw.whole(1, 3)), (draw.whole(1, 4), draw.whole(1, 4)), (draw.whole(1, 5), draw.whole(1, 5))
+    strides, kernel, small = (
+        (draw.whole(1, 3), draw.whole(1, 3)),
+        (draw.whole(1, 4), draw.whole(1, 4)),
+        (draw.whole(1, 5), draw.whole(1, 5)),
+    )
     out = []
     for s, k, n in zip(strides, kernel, small, strict=True):
         low, high = ((n - 1) * s + 1, n * s) if padding == "SAME" else ((n - 1) * s + k, (n - 1) * s + k + s - 1)
@@ -160,7 +211,12 @@ def transpose_conv(draw: Draw) -> Case:
     depth = kernel[0] * kernel[1] * inputs
     y = _result(draw, x, w_type, depth, storage)
     bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
-    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1], "fused_activation_function": activation}
+    options = {
+        "padding": padding,
+        "stride_h": strides[0],
+        "stride_w": strides[1],
+        "fused_activation_function": activation,
+    }
     shape = (batch, *out, outputs)
     operands = [ints(*shape), w, argument((batch, *small, inputs), x)]
     if bias is not None or draw.chance(0.5):
@@ -175,12 +231,14 @@ def fully_connected(draw: Draw) -> Case:
     outputs = draw.one(1, 2, 3, draw.whole(1, 40))
     rank = draw.whole(1, 4)
     shape = (*draw.dims(rank - 1, 1, 4), depth)
-    keep = draw.chance(0.5)
+    keep = rank > 1 and draw.chance(0.5)
     if not keep and depth % 4 == 0 and draw.chance(0.2):
         shape = (*shape[:-1], 2, depth // 2)
     rows = math.prod(shape) // depth
     x = draw.quantized(storage)
-    stored = ui8 if storage == ui8 else draw.one(i8, i8, i8, i8, i4, i16) if storage == i16 else draw.one(i8, i8, i8, i4)
+    stored = (
+        ui8 if storage == ui8 else draw.one(i8, i8, i8, i8, i4, i16) if storage == i16 else draw.one(i8, i8, i8, i4)
+    )
     w_type = _filter_type(draw, storage, stored, 0, outputs)
     if isinstance(w_type, UniformQuantizedType) and stored == i8 and draw.chance(0.3):
         w_type = draw.quantized(i8, w_type.scale)
