@@ -71,9 +71,8 @@ def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
     scale, zero_point = _parameters(element, x.ndim)
     y = np.asarray(x, np.float32) / scale
-    fits = (
-        np.abs(y) < 2.0**31
-    )  # for all else the kernels' conversion gives the smallest int32; their sum wraps
+    # for all else the kernels' conversion gives the smallest int32; their sum wraps
+    fits = np.abs(y) < 2.0**31
     whole = np.trunc(np.where(fits, y, -(2.0**31)))
     away = np.where(fits, (y - whole >= 0.5).astype(np.int64) - (y - whole <= -0.5), 0)
     total = (whole.astype(np.int64) + away + zero_point).astype(np.int32)

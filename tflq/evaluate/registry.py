@@ -50,7 +50,8 @@ def evaluate_function(function: Function, inputs: Mapping[Value, np.ndarray]) ->
     def array(value: Value | None) -> np.ndarray | None:
         if value is None:
             return None
-        return env[value] if value in env else value.array
+        found = env.get(value)
+        return value.array if found is None else found
 
     for op in function.ops:
         results = evaluate_op(op, [array(v) for v in op.operands])

@@ -19,7 +19,7 @@ from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 
-__all__ = ["Builder", "broadcast"]
+__all__ = ["Builder", "Emitter", "broadcast"]
 
 Rounding = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
@@ -40,7 +40,7 @@ def broadcast(*shapes: Shape) -> Shape:
     return tuple(reversed(out))
 
 
-class Builder:
+class Emitter:
     """Appends ops to `ops`, each with the current `location`."""
 
     def __init__(self, ops: list[Op] | None = None) -> None:
@@ -78,6 +78,10 @@ class Builder:
             found = self._constants[key] = constant(values, element)
         return found
 
+
+class Builder(Emitter):
+    """Ops of the integer form."""
+
     # --- conversions ---------------------------------------------------------------------------------------------
 
     def scast(self, x: Value, type: TensorType) -> Value:
@@ -86,7 +90,10 @@ class Builder:
 
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
-        return self.emit("quant.dcast", [x], x.type.with_element(x.type.element.expressed))  # type: ignore[union-attr]
+        element = x.type.element
+        if isinstance(element, ScalarType) or element.expressed is None:
+            raise TypeError(f"'{x.name}' is not quantized")
+        return self.emit("quant.dcast", [x], x.type.with_element(element.expressed))
 
     def qcast(self, x: Value, type: TensorType) -> Value:
         """quant.qcast: clamp(round_half_away(x / scale) + zero_point)."""

@@ -117,11 +117,11 @@ def _unpack(data: np.ndarray, storage: ScalarType, shape: tuple[int, ...]) -> np
     count = int(np.prod(shape, dtype=np.int64))
     shifts = np.arange(per, dtype=np.uint8) * storage.bits
     fields = (data[:, None] >> shifts) & np.uint8((1 << storage.bits) - 1)
-    flat = fields.reshape(-1)[:count]
-    if storage.signed:
-        up = np.uint8(8 - storage.bits)
-        flat = (flat << up).view(np.int8) >> up.astype(np.int8)
-    return flat.reshape(shape)
+    flat = fields.reshape(-1)[:count].reshape(shape)
+    if not storage.signed:
+        return flat
+    up = np.uint8(8 - storage.bits)
+    return (flat << up).view(np.int8) >> up.astype(np.int8)
 
 
 def constant(array: np.ndarray, element: ScalarType | None = None, name: str = "") -> Value:

@@ -136,7 +136,7 @@ def _high_mul16(a: np.ndarray, b: int) -> np.ndarray:
 
 
 def _divide_by_pot16(x: np.ndarray, exponent: int) -> np.ndarray:
-    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1, and it gives 1 or -1 for any x."""
+    """gemmlowp's RoundingDivideByPOT on int16: from an exponent of 16 on its mask is -1; it gives 1 or -1 for any x."""
     return rounding_divide_by_pot(x, exponent) if exponent < 16 else np.where(x < 0, -1, 1)
 
 

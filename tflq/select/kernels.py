@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.builder import Builder, broadcast
+from tflq.ir.builder import Emitter, broadcast
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
 
 __all__ = ["KernelBuilder"]
 
 
-class KernelBuilder(Builder):
-    """A `Builder` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
+class KernelBuilder(Emitter):
+    """An `Emitter` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
 
     def _elementwise(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **options: Any) -> Value:
         type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
@@ -24,13 +24,13 @@ class KernelBuilder(Builder):
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
-    def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+    def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:
         return self._elementwise("add", a, b, fused_activation_function=activation, pot_scale_int16=False)
 
-    def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+    def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:
         return self._elementwise("sub", a, b, fused_activation_function=activation, pot_scale_int16=False)
 
-    def mul(self, a: Value, b: Value, activation: str = "NONE") -> Value:  # type: ignore[override]
+    def mul(self, a: Value, b: Value, activation: str = "NONE") -> Value:
         return self._elementwise("mul", a, b, fused_activation_function=activation)
 
     def maximum(self, a: Value, b: Value) -> Value:
