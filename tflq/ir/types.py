@@ -375,7 +375,7 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class BareType(TensorType):
-    """A scalar outside any tensor, as the text form has them (`f32`, `!quant.uniform<i8:f32, 2.0>`); its shape is ()."""
+    """A scalar outside any tensor, as the text form has them (`f32`, `!quant.uniform<i8:f32, 2.0>`); shape ()."""
 
     @classmethod
     def of(cls, element: ElementType) -> BareType:
