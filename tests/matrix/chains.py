@@ -61,7 +61,7 @@ class _Graph:
             self,
             "_"
             + self.draw.one(
-                "conv", "depthwise", "binary", "activation", "pool", "concat", "move", "requantize", "constant"
+                "conv", "depthwise", "binary", "activation", "pool", "concat", "move", "requantize", "constant", "split"
             ),
         )(x)
 
@@ -172,6 +172,16 @@ class _Graph:
             shape = ints(-1, w, h, c)
             self.emit(name, [x, shape], (n, w, h, c), x.type.element, {"new_shape": shape.array})
 
+    def _split(self, x: Value) -> None:
+        """Halves of which one may be used by nobody."""
+        n, h, w, c = _dims(x)
+        if c % 2:
+            return
+        halves = [argument((n, h, w, c // 2), x.type.element, f"t{len(self.ops)}.{i}") for i in range(2)]
+        axis = const(np.asarray(self.draw.one(3, -1), np.int32), i32, "axis")
+        self.ops.append(Op("tfl.split", [axis, x], halves, {"num_splits": 2}, info={"version": 2}))
+        self.made.extend(halves)
+
     def _requantize(self, x: Value) -> None:
         y = self.element(self.draw.near(x.type.element.scale))  # type: ignore[union-attr]
         self.emit("quantize", [x], x.type.shape or (), y, {}, 2)
@@ -204,7 +214,7 @@ def _renamed(draw: Draw, function: Function) -> None:
 
 def _outputs(draw: Draw, graph: _Graph) -> list[Value]:
     """The last tensor, with others: used inside, inputs themselves, one twice, a constant."""
-    results = [op.result for op in graph.ops]
+    results = [result for op in graph.ops for result in op.results]
     outputs = [results[-1]]
     if draw.chance(0.4):
         outputs.append(draw.one(*results))
@@ -233,7 +243,7 @@ def _text(graph: _Graph, outputs: list[Value]) -> str:
     lines = []
     for op in graph.ops:
         operands = ", ".join(names[v] if v in names else describe(v) for v in op.operands)
-        lines.append(f"{names[op.result]}={op.name[4:]}({operands}){describe(op.result)}")
+        lines.append(f"{'/'.join(names[v] for v in op.results)}={op.name[4:]}({operands}){describe(op.result)}")
     return "; ".join([*lines, f"-> {[names.get(v, 'constant') for v in outputs]}"])
 
 
@@ -250,6 +260,39 @@ def chain(draw: Draw) -> Case:
     if batch is None:
         larger = [argument((3, *(v.type.shape or ())[1:]), v.type.element) for v in graph.inputs]
         case.more = [edge_inputs(larger, draw.whole(0, 1 << 30))]
+    return case
+
+
+@generator("flatten")
+def flatten(draw: Draw) -> Case:
+    """SHAPE, STRIDED_SLICE, PACK and RESHAPE before FULLY_CONNECTED, as converters flatten an open batch."""
+    graph = _Graph(draw, draw.storage(), None)
+    x = graph.input((None, draw.whole(1, 4), draw.whole(1, 4), draw.one(1, 2, 3)))
+    n, h, w, c = _dims(x)
+    size = graph.emit("shape", [x], (4,), i32, {"out_type": "INT32"})
+    masks = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis")} | {"shrink_axis_mask": 1}
+    batch = graph.emit("strided_slice", [size, ints(0), ints(1), ints(1)], (), i32, masks)
+    count = const(np.asarray(draw.one(-1, h * w * c), np.int32), i32, "count")
+    shape = graph.emit("pack", [batch, count], (2,), i32, {"values_count": 2, "axis": 0})
+    flat = graph.emit(
+        "reshape",
+        [x, shape],
+        (None, draw.one(None, h * w * c)),
+        x.type.element,
+        {"new_shape": np.asarray([], np.int32)},
+    )
+    stored = ui8 if graph.storage == ui8 else i8
+    weights = const(draw.integers(stored, (3, h * w * c)), UniformQuantizedType.of(stored, 0.01), "w")
+    y = graph.element(draw.near(x.type.element.scale * 0.4))  # type: ignore[union-attr]
+    options = {_FUSED: draw.activation(), "keep_num_dims": False, "weights_format": "DEFAULT"}
+    graph.emit("fully_connected", [flat, weights, None], (None, 3), y, options)
+    outputs = [graph.ops[-1].result]
+    case = Case(
+        model_of(graph.inputs, outputs, graph.ops),
+        edge_inputs(graph.inputs, draw.whole(0, 1 << 30)),
+        _text(graph, outputs),
+    )
+    case.more = [edge_inputs([argument((3, h, w, c), x.type.element)])]
     return case
 
 

@@ -107,6 +107,8 @@ class Draw:
         return self.rng.integers(low, high, tuple(shape), storage.dtype, endpoint=True)
 
     def activation(self) -> str:
+        if self.chance(0.03):
+            return self.one("TANH", "SIGN_BIT")  # which the quantized kernels disregard
         return self.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
     def near(self, scale: float) -> float:
@@ -136,6 +138,13 @@ def describe(value: Value | None) -> str:
     return f"{'const ' if value.is_constant else ''}[{shape}]{text}"
 
 
+def known(draw: Draw, value: Value) -> Value:
+    """A constant in the place of an input: what the conversion may compute itself."""
+    storage, shape = value.type.storage, [d or 0 for d in value.type.shape or ()]
+    array = draw.rng.normal(0, 4, shape) if storage.is_float else draw.integers(storage, shape)
+    return const(array, value.type.element)
+
+
 def single(
     draw: Draw,
     name: str,
@@ -148,8 +157,10 @@ def single(
     **more: Any,
 ) -> Case:
     """The case of one operator. `batched`: the first dim of inputs and results may be left open, for 1 and 3."""
+    if draw.chance(0.08):
+        operands = [v if v is None or v.buffer else known(draw, v) for v in operands]
     inputs = [v for v in operands if v is not None and v.buffer is None]
-    open_ended = batched and draw.chance(0.25) and all(v.type.rank for v in (*inputs, *results))
+    open_ended = batched and inputs and draw.chance(0.25) and all(v.type.rank for v in (*inputs, *results))
     if open_ended:
         for opened in (*inputs, *results):
             opened.type = TensorType((None, *(opened.type.shape or ())[1:]), opened.type.element)

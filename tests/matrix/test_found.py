@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import argument, const, convert_and_compare, edge_inputs, one_op
 
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 
 FULL = {"fused_activation_function": "NONE", "keep_num_dims": False}
 
@@ -104,3 +104,16 @@ def test_dynamic_update_slice_and_topk_move_integers(storage: ScalarType) -> Non
     model = one_op("tfl.topk_v2", [x, const(np.asarray(2), i32)], results, {}, 2)
     conversion = convert_and_compare(model, edge_inputs([x]))
     assert [row.path for row in conversion.report.rows] == ["integer"]
+
+
+def test_quantize_int32_of_every_size_to_a_range_below_zero() -> None:
+    """Thresholds far below zero: the clamp before the division must not overflow for the largest operands."""
+    x, y = argument((7,), per_layer(i32, 1.526e-05)), argument((7,), per_layer(i8, 51.63, 127), "y")
+    values = [2**31 - 1, -(2**31), 2145000000, -861073900, -1691696, -3383396, 0]
+    convert_and_compare(one_op("tfl.quantize", [x], [y], {}, 3), [[np.asarray(values, np.int32)]])
+
+
+def test_select_of_constant_scalars() -> None:
+    element = per_layer(i8, 0.1)
+    scalars = [const(np.asarray(True), i1), const(np.asarray(3), element), const(np.asarray(-4), element)]
+    convert_and_compare(one_op("tfl.select", scalars, [argument((), element, "y")], {}), [[]])

@@ -158,7 +158,7 @@ def _select(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.n
 @evaluator("tfl.select")
 def _select_rows(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A condition of rank 1 chooses whole rows."""
-    return np.where(condition.reshape(*condition.shape, *(1,) * (a.ndim - condition.ndim)), a, b)
+    return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
 
 
 @evaluator("tfl.cast")

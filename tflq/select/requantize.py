@@ -125,8 +125,8 @@ def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, outpu
     if fit is None:
         first = np.maximum(stairs.thresholds(levels[:1], channels)[0] - 1, least)
         last = np.minimum(stairs.thresholds(levels[-1:], channels)[0], most)
-        if (last - least > _I31).any() or (last < first).any():
-            return None
+        if (last - least > _I31).any() or (most - last > _I31 + 1).any() or (last < first).any():
+            return None  # the clamp of x would overflow, or leave nothing
         fit = fit_division(stairs, first, last)
         if fit is None:
             return None
@@ -152,7 +152,7 @@ def _row(k: Kernels, values: np.ndarray) -> Value:
 def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
     """min(max(x, low), high) + offset for x (int32 or int64) in [least, most]; bounds that cannot bite cost nothing.
 
-    high - low and high - least are within x's type.
+    high - least and high - most are within x's type.
     """
     storage = x.type.storage
     upper, lower = bool((high < most).any()), bool((low > least).any())
