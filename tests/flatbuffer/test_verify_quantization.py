@@ -123,6 +123,14 @@ def test_no_zero_point_is_zero() -> None:
     assert not read(encode(model)).warnings
 
 
+def test_multiplier_is_the_product_alone() -> None:
+    """Operands of large scales, where those of the others make up for it."""
+    model = tree("mul_per_axis")
+    for index, scale in ((0, 1e20), (1, 1e-20)):
+        quantization(model, index).update(scale=(scale,), zero_point=(0,), quantized_dimension=0)
+    assert not read(encode(model)).warnings
+
+
 def test_effective_multiplier_above_one_is_legal() -> None:
     model = tree("cnn_uint8")
     quantization(model, 20)["scale"] = (1e-5,)

@@ -268,7 +268,7 @@ def flatten(draw: Draw) -> Case:
     """SHAPE, STRIDED_SLICE, PACK and RESHAPE before FULLY_CONNECTED, as converters flatten an open batch."""
     graph = _Graph(draw, draw.storage(), None)
     x = graph.input((None, draw.whole(1, 4), draw.whole(1, 4), draw.one(1, 2, 3)))
-    n, h, w, c = _dims(x)
+    _, h, w, c = _dims(x)
     size = graph.emit("shape", [x], (4,), i32, {"out_type": "INT32"})
     masks = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis")} | {"shrink_axis_mask": 1}
     batch = graph.emit("strided_slice", [size, ints(0), ints(1), ints(1)], (), i32, masks)

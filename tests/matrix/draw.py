@@ -154,16 +154,24 @@ def single(
     version: int = 1,
     *,
     batched: bool = False,
+    spatial: bool = False,
     **more: Any,
 ) -> Case:
-    """The case of one operator. `batched`: the first dim of inputs and results may be left open, for 1 and 3."""
+    """The case of one operator. `batched`: the first dim of inputs and results may be left open; `spatial`: height and
+    width, too.
+    """
     if draw.chance(0.08):
         operands = [v if v is None or v.buffer else known(draw, v) for v in operands]
     inputs = [v for v in operands if v is not None and v.buffer is None]
     open_ended = batched and inputs and draw.chance(0.25) and all(v.type.rank for v in (*inputs, *results))
+    whole: dict[Value, tuple[int | None, ...]] = {}
+    sizes = (3, draw.whole(4, 20), draw.whole(4, 20)) if spatial and draw.chance(0.4) else (3,)
     if open_ended:
         for opened in (*inputs, *results):
-            opened.type = TensorType((None, *(opened.type.shape or ())[1:]), opened.type.element)
+            whole[opened] = opened.type.shape or ()
+            opened.type = TensorType(
+                (*(None,) * len(sizes), *(opened.type.shape or ())[len(sizes) :]), opened.type.element
+            )
     for i, value in enumerate(operands):
         if value is not None:
             value.name = f"in{i}"
@@ -173,7 +181,9 @@ def single(
     text = f"{name}({', '.join(map(describe, operands))}) -> {', '.join(map(describe, results))} {attributes}"
     case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), text, **more)
     if open_ended:
-        larger = [argument((3, *(v.type.shape or ())[1:]), v.type.element) for v in inputs]
+        stated = [argument(whole[v], v.type.element) for v in inputs]
+        larger = [argument((*sizes, *whole[v][len(sizes) :]), v.type.element) for v in inputs]
+        case.batches = edge_inputs(stated, draw.whole(0, 1 << 30))
         case.more = [edge_inputs(larger, draw.whole(0, 1 << 30))]
     return case
 

@@ -27,7 +27,9 @@ def pool(draw: Draw) -> Case:
         "fused_activation_function": draw.activation(),
     }
     operands, results = [argument((batch, *size, channels), element)], [argument((batch, *out, channels), element)]
-    return single(draw, draw.one("average_pool_2d", "max_pool_2d"), operands, results, options, 3, batched=True)
+    return single(
+        draw, draw.one("average_pool_2d", "max_pool_2d"), operands, results, options, 3, batched=True, spatial=True
+    )
 
 
 @generator("reduce")
@@ -35,7 +37,7 @@ def reduce(draw: Draw) -> Case:
     name = draw.one("mean", "mean", "mean", "sum", "reduce_max", "reduce_min")
     storage = draw.storage()
     rank = draw.whole(1, 5)
-    shape = draw.dims(rank, 1, draw.one(4, 6, 9))
+    shape = draw.dims(rank, 1, draw.one(4, 6, 9) if rank > 2 else draw.one(9, 300))
     count = draw.one(draw.whole(0, rank), draw.whole(1, rank))
     axes = draw.rng.permutation(rank)[:count].tolist()
     keep = draw.chance(0.5)
@@ -69,6 +71,8 @@ def reduce(draw: Draw) -> Case:
 def resize(draw: Draw) -> Case:
     name, storage = draw.one("resize_bilinear", "resize_nearest_neighbor"), draw.storage()
     size, out = (draw.one(1, draw.whole(1, 12)), draw.one(1, draw.whole(1, 12))), (draw.whole(1, 20), draw.whole(1, 20))
+    if draw.chance(0.1):
+        size, out = (draw.whole(1, 300), draw.whole(1, 3)), (draw.whole(1, 300), draw.whole(1, 4))
     if draw.chance(0.3):
         factor = draw.whole(1, 4)
         out = (size[0] * factor, size[1] * factor)

@@ -40,8 +40,10 @@ def _mean_scale(element: ElementType) -> float:
     return float(np.median(element.scales)) if isinstance(element, UniformQuantizedPerAxisType) else element.scale  # type: ignore[union-attr]
 
 
-def _weights(draw: Draw, shape: tuple[int, ...], element: ElementType) -> Value:
+def _weights(draw: Draw, shape: tuple[int, ...], element: ElementType, *, constant: bool) -> Value:
     storage = element.storage  # type: ignore[union-attr]
+    if not constant and storage.bits >= 8 and draw.chance(0.06):
+        return argument(shape, element)
     low = storage.minimum + 1 if storage.signed and draw.chance(0.6) else storage.minimum
     data = draw.integers(storage, shape, low, storage.maximum)
     if storage == i4:
@@ -68,6 +70,7 @@ def _bias(
     y: UniformQuantizedType,
     *,
     required: bool = False,
+    varying: bool = False,
 ) -> Value | None:
     """A bias, if any; it never takes the scaled sum out of 32 bits, where the kernels' arithmetic is undefined."""
     if not required and draw.chance(0.2):
@@ -81,7 +84,7 @@ def _bias(
         element: ElementType = UniformQuantizedPerAxisType.of(storage, 0, scales, 0)
     else:
         element = UniformQuantizedType.of(storage, float(scales), 0)
-    return const(data, element)
+    return argument((channels,), element) if varying and storage == i32 and draw.chance(0.05) else const(data, element)
 
 
 def _result(
@@ -92,6 +95,8 @@ def _result(
     largest = float(np.max(getattr(w, "scales", getattr(w, "scale", 0))))
     if w.storage == i16:  # type: ignore[union-attr]
         scale = max(scale, x.scale * largest * depth * 2.0**2)  # the kernel drops what 32 bits do not hold
+    elif storage == i16:
+        scale = max(scale, x.scale * largest * depth * 2.0**-7)
     return draw.quantized(
         storage, max(scale, x.scale * largest * 2.0**-20)
     )  # no multiplier of 2^30, which no kernel shifts by
@@ -126,9 +131,21 @@ def _case(
     draw: Draw, name: str, x: Value, w: Value, bias: Value | None, result: Value, options: dict[str, Any]
 ) -> Case:
     operands = [x, w] if bias is None and (name != "fully_connected" or draw.chance(0.5)) else [x, w, bias]
-    batched = w.is_constant and (name != "fully_connected" or options["keep_num_dims"])
+    batched = (
+        w.is_constant and (bias is None or bias.is_constant) and (name != "fully_connected" or options["keep_num_dims"])
+    )
     integer = w.type.storage != i16  # those sums can leave what an int64 of fewer bits than the kernel's 64 holds
-    return single(draw, name, operands, [result], options, conversion=draw.mac(), integer=integer, batched=batched)
+    return single(
+        draw,
+        name,
+        operands,
+        [result],
+        options,
+        conversion=draw.mac(),
+        integer=integer,
+        batched=batched,
+        spatial=x.type.rank == 4,
+    )
 
 
 @generator("conv_2d")
@@ -143,13 +160,13 @@ def conv_2d(draw: Draw) -> Case:
     x = draw.quantized(storage)
     stored = ui8 if storage == ui8 else draw.one(i8, i8, i8, i8, i4)
     w_type = _filter_type(draw, storage, stored, 0, outputs)
-    w = _weights(draw, (outputs, *kernel, inputs), w_type)
+    w = _weights(draw, (outputs, *kernel, inputs), w_type, constant=groups > 1)
     depth = kernel[0] * kernel[1] * inputs
     acc = draw.one(i64, i64, i64, i32) if storage == i16 else i32
     if acc == i32 and storage == i16:
         options["quantized_bias_type"] = "INT32"
     y = _result(draw, x, w_type, depth, storage)
-    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y, required=True)
+    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y, required=True, varying=groups == 1)
     return _case(
         draw,
         "conv_2d",
@@ -176,7 +193,7 @@ def depthwise(draw: Draw) -> Case:
         ui8 if storage == ui8 else i8 if storage == i16 else draw.one(i8, i8, i8, i8, i4)
     )  # int16×int4 is read out of bounds
     w_type = _filter_type(draw, storage, stored, 3, outputs)
-    w = _weights(draw, (1, *kernel, outputs), w_type)
+    w = _weights(draw, (1, *kernel, outputs), w_type, constant=False)
     depth = kernel[0] * kernel[1]
     y = _result(draw, x, w_type, depth, storage)
     bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
@@ -207,7 +224,7 @@ def transpose_conv(draw: Draw) -> Case:
     inputs, outputs, batch = draw.one(1, 2, 3, 8, 17), draw.one(1, 2, 3, 9), draw.one(1, 1, 2)
     x = draw.quantized(storage)
     w_type = _filter_type(draw, storage, ui8 if storage == ui8 else i8, 0, outputs)
-    w = _weights(draw, (outputs, *kernel, inputs), w_type)
+    w = _weights(draw, (outputs, *kernel, inputs), w_type, constant=True)
     depth = kernel[0] * kernel[1] * inputs
     y = _result(draw, x, w_type, depth, storage)
     bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
@@ -245,7 +262,7 @@ def fully_connected(draw: Draw) -> Case:
     if draw.chance(0.15) and isinstance(w_type, UniformQuantizedType) and stored.bits >= 8:
         w = argument((outputs, depth), w_type)
     else:
-        w = _weights(draw, (outputs, depth), w_type)
+        w = _weights(draw, (outputs, depth), w_type, constant=False)
     y = _result(draw, x, w_type, depth, i16 if storage == ui8 and draw.chance(0.15) else storage)
     bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
     options = {"fused_activation_function": draw.activation(), "keep_num_dims": keep}

@@ -33,6 +33,8 @@ _DENORMAL: Final = float(np.finfo(np.float32).tiny)
 _BIAS_TOLERANCE: Final = 0.02
 """Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
 _MOST_MULTIPLIER: Final = float(1 << 30)
+_OTHER_MULTIPLIERS: Final = frozenset({"mac", "product", "fixed"})
+"""Traits of operators that do not multiply by an operand's scale over the result's."""
 
 
 def verify_parameters(value: Value, where: str, notes: Notes) -> None:
@@ -95,6 +97,8 @@ def _quantized(site: Site, names: tuple[str, ...]) -> None:
     for value in values:
         if _lacks(value) and value.type.storage.bits <= _NARROW:
             site.fail(f"'{value.name}' has no quantization parameters, but other tensors of the operator have")
+    if any(trait.name in _OTHER_MULTIPLIERS for trait in site.schema.traits):
+        return
     for value in values:
         if isinstance(value.type.element, UniformQuantizedType) and value is not site.op.results[0]:
             _verify_multiplier(site, value.type.element.scale)
