@@ -118,6 +118,8 @@ def _check_options(target: str, mac: str, fallback: str, semantics: str) -> None
 def _check_destination(path: Path, force: bool) -> None:
     if path.suffix in (".tosa", ".mlir"):
         raise UnsupportedError(f"{path}: this version writes .tflite files, not {path.suffix}")
+    if path.suffix != ".tflite":
+        raise TflqError(f"{path}: the suffix says the format, and '{path.suffix}' names none; use .tflite")
     if path.exists() and not force:
         raise TflqError(f"{path}: exists already; give force (--force) to replace it")
     if not path.parent.is_dir():

@@ -1,0 +1,142 @@
+"""The main job as a library call: options, sources, destinations, and what a converted model keeps."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import argument, const, edge_inputs, interpret, one_op
+
+import tflq
+from tflq.ir.core import Function, Module, Op
+from tflq.ir.types import UniformQuantizedType, i8, i32
+
+MODELS = Path(__file__).parent.parent / "models"
+NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]
+
+
+def test_sources_are_paths_bytes_and_files() -> None:
+    path = MODELS / "cnn_int8.tflite"
+    data = path.read_bytes()
+    results = {tflq.convert(source).data for source in (path, str(path), data, bytearray(data), io.BytesIO(data))}
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("mac", ["integer", "float32"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_are_equal_in_every_layer(name: str, mac: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    path = MODELS / f"{name}.tflite"
+    conversion = tflq.convert(path, mac=mac)  # type: ignore[arg-type]
+    result = tflq.verify(path, conversion.data, layers=True)
+    assert result.verdict == "equal"
+    assert conversion.report.counts["float"] == 0
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_integer_form_has_neither_floats_nor_inner_parameters(name: str) -> None:
+    module = tflq.convert(MODELS / f"{name}.tflite").module
+    edges = {*module.main.inputs, *module.main.outputs}
+    for op in module.ops():
+        for value in op.values:
+            assert value in edges or not value.type.quantized, op
+            assert not value.type.storage.is_float, op
+
+
+def test_each_result_keeps_its_name() -> None:
+    path = MODELS / "cnn_int8.tflite"
+    before = [v.name for op in tflq.read(path).ops() for v in op.results]
+    after = [v.name for op in tflq.convert(path).module.ops() for v in op.results if v.name]
+    assert sorted(before) == sorted(after)
+
+
+def test_an_open_batch_stays_open() -> None:
+    path = next(
+        p for p in MODELS.glob("*.tflite") if any(None in (v.type.shape or ()) for v in tflq.read(p).main.inputs)
+    )
+    module = tflq.read(path)
+    data = tflq.convert(path).data
+    assert [v.type.shape for v in tflq.read(data).main.inputs] == [v.type.shape for v in module.main.inputs]
+    rng = np.random.default_rng(0)
+    for batch in (1, 5):
+        arrays = []
+        for value in module.main.inputs:
+            shape = [batch if d is None else d for d in value.type.shape or ()]
+            storage = value.type.storage
+            random = (
+                rng.normal(0, 1, shape) if storage.is_float else rng.integers(storage.minimum, storage.maximum, shape)
+            )
+            arrays.append(random.astype(storage.dtype))
+        for want, got in zip(interpret(path.read_bytes(), [arrays])[0], interpret(data, [arrays])[0], strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_conversion_is_deterministic() -> None:
+    path = MODELS / "cnn_int8.tflite"
+    assert tflq.convert(path).data == tflq.convert(path).data
+
+
+def test_a_destination_is_replaced_only_with_force(tmp_path: Path) -> None:
+    destination = tmp_path / "out.tflite"
+    destination.write_bytes(b"mine")
+    with pytest.raises(tflq.TflqError, match="exists already"):
+        tflq.convert(MODELS / "cnn_int8.tflite", destination)
+    assert destination.read_bytes() == b"mine"
+    tflq.convert(MODELS / "cnn_int8.tflite", destination, force=True)
+    assert destination.read_bytes() == tflq.convert(MODELS / "cnn_int8.tflite").data
+
+
+def test_nothing_is_written_on_an_error(tmp_path: Path) -> None:
+    destination = tmp_path / "out.tflite"
+    with pytest.raises(tflq.InvalidModelError):
+        tflq.convert(b"no model", destination)
+    with pytest.raises(tflq.UnsupportedError, match="float fallback"):
+        tflq.convert(MODELS / "add_per_axis.tflite", destination, fallback="error")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("out.tosa", tflq.UnsupportedError, "writes .tflite"),
+        ("out.mlir", tflq.UnsupportedError, "writes .tflite"),
+        ("out.onnx", tflq.TflqError, "names none"),
+        ("missing/out.tflite", tflq.TflqError, "no folder"),
+    ],
+)
+def test_destinations_that_cannot_be(tmp_path: Path, name: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        tflq.convert(MODELS / "cnn_int8.tflite", tmp_path / name)
+
+
+@pytest.mark.parametrize(("option", "value"), [("mac", "int8"), ("fallback", "none"), ("semantics", "exact")])
+def test_unknown_options_name_the_known_ones(option: str, value: str) -> None:
+    with pytest.raises(ValueError, match="not one of"):
+        tflq.convert(MODELS / "cnn_int8.tflite", **{option: value})  # type: ignore[arg-type]
+
+
+def test_an_unknown_target_is_unsupported() -> None:
+    with pytest.raises(tflq.UnsupportedError, match="target"):
+        tflq.convert(MODELS / "cnn_int8.tflite", target="moon")
+
+
+def test_every_refusal_is_listed_at_once() -> None:
+    element = UniformQuantizedType.of(i8, 0.5)
+    x, y, z = (argument((2, 3), element, name) for name in "xyz")
+    axis, options = const(np.asarray(0), i32), {"exclusive": False, "reverse": False}
+    ops = [Op("tfl.cumsum", [x, axis], [y], options), Op("tfl.cumsum", [y, axis], [z], dict(options))]
+    with pytest.raises(tflq.UnsupportedError) as caught:
+        tflq.convert(tflq.write(Module([Function("main", [x], [z], ops)])), fallback="error")
+    assert [f"'{name}'" in reason for name, reason in zip("yz", caught.value.reasons, strict=True)] == [True, True]
+
+
+def test_the_same_scale_identity_keeps_both_names() -> None:
+    element = UniformQuantizedType.of(i8, 0.5, 3)
+    x, y = argument((2, 3), element), argument((2, 3), element, "y")
+    data = one_op("tfl.quantize", [x], [y], {})
+    converted = tflq.convert(data).data
+    assert [v.name for v in tflq.read(converted).main.outputs] == ["y"]
+    for want, got in zip(interpret(data, edge_inputs([x])), interpret(converted, edge_inputs([x])), strict=True):
+        np.testing.assert_array_equal(got[0], want[0])
