@@ -165,7 +165,8 @@ def single(
     inputs = [v for v in operands if v is not None and v.buffer is None]
     open_ended = batched and inputs and draw.chance(0.25) and all(v.type.rank for v in (*inputs, *results))
     whole: dict[Value, tuple[int | None, ...]] = {}
-    sizes = (3, draw.whole(4, 20), draw.whole(4, 20)) if spatial and draw.chance(0.4) else (3,)
+    sizes: tuple[int, ...] = (3, draw.whole(4, 20), draw.whole(4, 20)) if spatial and draw.chance(0.4) else (3,)
+    sizes = sizes[: min((v.type.rank or 0) - 1 for v in (*inputs, *results))] if open_ended else ()
     if open_ended:
         for opened in (*inputs, *results):
             whole[opened] = opened.type.shape or ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from harness import argument, const
 
@@ -51,7 +53,7 @@ def reduce(draw: Draw) -> Case:
         size = np.prod([shape[a] for a in axes])
         y = draw.quantized(storage, draw.near(x.scale * (1 if name == "mean" else float(np.sqrt(size)))))
     # the reference kernel reads any operand of SUM as uint8; the conversion sums what is there, as the optimized kernel
-    reference = (
+    reference: dict[str, Any] = (
         {"reference": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "tolerance": 1} if name == "sum" and storage != ui8 else {}
     )
     axis = ints(*stated) if len(stated) != 1 or draw.chance(0.7) else const(np.asarray(stated[0], np.int32), i32)

@@ -117,3 +117,16 @@ def test_select_of_constant_scalars() -> None:
     element = per_layer(i8, 0.1)
     scalars = [const(np.asarray(True), i1), const(np.asarray(3), element), const(np.asarray(-4), element)]
     convert_and_compare(one_op("tfl.select", scalars, [argument((), element, "y")], {}), [[]])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+@pytest.mark.parametrize("lead", [(None, None), (None, 2, None)], ids=str)
+def test_fully_connected_keeps_several_open_dims(storage: ScalarType, lead: tuple[int | None, ...]) -> None:
+    x, y = argument((*lead, 6), per_layer(storage, 0.02)), argument((*lead, 3), per_layer(storage, 0.1), "y")
+    stored = ui8 if storage is ui8 else i8
+    weights = const(numbers(stored.minimum, stored.maximum, (3, 6)), per_layer(stored, 0.01), "w")
+    model = one_op("tfl.fully_connected", [x, weights, None], [y], {**FULL, "keep_num_dims": True})
+    for sizes in ((1, 1), (4, 7)):
+        shape = (sizes[0], *(d or sizes[1] for d in lead[1:]), 6)
+        conversion = convert_and_compare(model, edge_inputs([argument(shape, x.type.element)]))
+        assert [row.path for row in conversion.report.rows] == ["integer"]

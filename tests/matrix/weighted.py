@@ -144,7 +144,7 @@ def _case(
         conversion=draw.mac(),
         integer=integer,
         batched=batched,
-        spatial=x.type.rank == 4,
+        spatial=x.type.rank in (3, 4),
     )
 
 

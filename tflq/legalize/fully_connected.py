@@ -24,7 +24,7 @@ import math
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
 from tflq.legalize.accumulate import (
     IGNORED_ZERO_POINT,
     bias_of,
@@ -75,13 +75,16 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
 
     per_layer = scales.size == 1
     weight_zp = weight_zero_point(weights) if per_layer else 0
-    rows = _rows(x.type.shape, depth)
-    matrix = b.reshape(b.value(x), (rows, 1, 1, depth))
+    keep = bool(op.attributes["keep_num_dims"])
+    shape = (*x.type.shape[:-1], outputs) if keep else (_rows(x.type.shape, depth), outputs)
+    opened = shape.count(None) > 1
+    if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
+        return NotApplicable("more than one dim of the result is not known")
+    matrix = _opened(b, b.value(x)) if opened else b.reshape(b.value(x), (_rows(x.type.shape, depth), 1, 1, depth))
     filters = viewed(b, b.value(weights), (outputs, 1, 1, depth))
     offset = bias_of(b, bias, outputs, acc)
-    sums = b.conv2d(
-        matrix, filters, offset, (rows, 1, 1, outputs), input_zp=source.zero_point, weight_zp=weight_zp, acc=acc
-    )
+    made = (*(matrix.type.shape or ())[:3], outputs)
+    sums = b.conv2d(matrix, filters, offset, made, input_zp=source.zero_point, weight_zp=weight_zp, acc=acc)
     bounds = bounds_of(source, filters, (1, 2, 3), weight_zp, offset)
     activation = op.attributes["fused_activation_function"]
     if kernel == "real":
@@ -93,12 +96,26 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
         answer = fixed(b, sums, double_scales(source.scale, scales, target.scale), target, activation, bounds)
     if isinstance(answer, NotApplicable):
         return answer
-    shape = (*x.type.shape[:-1], outputs) if op.attributes["keep_num_dims"] else (rows, outputs)
-    if shape.count(None) > 1:
-        return NotApplicable("more than one dim of the result is not known")
     ignored = not per_layer and unused_zero_point(weights)
     warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
-    return Rewritten([b.reshape(answer, shape)], warning=warning)
+    return Rewritten([_closed(b, answer, shape) if opened else b.reshape(answer, shape)], warning=warning)
+
+
+def _opened(b: RuleBuilder, x: Value) -> Value:
+    """x of rank 4 without a RESHAPE, which could infer one dim only; one of rank 3 gets a second dim of 1."""
+    if x.type.rank == 4:
+        return x
+    batch, rows, depth = x.type.shape or ()
+    type = TensorType((batch, 1, rows, depth), x.type.element)
+    return b.op("tfl.expand_dims", [x, b.constant(np.asarray(1))], [type], {}).result
+
+
+def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
+    """The opposite of `_opened`."""
+    if len(shape) == 4:
+        return x
+    type = TensorType(shape, x.type.element)
+    return b.op("tfl.squeeze", [x], [type], {"squeeze_dims": np.asarray([1], np.int32)}).result
 
 
 def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:
