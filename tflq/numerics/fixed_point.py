@@ -112,10 +112,15 @@ def rescale(
     """
     wide = x.astype(np.int64)
     m, s = np.asarray(multiplier, np.int64), np.asarray(shift, np.int64)
-    rounding = np.int64(1) << (s - 1)
-    if double_round and scale32:
-        rounding = rounding + np.where(s > 31, np.where(wide >= 0, 1 << 30, -(1 << 30)), 0)
-    return (wide * m + rounding) >> s
+    out = wide * m
+    out += np.int64(1) << (s - 1)
+    if double_round and scale32 and (s > 31).any():
+        wide >>= 63  # from the sign: 2^30, or -2^30 below zero
+        wide <<= 31
+        wide += 1 << 30
+        out += wide if (s > 31).all() else np.where(s > 31, wide, 0)
+    out >>= s
+    return out
 
 
 def round_half_away(x: float) -> int:
