@@ -324,7 +324,7 @@ def float_edges(draw: Draw) -> Case:
 
 @generator("signatures")
 def signatures(draw: Draw) -> Case:
-    """Two entry points to two functions; the first one is run, the other one must be kept."""
+    """Two entry points to two functions; each is run."""
     functions, entries = [], []
     for index in range(2):
         graph = _grown(draw, 1)

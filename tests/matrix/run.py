@@ -6,10 +6,11 @@ import traceback
 from dataclasses import dataclass
 
 import numpy as np
-from harness import interpret
+from harness import edge_inputs, interpret
 
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
+from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
 
 __all__ = ["Outcome", "case_of", "run"]
@@ -55,7 +56,18 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
                 return Outcome(f"does not run in {resolver}", str(error))
             if difference := _difference(want, got, case.tolerance):
                 return Outcome(f"differs in {resolver}", difference)
+    for index in range(1, len(conversion.module.functions)):
+        alone = [_alone(module, index) for module in (tflq.read(case.model), conversion.module)]
+        batches = edge_inputs(conversion.module.functions[index].inputs)
+        want, got = (interpret(model, batches) for model in alone)
+        if difference := _difference(want, got, 0):
+            return Outcome(f"function {index} differs", difference)
     return Outcome("ok")
+
+
+def _alone(module: Module, index: int) -> bytes:
+    """The file of one function of a module; it calls none of the others."""
+    return bytes(write(Module([module.functions[index]])))
 
 
 def _quantized_inside(module: Module) -> str:

@@ -130,3 +130,13 @@ def test_fully_connected_keeps_several_open_dims(storage: ScalarType, lead: tupl
         shape = (sizes[0], *(d or sizes[1] for d in lead[1:]), 6)
         conversion = convert_and_compare(model, edge_inputs([argument(shape, x.type.element)]))
         assert [row.path for row in conversion.report.rows] == ["integer"]
+
+
+def test_grouped_convolution_of_a_resized_batch() -> None:
+    """The file states a batch of 1, without a signature that leaves it open."""
+    x, y = argument((1, 4, 4, 6), per_layer(i8, 0.02, 5)), argument((1, 4, 4, 4), per_layer(i8, 0.5), "y")
+    weights = const(numbers(-127, 128, (4, 1, 1, 3)), per_layer(i8, 0.01), "w")
+    bias = const(numbers(-900, 900, (4,)), per_layer(i32, 0.0002), "b")
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    model = one_op("tfl.conv_2d", [x, weights, bias], [y], {**options, "fused_activation_function": "NONE"}, 3)
+    convert_and_compare(model, edge_inputs([argument((3, 4, 4, 6), x.type.element)]))

@@ -150,7 +150,7 @@ def real(
     reach = (1 << 31 if acc.type.storage == i32 else 1 << 63) if bounds is None else max(-bounds[0], bounds[1])
     if reach * float(scales.max()) >= 2.0**31 - 2.0**16:
         return NotApplicable("the scaled accumulator can leave the 32 bits that the kernel has for it")
-    told_apart = (to.storage.maximum - to.storage.minimum + 1) / scales
+    told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
     rounded_alike = np.floor(reach * scales + 0.5) == np.floor(float((1 << 31) - 1) * scales + 0.5)
     if (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any():
         return NotApplicable("the result tells apart accumulators of more than 32 bits")

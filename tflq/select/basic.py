@@ -45,8 +45,12 @@ def transpose(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.slice")
 def slice_(op: Op, k: Kernels) -> Value:
-    begin, size = op.attributes["start"], [-1 if d is None else d for d in op.attributes["size"]]
-    return k.emit("tfl.slice", [k.value(op.operand(0)), k.constant(begin), k.constant(size)], op.result.type)
+    """A dim taken whole is taken to its end, so that the batch can be resized; SLICE would keep the stated result shape."""
+    x, begin = k.value(op.operand(0)), op.attributes["start"]
+    sizes = list(zip(begin, op.attributes["size"], x.type.shape or (), strict=True))
+    whole = sum(1 << i for i, (start, size, dim) in enumerate(sizes) if size is None or (start == 0 and size == dim))
+    end = tuple(start + (size or 0) for start, size, _ in sizes)
+    return k.strided_slice(x, tuple(begin), end, (1,) * len(end), op.result.type.shape or (), end_mask=whole)
 
 
 @lowering("tosa.concat")
