@@ -45,7 +45,7 @@ def transpose(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.slice")
 def slice_(op: Op, k: Kernels) -> Value:
-    """A dim taken whole is taken to its end, so that the batch can be resized; SLICE would keep the stated result shape."""
+    """A dim taken whole ends where it ends, so that the batch can be resized; SLICE keeps the result shape stated."""
     x, begin = k.value(op.operand(0)), op.attributes["start"]
     sizes = list(zip(begin, op.attributes["size"], x.type.shape or (), strict=True))
     whole = sum(1 << i for i, (start, size, dim) in enumerate(sizes) if size is None or (start == 0 and size == dim))
