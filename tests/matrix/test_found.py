@@ -140,3 +140,14 @@ def test_grouped_convolution_of_a_resized_batch() -> None:
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
     model = one_op("tfl.conv_2d", [x, weights, bias], [y], {**options, "fused_activation_function": "NONE"}, 3)
     convert_and_compare(model, edge_inputs([argument((3, 4, 4, 6), x.type.element)]))
+
+
+def test_strided_slice_of_a_constant_whose_ellipsis_stands_for_no_dim() -> None:
+    """The kernel lets it stand for one, and drops what comes after."""
+    element = per_layer(i16, 0.1)
+    bounds = [const(np.asarray(v), i32) for v in ([1, 2], [1, 5], [1, 1])]
+    masks = {f"{name}_mask": 0 for name in ("begin", "end", "new_axis", "shrink_axis")} | {"ellipsis_mask": 1}
+    for operand in (const(np.arange(7), element), argument((7,), element)):
+        batches = [[]] if operand.is_constant else edge_inputs([operand])
+        model = one_op("tfl.strided_slice", [operand, *bounds], [argument((7,), element, "y")], masks, 3)
+        convert_and_compare(model, batches)

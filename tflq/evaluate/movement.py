@@ -5,8 +5,6 @@ Options and semantics are TFLite's. Sources: the kernels of these names in kerne
 
 from __future__ import annotations
 
-from types import EllipsisType
-
 import numpy as np
 
 from tflq.evaluate.registry import evaluator
@@ -70,12 +68,14 @@ def _slice(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.nda
 
 @evaluator("tfl.strided_slice")
 def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:
+    """An ellipsis stands for one dim at least; what then exceeds the rank is disregarded (BuildStridedSliceParams)."""
     a = op.attributes
-    index: list[slice | int | EllipsisType | None] = []
+    added = (a["new_axis_mask"] & ~a["ellipsis_mask"] & ((1 << begin.size) - 1)).bit_count()
+    index: list[slice | int | None] = []
     for i, (first, last, stride) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)):
         bit = 1 << i
         if a["ellipsis_mask"] & bit:
-            index.append(...)
+            index.extend([slice(None)] * max(1, x.ndim + added - begin.size + 1))
         elif a["new_axis_mask"] & bit:
             index.append(None)
         elif a["shrink_axis_mask"] & bit:
@@ -83,7 +83,7 @@ def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, st
         else:
             stop = first + last if a.get("offset") else last
             index.append(slice(None if a["begin_mask"] & bit else first, None if a["end_mask"] & bit else stop, stride))
-    return x[tuple(index)]
+    return x[tuple(index[: x.ndim + added])]
 
 
 @evaluator("tfl.pack")
