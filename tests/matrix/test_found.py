@@ -151,3 +151,11 @@ def test_strided_slice_of_a_constant_whose_ellipsis_stands_for_no_dim() -> None:
         batches = [[]] if operand.is_constant else edge_inputs([operand])
         model = one_op("tfl.strided_slice", [operand, *bounds], [argument((7,), element, "y")], masks, 3)
         convert_and_compare(model, batches)
+
+
+def test_fully_connected_product_that_float64_rounds_up_to_a_tie() -> None:
+    x, y = argument((2, 8), per_layer(i16, 1.0)), argument((2, 2), per_layer(i16, 1.0), "y")
+    element = UniformQuantizedPerAxisType.of(i8, 0, [0.02249162996923448, 1.8857062762367418], 0)
+    weights = const(numbers(-8, 8, (2, 8)), element, "w")
+    conversion = convert_and_compare(one_op("tfl.fully_connected", [x, weights, None], [y], FULL), edge_inputs([x]))
+    assert [row.path for row in conversion.report.rows] == ["integer"]

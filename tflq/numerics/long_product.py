@@ -58,7 +58,9 @@ def fit_long_product(scale: np.ndarray, lows: int, highs: int, least: int, most:
     mantissa = [m << int(p) if p >= 0 else m >> -int(p) for m, p in zip(whole, places, strict=True)]
     high = np.asarray([m >> 32 for m in mantissa], np.int64)
     low = np.asarray([m & 0xFFFFFFFF for m in mantissa], np.int64)
-    for correction in (0, 1, reach, 1 << max(fraction - 46, 0), 1 << max(fraction - 40, 0)):
+    # the double's last place near the largest results is 2^(result_bits - 53): no tie is missed by more
+    sizes = range(max(fraction - 46, 0), fraction - 53 + result_bits + 1)
+    for correction in (0, 1, reach, *(1 << size for size in sizes)):
         fit = LongProduct(high, low, fraction - 32, correction, first, last)
         if correction < 1 << 60 and _climbs(fit, scale, levels):
             return fit
