@@ -25,6 +25,7 @@ from tflq.legalize.accumulate import (
     unused_zero_point,
     weight_zero_point,
 )
+from tflq.legalize.known import known_elements
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale, window
 
@@ -45,8 +46,9 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    if not size.is_constant or size.array.size != 4:
-        return NotApplicable(f"the result's shape '{size.name}' is not known")
+    sizes = known_elements(size)
+    if sizes is None or len(sizes) != 4 or None in sizes[1:]:
+        return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if (
         x.type.rank != 4
         or x.type.shape is None
@@ -67,7 +69,7 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(acc, NotApplicable):
         return acc
 
-    _, out_h, out_w, out_c = (int(d) for d in size.array.reshape(-1))
+    out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape
     stride_h, stride_w = op.attributes["stride_h"], op.attributes["stride_w"]
     rows = window(out_h, kernel_h, stride_h, 1, op.attributes["padding"])
