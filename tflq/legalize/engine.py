@@ -184,20 +184,15 @@ class _Legalizer:
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]
-        self._copy(op, operands)
+        copy = Op(op.name, operands, op.results, op.attributes, op.location)
+        copy.info, copy.intermediates = op.info, op.intermediates
+        self.b.ops.append(copy)
 
     def _keep(self, op: Op) -> None:
-        operands = [None if v is None else self.b.typed(v) for v in op.operands]
-        self._copy(op, operands)
+        self._pass_through(op)
         for result in op.results:
             if result.type.quantized:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
-
-    def _copy(self, op: Op, operands: list[Value | None]) -> None:
-        copy = Op(
-            op.name, operands, op.results, op.attributes, op.location, info=op.info, intermediates=op.intermediates
-        )
-        self.b.ops.append(copy)
 
     def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
         if len(results) != len(op.results):
