@@ -1,6 +1,6 @@
 """Numpy evaluator of the integer form: constant folding, table building, tests."""
 
-from tflq.evaluate import arg, bits, convolution, elementwise, lookup, movement, pooling, requantize, resize
+from tflq.evaluate import arg, bits, convolution, elementwise, lookup, matmul, movement, pooling, requantize, resize
 from tflq.evaluate.registry import EVALUATORS, evaluate_function, evaluate_op, evaluator
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "evaluate_op",
     "evaluator",
     "lookup",
+    "matmul",
     "movement",
     "pooling",
     "requantize",

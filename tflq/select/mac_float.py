@@ -23,7 +23,7 @@ from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels
 from tflq.select.sums import WeightedSum
 
-__all__ = ["float_convolve", "float_depthwise"]
+__all__ = ["exact_runs", "float_convolve", "float_depthwise", "float_parts", "float_reaches"]
 
 _EXACT = 1 << 24
 _MOST_CHUNKS = 32
@@ -52,14 +52,14 @@ def float_convolve(
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
     magnitude = np.abs(filters).sum((1, 2), dtype=np.float64)
-    reaches = _reaches(x.type.storage, zero_points[0])
-    splits = [_split(magnitude, reach) for reach in reaches]
+    reaches = float_reaches(x.type.storage, zero_points[0])
+    splits = [exact_runs(magnitude, reach) for reach in reaches]
     if any(split is None for split in splits):
         return None
     alone = len(reaches) == 1 and len(splits[0] or ()) == 1
     offset, rest = _float_bias(bias, magnitude.sum(1).max(initial=0) * reaches[0]) if alone else (None, bias)
     sums = WeightedSum(k, element)
-    for part, split in zip(_parts(k, x, zero_points[0]), splits, strict=True):
+    for part, split in zip(float_parts(k, x, zero_points[0]), splits, strict=True):
         padded, padding = _padding(k, part.value, geometry)
         for channels in split or ():
             piece = _channels(k, padded, channels)
@@ -83,13 +83,13 @@ def float_depthwise(
     kernel_h, kernel_w, depth, multiplier = weights.array.shape
     filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
     largest = np.abs(filters).sum((0, 1, 2), dtype=np.float64).max(initial=0)
-    reaches = _reaches(x.type.storage, zero_points[0])
+    reaches = float_reaches(x.type.storage, zero_points[0])
     if largest * max(reaches) >= _EXACT:
         return None
     offset, rest = _float_bias(bias, largest * reaches[0]) if len(reaches) == 1 else (None, bias)
     taps, outputs = constant(filters), depth * multiplier
     sums = WeightedSum(k, element)
-    for part in _parts(k, x, zero_points[0]):
+    for part in float_parts(k, x, zero_points[0]):
         padded, padding = _padding(k, part.value, geometry)
         shape = geometry.output(x.type.shape, outputs)
         operands = [padded, taps, _bias_operand(k, offset, outputs)]
@@ -105,13 +105,17 @@ def _few_rows(x: Value, geometry: Geometry) -> bool:
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 
 
-def _reaches(storage: ScalarType, zero_point: int) -> list[int]:
+def float_reaches(storage: ScalarType, zero_point: int) -> list[int]:
     """The largest magnitude of each float part of an input."""
     return [128, 255] if storage == i16 else [max(storage.maximum - zero_point, zero_point - storage.minimum)]
 
 
-def _parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
-    """x - zero_point as float parts; int16, whose zero point is 0, as two bytes."""
+def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
+    """x - zero_point as float parts, of a constant constants; int16, whose zero point is 0, as two bytes."""
+    if x.is_constant:
+        values = x.array.astype(np.int32) - zero_point
+        bytes_of = [(256, values >> 8), (1, values & 255)] if x.type.storage == i16 else [(1, values)]
+        return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
     if x.type.storage == i16:
         scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
         high = k.emit("tfl.floor", [scaled], scaled.type)
@@ -123,7 +127,7 @@ def _parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
     return [_Part(1, value)]
 
 
-def _split(magnitude: np.ndarray, reach: int) -> list[slice] | None:
+def exact_runs(magnitude: np.ndarray, reach: int) -> list[slice] | None:
     """As few runs of input channels as make every partial sum exact. `magnitude` [O, I] is of the weights."""
     total = np.concatenate([np.zeros((magnitude.shape[0], 1)), np.cumsum(magnitude, 1)], 1)
     inputs = magnitude.shape[1]

@@ -1,0 +1,19 @@
+"""Evaluator of the matrix product: integers less their zero points, multiplied and summed.
+
+Products are summed in float64, exact while the sum of their magnitudes stays below 2^53; the result wraps in i32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.evaluate.registry import evaluator
+from tflq.ir.core import Op
+
+__all__: list[str] = []
+
+
+@evaluator("tosa.matmul")
+def _matmul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    left, right = a.astype(np.float64) - op.attributes["a_zp"], b.astype(np.float64) - op.attributes["b_zp"]
+    return np.matmul(left, right).astype(np.int64).astype(op.result.type.storage.dtype)

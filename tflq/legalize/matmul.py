@@ -1,0 +1,115 @@
+"""BATCH_MATMUL on int8 and int16.
+
+    result = clamp(scale(sum_k (x[..., m, k] - x_zp) * (y[..., k, n] - y_zp)) + zp)
+
+`scale` is the fixed-point multiplier by the legacy product of the scales. int8 sums in 32 bits, int16, which has no
+zero points, in 64. int8 into int32 is the plain sum of products of stored integers: neither scales nor zero points are
+read. adj_x and adj_y swap the last two dims of an operand; the dims before these broadcast. Sources:
+kernels/batch_matmul.cc, kernels/internal/reference/batch_matmul.h.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tflq.ir.builder import broadcast
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64
+from tflq.legalize.accumulate import bounds_of, fixed, unused_zero_point
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer, symmetric
+from tflq.numerics.convolution import crude_bounds, legacy_scale
+
+__all__: list[str] = []
+
+_ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64}
+"""What the kernel sums in, for the types of x, y and the result."""
+
+_IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
+
+
+class _Sizes(NamedTuple):
+    """The result's shape, and how many products there are in a sum, if that is known."""
+
+    shape: Shape
+    depth: int | None
+
+
+@rule("tfl.batch_matmul")
+def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
+    """tosa.transpose per adjoint, tosa.matmul, tosa.rescale."""
+    x, y, result = op.operand(0), op.operand(1), op.result
+    types = (x.type.storage, y.type.storage, result.type.storage)
+    acc = _ACCUMULATORS.get(types)
+    if acc is None:
+        return NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}")
+    sizes = _sizes(op)
+    if isinstance(sizes, NotApplicable):
+        return sizes
+    if types[2] == i32:
+        ignored = unused_zero_point(x) or unused_zero_point(y)
+        return Rewritten([_product(op, b, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    asymmetric = symmetric(op, *elements) if acc == i64 else None
+    if asymmetric is not None:
+        return asymmetric
+    left, right, target = elements
+    scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
+    sums = _product(op, b, sizes.shape, acc, (left.zero_point, right.zero_point))
+    return fixed(b, sums, scale, target, "NONE", _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"])))
+
+
+def _sizes(op: Op) -> _Sizes | NotApplicable:
+    """The sizes of the product; NotApplicable where the kernel takes no such shapes."""
+    x, y = op.operand(0).type.shape, op.operand(1).type.shape
+    if x is None or y is None:
+        return NotApplicable("the rank of an operand is not known")
+    if not (2 <= len(x) <= 5 and 2 <= len(y) <= 5):
+        return NotApplicable(f"the kernel takes ranks 2 to 5, not {len(x)} by {len(y)}")
+    rows, depth = (x[-1], x[-2]) if op.attributes["adj_x"] else (x[-2], x[-1])
+    depths, columns = (y[-1], y[-2]) if op.attributes["adj_y"] else (y[-2], y[-1])
+    if depth is not None and depths is not None and depth != depths:
+        return NotApplicable(f"rows of {depth} do not meet columns of {depths}")
+    try:
+        outer = broadcast(x[:-2], y[:-2]) or ()
+    except ValueError as error:
+        return NotApplicable(str(error))
+    return _Sizes((*outer, rows, columns), depths if depth is None else depth)
+
+
+def _product(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType, zero_points: tuple[int, int] = (0, 0)) -> Value:
+    """The accumulator."""
+    x, y = (
+        _swapped(b, b.value(operand)) if op.attributes[adjoint] else b.value(operand)
+        for operand, adjoint in ((op.operand(0), "adj_x"), (op.operand(1), "adj_y"))
+    )
+    return b.emit("tosa.matmul", [x, y], TensorType(shape, acc), a_zp=zero_points[0], b_zp=zero_points[1])
+
+
+def _swapped(b: RuleBuilder, x: Value) -> Value:
+    """x with its last two dims swapped."""
+    *outer, rows, columns = range(x.type.rank or 0)
+    return b.transpose(x, (*outer, columns, rows))
+
+
+def _bounds(
+    b: RuleBuilder,
+    left: UniformQuantizedType,
+    right: UniformQuantizedType,
+    y: Value,
+    depth: int | None,
+    adjoint: bool,
+) -> tuple[int, int] | None:
+    """Bounds of the accumulator, from the right side itself if it is constant; None if the depth is not known."""
+    if depth is None:
+        return None
+    none = b.constant(np.zeros((), np.int64), i64)
+    if y.is_constant:
+        return bounds_of(left, b.value(y), ((y.type.rank or 0) - (1 if adjoint else 2),), right.zero_point, none)
+    reach = max(right.storage.maximum - right.zero_point, right.zero_point - right.storage.minimum)
+    low, high = left.storage.minimum - left.zero_point, left.storage.maximum - left.zero_point
+    return crude_bounds(depth, reach, low, high, none.array)
