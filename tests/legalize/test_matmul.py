@@ -178,7 +178,6 @@ def test_types_without_an_integer_form() -> None:
     u8 = UniformQuantizedType.of(ui8, 0.1, 128)
     assert refusal("tfl.batch_matmul", [u8, u8, u8]) == "no integer form for ui8 by ui8 into ui8"
     assert refusal("tfl.batch_matmul", [q8, q8, q16]) == "no integer form for i8 by i8 into i16"
-    assert refusal("tfl.batch_matmul", [q16, q8, q16]) == "no integer form for i16 by i8 into i16"
 
 
 def test_per_axis_is_left_to_the_fallback() -> None:
@@ -204,3 +203,15 @@ def test_shapes_the_kernel_refuses(left: tuple[int, ...], right: tuple[int, ...]
     answer = RULES["tfl.batch_matmul"][0](op, RuleBuilder([], {}))
     assert isinstance(answer, NotApplicable)
     assert reason in answer.reason
+
+
+@pytest.mark.parametrize("adj_x", [False, True])
+@pytest.mark.parametrize("adj_y", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+def test_int16_by_int8(adj_x: bool, adj_y: bool, known: bool) -> None:
+    x = argument((2, 7, 5) if adj_x else (2, 5, 7), quantized(i16, 0.0004))
+    element = quantized(i8, 0.02)
+    shape = (2, 6, 7) if adj_y else (2, 7, 6)
+    y = random(shape, element) if known else argument(shape, element, "y")
+    model = matmul(x, y, (2, 5, 6), quantized(i16, 0.003), adj_x, adj_y)
+    check(model, edge_inputs([x] if known else [x, y]))

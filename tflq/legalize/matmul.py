@@ -24,7 +24,7 @@ from tflq.numerics.convolution import crude_bounds, legacy_scale
 
 __all__: list[str] = []
 
-_ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64}
+_ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64, (i16, i8, i16): i64}
 """What the kernel sums in, for the types of x, y and the result."""
 
 _IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
