@@ -51,7 +51,11 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for model in arguments.models:
-            before = interpreter(model)
+            try:
+                before = interpreter(model)
+            except (RuntimeError, ValueError) as error:
+                print(f"{model.name[:44]:44} does not run: {str(error).splitlines()[0][:80]}")
+                continue
             base = repeated(before.invoke, arguments.repeat)
             row = f"{model.name[:44]:44} {len(before._get_ops_details()):5} {base * 1e3:8.2f} "
             for mac in arguments.mac:
