@@ -73,6 +73,17 @@ def test_an_open_batch_stays_open() -> None:
             np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("mac", ["integer", "float32"])
+def test_a_stated_batch_can_be_resized(mac: str) -> None:
+    path = MODELS / "cnn_int8.tflite"
+    (x,) = tflq.read(path).main.inputs
+    shape, storage = (3, *(d or 1 for d in (x.type.shape or ())[1:])), x.type.storage
+    inputs = [[np.random.default_rng(0).integers(storage.minimum, storage.maximum, shape, storage.dtype)]]
+    data = tflq.convert(path, mac=mac).data  # type: ignore[arg-type]
+    want, got = interpret(path.read_bytes(), inputs)[0], interpret(data, inputs)[0]
+    np.testing.assert_array_equal(got[0], want[0])
+
+
 def test_conversion_is_deterministic() -> None:
     path = MODELS / "cnn_int8.tflite"
     assert tflq.convert(path).data == tflq.convert(path).data

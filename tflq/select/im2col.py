@@ -156,8 +156,10 @@ def _columns(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value
     return _slice(k, x, (0, 0, start, 0), (-1, -1, count, -1), (*shape[:2], count, shape[3]))
 
 
-def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shape: Shape) -> Value:
-    return k.emit("tfl.slice", [x, k.constant(begin), k.constant(size)], TensorType(shape, x.type.element))
+def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shape: Sequence[int | None]) -> Value:
+    """SLICE whose batch is left open: the kernel keeps a shape that is stated whole, also when the input is resized."""
+    type = TensorType((None, *shape[1:]), x.type.element)
+    return k.emit("tfl.slice", [x, k.constant(begin), k.constant(size)], type)
 
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
