@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.numerics.fixed_point import rescale
 
 __all__: list[str] = []
@@ -42,7 +42,23 @@ def _table(op: Op, x: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 @evaluator("tosa.cast")
 def _cast(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.astype(op.result.type.storage.dtype)
+    storage = op.result.type.storage
+    if x.dtype.kind == "f" and storage.is_integer:
+        return saturate(np.rint(x), storage)
+    return x.astype(storage.dtype)
+
+
+@evaluator("ext.truncate")
+def _truncate(op: Op, x: np.ndarray) -> np.ndarray:
+    return saturate(np.trunc(x), op.result.type.storage)
+
+
+def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """Whole floats as integers of a type, what lies beyond it as its nearest end, NaN as 0."""
+    wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    inside = np.clip(wide, storage.minimum, min(storage.maximum, (1 << 62))).astype(np.int64)
+    inside = np.where(wide >= storage.maximum, storage.maximum, inside)
+    return inside.astype(storage.dtype)
 
 
 @evaluator("quant.scast", "tosa.identity")

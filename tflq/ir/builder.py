@@ -100,8 +100,14 @@ class Builder(Emitter):
         return self.emit("quant.qcast", [x], type)
 
     def cast(self, x: Value, to: ScalarType) -> Value:
-        """tosa.cast between plain types; narrowing wraps. No op if the type is that already."""
+        """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the
+        type is that already.
+        """
         return x if x.type.element == to else self.emit("tosa.cast", [x], x.type.with_element(to))
+
+    def truncate(self, x: Value, to: ScalarType) -> Value:
+        """ext.truncate: a float's integer part, saturated."""
+        return self.emit("ext.truncate", [x], x.type.with_element(to))
 
     def rescale(
         self,

@@ -21,6 +21,7 @@ from tflq.ir.types import SCALARS, ScalarType
 from tflq.resources import resource
 
 __all__ = [
+    "GROUPS",
     "QUANTIZED",
     "Attribute",
     "Declaration",
@@ -152,19 +153,20 @@ def _attribute(word: str) -> Attribute:
     return Attribute(name.removesuffix("?"), kind, name.endswith("?"))
 
 
-_GROUPS: Final[dict[str, frozenset[str]]] = {
+GROUPS: Final[Mapping[str, frozenset[str]]] = {
     "any": frozenset(SCALARS),
     "integer": frozenset(name for name, t in SCALARS.items() if t.is_integer),
     "float": frozenset(name for name, t in SCALARS.items() if t.is_float),
     QUANTIZED: frozenset({QUANTIZED}),
 }
+"""Names for many element types; a slot of one takes any of them, whatever the other slots have."""
 
 
 def _types(names: Sequence[str], op: str) -> frozenset[str]:
     """The members of a type variable: scalar types and groups of them."""
     members: set[str] = set()
     for name in names:
-        if name not in _GROUPS and not isinstance(SCALARS.get(name), ScalarType):
-            raise ValueError(f"{op}: '{name}' is no element type; groups are {', '.join(_GROUPS)}")
-        members |= _GROUPS.get(name, {name})
+        if name not in GROUPS and not isinstance(SCALARS.get(name), ScalarType):
+            raise ValueError(f"{op}: '{name}' is no element type; groups are {', '.join(GROUPS)}")
+        members |= GROUPS.get(name, {name})
     return frozenset(members)

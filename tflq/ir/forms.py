@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.dialects import QUANTIZED, Attribute, Declaration, Signature, Slot, declaration
+from tflq.ir.dialects import GROUPS, QUANTIZED, Attribute, Declaration, Signature, Slot, declaration
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.ir.verifier import fail
 
@@ -189,7 +189,7 @@ class _Declared:
             found, allowed = _element(value), self.declared.types[slot.type]
             if found not in allowed:
                 return fitting, f"'{slot.name}' is {found}, not {_listed(allowed)}"
-            if bound.setdefault(slot.type, found) != found:
+            if slot.type not in GROUPS and bound.setdefault(slot.type, found) != found:
                 return fitting, f"'{slot.name}' is {found}, not {bound[slot.type]} like the other values of one type"
             fitting += 1
         return fitting, None
@@ -221,7 +221,7 @@ def _kind(attribute: Attribute) -> Callable[[Any], bool]:
     kind = attribute.kind
     if kind in _SCALAR_KINDS:
         expected = _SCALAR_KINDS[kind]
-        return lambda value: type(value) is expected
+        return lambda value: type(value) in expected
     base, bracket, size = kind.removesuffix("]").partition("[")
     if not bracket:
         words = frozenset(kind.split("/"))
@@ -235,5 +235,10 @@ def _kind(attribute: Attribute) -> Callable[[Any], bool]:
     )
 
 
-_SCALAR_KINDS: Final[Mapping[str, type]] = {"int": int, "bool": bool}
+_SCALAR_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "int": (int,),
+    "bool": (bool,),
+    "string": (str,),
+    "number": (int, float),
+}
 _MEMBERS: Final[Mapping[str, frozenset[type]]] = {"int": frozenset({int}), "dim": frozenset({int, type(None)})}

@@ -156,4 +156,4 @@ def _in_float(
     total = added(total, weighted(lower, x0, 2, one - fx))
     total = added(total, weighted(upper, x1, 2, fx))
     total = added(total, weighted(lower, x1, 2, fx))
-    return b.cast(added(total, b.constant(np.float32(0.5), f32)), ui8)
+    return b.truncate(added(total, b.constant(np.float32(0.5), f32)), ui8)

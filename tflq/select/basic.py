@@ -24,7 +24,7 @@ def identity(op: Op, k: Kernels) -> Value:
     return k.copy(k.value(op.operand(0)))
 
 
-@lowering("tosa.cast")
+@lowering("tosa.cast", "ext.truncate")
 def cast(op: Op, k: Kernels) -> Value:
     return k.cast(k.value(op.operand(0)), op.result.type.storage)
 
