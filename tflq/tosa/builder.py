@@ -1,0 +1,125 @@
+"""Emitting operators of TOSA 1.0: as `ir.builder.Builder`, and what is TOSA's alone.
+
+Operands of elementwise operators need equal ranks in TOSA: what has fewer dims is reshaped, or, if it is a constant,
+seen in its new shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.builder import Builder, broadcast
+from tflq.ir.core import Value
+from tflq.ir.types import ScalarType, Shape, TensorType, i1
+
+__all__ = ["TosaBuilder"]
+
+
+class TosaBuilder(Builder):
+    """A `Builder` whose ops are those of TOSA, to the letter."""
+
+    def ranked(self, x: Value, rank: int) -> Value:
+        """x with as many dims, ones in front. ValueError if its rank is not known or larger."""
+        shape = x.type.shape
+        if shape is None or len(shape) > rank:
+            raise ValueError(f"'{x.name}' {x.type} cannot have {rank} dims")
+        if len(shape) == rank:
+            return x
+        return self.reshape(x, (1,) * (rank - len(shape)) + shape)
+
+    def aligned(self, *xs: Value) -> list[Value]:
+        """The values, all of the largest rank among them."""
+        rank = max(len(x.type.shape or ()) for x in xs)
+        return [self.ranked(x, rank) for x in xs]
+
+    def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
+        """RESHAPE; of a constant, the constant in that shape; none if it has that shape."""
+        if x.type.shape == tuple(shape):
+            return x
+        if x.is_constant and x.type.storage.bits >= 8 and None not in shape:
+            return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
+        return super().reshape(x, shape)
+
+    def _binary(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+        a, b = self.aligned(a, b)
+        return super()._binary(name, a, b, element, **attributes)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return super().select(*self.aligned(condition, a, b))
+
+    def binary(self, name: str, a: Value, b: Value, **attributes: Any) -> Value:
+        """Any operator of two operands of one type ("bitwise_and", "pow", "intdiv", "logical_or" ...)."""
+        return self._binary(f"tosa.{name}", a, b, **attributes)
+
+    def unary(self, name: str, x: Value, **attributes: Any) -> Value:
+        """Any elementwise operator of one operand ("exp", "abs", "logical_not", ...)."""
+        return self.emit(f"tosa.{name}", [x], x.type, **attributes)
+
+    def limits(self, x: Value, low: float, high: float) -> Value:
+        """CLAMP of floats; None of both ends may be NaN."""
+        return self.emit("tosa.clamp", [x], x.type, min_val=float(low), max_val=float(high))
+
+    def as_bool(self, x: Value) -> Value:
+        """x != 0."""
+        zero = self.constant(np.zeros((1,) * len(x.type.shape or ())), x.type.storage)
+        return self.emit("tosa.logical_not", [self._binary("tosa.equal", x, zero, i1)], x.type.with_element(i1))
+
+    # --- data movement -------------------------------------------------------------------------------------------
+
+    def slice(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
+        """SLICE; none if it takes all of x. A size of None is the rest of a dim that is not known."""
+        shape = x.type.shape or ()
+        if tuple(size) == shape and not any(start):
+            return x
+        type = TensorType(tuple(size), x.type.element)
+        return self.emit("tosa.slice", [x], type, start=tuple(start), size=tuple(size))
+
+    def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
+        """PAD by (before, after) per dim with a value of x's type; none if there is nothing to add."""
+        if not any(map(any, padding)):
+            return x
+        dims = zip(x.type.shape or (), padding, strict=True)
+        shape = tuple(None if d is None else d + before + after for d, (before, after) in dims)
+        value = float(fill) if x.type.storage.is_float else int(fill)
+        flat = tuple(int(n) for pair in padding for n in pair)
+        return self.emit("tosa.pad", [x], TensorType(shape, x.type.element), padding=flat, pad_const=value)
+
+    def tile(self, x: Value, multiples: Sequence[int]) -> Value:
+        """TILE; none if every multiple is 1."""
+        if all(m == 1 for m in multiples):
+            return x
+        shape = tuple(None if d is None else d * m for d, m in zip(x.type.shape or (), multiples, strict=True))
+        return self.emit("tosa.tile", [x], TensorType(shape, x.type.element), multiples=tuple(multiples))
+
+    def reverse(self, x: Value, axis: int) -> Value:
+        return self.emit("tosa.reverse", [x], x.type, axis=axis)
+
+    def gather(self, values: Value, indices: Value) -> Value:
+        """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""
+        (n, _, c), (_, w) = values.type.shape or (None,) * 3, indices.type.shape or (None,) * 2
+        return self.emit("tosa.gather", [values, indices], TensorType((n, w, c), values.type.element))
+
+    def lookup(self, table: np.ndarray, index: Value) -> Value:
+        """table[index] for an i32 index of any shape: GATHER from a constant of any dtype."""
+        shape: Shape = index.type.shape
+        values = self.constant_like(np.ascontiguousarray(table).reshape(1, -1, 1))
+        known = shape is not None and None not in shape
+        count = int(np.prod([d or 1 for d in shape or ()])) if known else None
+        found = self.gather(values, self.reshape(index, (1, count)))
+        return self.reshape(found, shape or ())
+
+    def constant_like(self, array: np.ndarray) -> Value:
+        """A constant of the array's own type."""
+        from tflq.ir.core import constant
+
+        return constant(array)
+
+    def spread(self, x: Value, shape: Sequence[int]) -> Value:
+        """x tiled to a shape it broadcasts to."""
+        x = self.ranked(x, len(shape))
+        if broadcast(x.type.shape, tuple(shape)) != tuple(shape):
+            raise ValueError(f"{x.type} does not broadcast to {tuple(shape)}")
+        return self.tile(x, [m if d == 1 else 1 for d, m in zip(x.type.shape or (), shape, strict=True)])
