@@ -1,6 +1,18 @@
 """Numpy evaluator of the integer form: constant folding, table building, tests."""
 
-from tflq.evaluate import arg, bits, convolution, elementwise, lookup, matmul, movement, pooling, requantize, resize
+from tflq.evaluate import (
+    arg,
+    bits,
+    convolution,
+    elementwise,
+    floats,
+    lookup,
+    matmul,
+    movement,
+    pooling,
+    requantize,
+    resize,
+)
 from tflq.evaluate.registry import EVALUATORS, evaluate_function, evaluate_op, evaluator
 
 __all__ = [
@@ -12,6 +24,7 @@ __all__ = [
     "evaluate_function",
     "evaluate_op",
     "evaluator",
+    "floats",
     "lookup",
     "matmul",
     "movement",
