@@ -1,0 +1,164 @@
+"""What TOSA takes as operands and the IR keeps as attributes, and the order of both.
+
+TOSA 1.0 passes zero points, multipliers, shifts and shapes as compile-time-constant operands: tensors of one element
+per value (`tosa.const`, CONST) or shapes (`tosa.const_shape`, CONST_SHAPE). `operands` makes them from an op, `slots`
+says for a reader which operand is which attribute, `attribute` makes the attribute of a constant's elements.
+
+TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as are its zero points, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.dialects import declaration
+from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i8, i16, i32, index, ui8, ui16
+
+__all__ = [
+    "ACCUMULATES",
+    "Constant",
+    "Slot",
+    "accumulator",
+    "attribute",
+    "is_unsigned",
+    "operands",
+    "signless",
+    "slots",
+]
+
+_ORDER: Final = {
+    "avg_pool2d": "input input_zp=input output_zp=output",
+    "conv2d": "input weight bias input_zp=input weight_zp=weight",
+    "conv3d": "input weight bias input_zp=input weight_zp=weight",
+    "depthwise_conv2d": "input weight bias input_zp=input weight_zp=weight",
+    "matmul": "input1 input2 a_zp=input1 b_zp=input2",
+    "mul": "input1 input2 shift=i8",
+    "negate": "input1 input1_zp=input1 output_zp=output",
+    "pad": "input1 padding=index pad_const=input1",
+    "rescale": "input multiplier*=multiplier shift*=i8 input_zp=input output_zp=output",
+    "reshape": "input shape=index",
+    "resize": "input scale=index offset=index border=index",
+    "slice": "input start=index size=index",
+    "tile": "input1 multiples=index",
+    "transpose_conv2d": "input weight bias input_zp=input weight_zp=weight",
+    "variable": "",
+}
+"""Operands in TOSA's order where there are more than the op has in the IR: "attribute=type", the type being a scalar
+type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32. "*" is an array."""
+
+ACCUMULATES: Final = frozenset({"avg_pool2d", "conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d"})
+"""Operators with an `acc_type`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand of TOSA's: that of the IR called `name`, or, with a `type`, the attribute called so.
+
+    `many`: any number of operands, or an attribute of any number of elements.
+    """
+
+    name: str
+    type: str = ""
+    many: bool = False
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is of type shape_t."""
+        return self.type == "index"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A compile-time-constant operand: the attribute's name, its elements in one dim, their element type."""
+
+    name: str
+    array: np.ndarray
+    element: ScalarType
+
+    @property
+    def is_shape(self) -> bool:
+        """Whether it is of type shape_t, else a tensor."""
+        return self.element is index
+
+
+def signless(element: ScalarType) -> ScalarType:
+    """The type that stands for an element type in TOSA: i8 for ui8, i16 for ui16."""
+    return {ui8: i8, ui16: i16}.get(element, element)
+
+
+def is_unsigned(type: TensorType) -> bool:
+    """Whether a tensor needs RESCALE's input_unsigned or output_unsigned."""
+    return element_storage(type.element).kind == "uint"
+
+
+@cache
+def slots(name: str) -> tuple[Slot, ...]:
+    """TOSA's operands of an operator ("conv2d"), in order; a variadic one is the last. KeyError if there is none."""
+    if name in _ORDER:
+        return tuple(_slot(word) for word in _ORDER[name].split())
+    declared = declaration(f"tosa.{name}").signatures[0].operands
+    return tuple(Slot(s.name, many=s.variadic) for s in declared)
+
+
+def _slot(word: str) -> Slot:
+    name, _, type = word.partition("=")
+    return Slot(name.removesuffix("*"), type, name.endswith("*"))
+
+
+def operands(op: Op) -> list[Value | Constant]:
+    """All of TOSA's operands of an op, in order."""
+    name = op.name.removeprefix("tosa.")
+    if name not in _ORDER:
+        return [op.operand(i) for i in range(len(op.operands))]
+    named = [slot for slot in slots(name) if not slot.type]
+    given = {slot.name: op.operand(i) for i, slot in enumerate(named)}
+    return [_constant(op, slot, given) if slot.type else given[slot.name] for slot in slots(name)]
+
+
+def _constant(op: Op, slot: Slot, given: dict[str, Value]) -> Constant:
+    value = op.result.type.shape if slot.name == "shape" else op.attributes[slot.name]
+    if slot.is_shape:
+        return Constant(slot.name, np.asarray(value, np.int64).reshape(-1), index)
+    element, flat = _element(op, slot, given), np.atleast_1d(np.asarray(value))
+    if element is bf16:
+        return Constant(slot.name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
+    if element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
+        raise ValueError(f"{slot.name} {value} does not fit {element}")
+    plain = signless(element)
+    return Constant(slot.name, flat.astype(element.dtype).view(plain.dtype), plain)
+
+
+def _element(op: Op, slot: Slot, given: dict[str, Value]) -> ScalarType:
+    """The element type of a constant operand."""
+    if slot.type == "multiplier":
+        return i32 if op.attributes["scale32"] else i16
+    if slot.type in SCALARS:
+        return SCALARS[slot.type]
+    return element_storage((op.result if slot.type == "output" else given[slot.type]).type.element)
+
+
+def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:
+    """The attribute that a constant operand stands for, from its elements; `unsigned` for a zero point so read."""
+    if slot.is_shape:
+        return tuple(array.tolist())
+    if slot.many:
+        return array.astype(np.int32) if slot.type == "multiplier" else array
+    if element is bf16:
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    number = array.view(f"u{array.itemsize}" if unsigned else array.dtype).item()
+    return int(number) if slot.name.endswith("_zp") else number
+
+
+def accumulator(op: Op) -> ScalarType:
+    """The `acc_type` of a convolution or an average: what the file said, else that of its result, i32 of an average."""
+    if (said := op.info.get("acc_type")) is not None:
+        return SCALARS[said]
+    element = element_storage(op.result.type.element)
+    if op.name == "tosa.avg_pool2d":
+        return SCALARS["f32"] if element.is_float else i32
+    return element
