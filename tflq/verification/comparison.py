@@ -8,24 +8,27 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
+from tflq.verification.alignment import align
 from tflq.verification.difference import difference
 from tflq.verification.inputs import GivenInputs, Side, given, made
 from tflq.verification.interface import interface_differences, same_inputs
-from tflq.verification.layers import Plan, combine, compare, plan
+from tflq.verification.layers import Plan, combine, compare, function_of, places, plan, seen_as
 from tflq.verification.outcome import Layers, Run, Verification
 from tflq.verification.runner import Answer, Resolver, RunError, Runner
+from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["Source", "verify"]
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 Given = GivenInputs | str | os.PathLike[str] | None
 
+AnyRunner: TypeAlias = Runner | TosaRunner
 T = TypeVar("T")
 
 
@@ -40,8 +43,8 @@ def verify(
     resolver: Resolver = "reference",
     timeout: float = 600.0,
 ) -> Verification:
-    """Runs models `a` (the original) and `b` in the TFLite interpreter on the same inputs and compares everything they
-    give.
+    """Runs models `a` (the original) and `b` on the same inputs and compares everything they give: TFLite files in the
+    interpreter, TOSA files on the TOSA reference model.
 
     inputs: arrays by input name, or an .npz file of them; else `seeds` random sets, then all minimum, maximum and zero
     point.
@@ -51,7 +54,10 @@ def verify(
     timeout: seconds that one run may take.
 
     Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no
-    interpreter is installed, a file is missing or given inputs do not fit.
+    interpreter (for a TOSA file, no reference model) is installed, a file is missing or given inputs do not fit.
+
+    A TOSA file is compared with the entry of a TFLite model that has its inputs and outputs, at the shapes of the file;
+    quantization parameters are not compared, since TOSA has none.
     """
     if seeds < 0 or (batch is not None and batch < 1):
         raise TflqError(f"seeds={seeds}, batch={batch}: seeds cannot be negative, a batch is 1 or more")
@@ -72,13 +78,32 @@ def _path(source: Source) -> Iterator[str]:
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
-        path = Path(folder, "model.tflite")
+        path = Path(folder, "model")
         path.write_bytes(source if isinstance(source, (bytes, bytearray, memoryview)) else source.read())
         yield str(path)
 
 
 def _label(source: Source, path: str) -> str:
     return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
+
+
+def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRunner:
+    """A TOSA file on the reference model, anything else in the interpreter."""
+    with open(path, "rb") as file:
+        identifier = file.read(8)[4:]
+    if identifier == b"TOSA":
+        return TosaRunner(path, keep=keep, timeout=timeout)
+    return Runner(path, resolver=resolver, keep=keep, timeout=timeout)
+
+
+def _plan(key: str, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> Plan:
+    """What to fetch after running an entry of both."""
+    modules = [r.module if isinstance(r, TosaRunner) else read(path) for r, path in zip((a, b), paths, strict=True)]
+    found = [
+        r.places if isinstance(r, TosaRunner) else places(module, key)
+        for r, module in zip((a, b), modules, strict=True)
+    ]
+    return plan(modules[0].functions[function_of(key, modules[0])], key, *found)
 
 
 class _Comparison:
@@ -94,11 +119,10 @@ class _Comparison:
         self._fatal = False
 
     def run(self, path_a: str, path_b: str, resolver: Resolver, *, layers: bool) -> None:
-        modules = (read(path_a), read(path_b)) if layers else None
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(2))
             openings = [
-                pool.submit(Runner, path, resolver=resolver, keep=layers, timeout=self._timeout)
+                pool.submit(_open, path, resolver=resolver, keep=layers, timeout=self._timeout)
                 for path in (path_a, path_b)
             ]
             runners = [self._get(opening, label) for opening, label in zip(openings, self._labels, strict=True)]
@@ -108,11 +132,10 @@ class _Comparison:
             a, b = runners
             if a is None or b is None:
                 return
-            self.result.interpreter = a.interpreter
-            self.result.interface = interface_differences(a.entries, b.entries)
-            for key in self._keys(a):
-                if not self._fatal and same_inputs(a.entries, b.entries, key):
-                    self._entry(pool, a, b, key, None if modules is None else plan(key, *modules))
+            self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
+            for key in self._comparable(a, b, (path_a, path_b)):
+                if not self._fatal:
+                    self._entry(pool, a, b, key, _plan(key, a, b, (path_a, path_b)) if layers else None)
         if layers:
             self.result.layers = combine(self._layers)
 
@@ -120,10 +143,17 @@ class _Comparison:
     def _labels(self) -> tuple[str, str]:
         return self.result.a, self.result.b
 
-    def _keys(self, a: Runner) -> list[str]:
+    def _comparable(self, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
+        if isinstance(a, TosaRunner) != isinstance(b, TosaRunner):
+            model, path, tosa = (b, paths[1], a) if isinstance(a, TosaRunner) else (a, paths[0], b)
+            assert isinstance(model, Runner)
+            assert isinstance(tosa, TosaRunner)
+            key, self.result.interface = align(model, read(path), tosa)
+            return [] if key is None or self.result.interface else [key]
+        self.result.interface = interface_differences(a.entries, b.entries)
         keys = list(a.entries)
-        return keys if len(keys) > 2 else keys[:1]
+        return [key for key in (keys if len(keys) > 2 else keys[:1]) if same_inputs(a.entries, b.entries, key)]
 
     def _get(self, future: Future[T], label: str) -> T | None:
         """The outcome of a job; None if it failed, which is then on record."""
@@ -134,7 +164,7 @@ class _Comparison:
             self._fatal |= error.fatal
             return None
 
-    def _entry(self, pool: ThreadPoolExecutor, a: Runner, b: Runner, key: str, wanted: Plan | None) -> None:
+    def _entry(self, pool: ThreadPoolExecutor, a: AnyRunner, b: AnyRunner, key: str, wanted: Plan | None) -> None:
         for name, values in self._inputs(a.entries[key]["inputs"]):
             ahead = pool.submit(b.run, key, values, wanted.b if wanted else ())
             try:
@@ -167,9 +197,9 @@ class _Comparison:
     def _place(self, label: str, key: str, name: str) -> str:
         return label + (f", signature '{key}'" if key else "") + f", inputs '{name}'"
 
-    def _record(self, a: Runner, key: str, name: str, want: Answer, got: Answer, wanted: Plan | None) -> None:
+    def _record(self, a: AnyRunner, key: str, name: str, want: Answer, got: Answer, wanted: Plan | None) -> None:
         names = [output for output, _ in a.entries[key]["outputs"]]
         pairs = zip(names, got.outputs, want.outputs, strict=False)  # a missing output is a difference of the interface
-        self.result.runs.append(Run(key, name, tuple((n, difference(g, w)) for n, g, w in pairs)))
+        self.result.runs.append(Run(key, name, tuple((n, difference(seen_as(g, w.dtype), w)) for n, g, w in pairs)))
         if wanted is not None:
             self._layers.append(compare(wanted, want.fetched, got.fetched))

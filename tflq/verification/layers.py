@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,11 @@ from tflq.ir.core import Function, Module
 from tflq.verification.difference import difference
 from tflq.verification.outcome import Divergence, Layers
 
-__all__ = ["Plan", "combine", "compare", "plan"]
+__all__ = ["Places", "Plan", "combine", "compare", "function_of", "places", "plan"]
 
 Place = tuple[int, int]
+Places = Mapping[str, Place]
+"""Where to fetch each named tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +39,28 @@ class Plan:
     b: tuple[Place, ...]
 
 
-def plan(entry: str, a: Module, b: Module) -> Plan:
-    """The operator results of the entry's function that have a name of their own in both models."""
-    ia, ib = _function_of(entry, a), _function_of(entry, b)
-    places_a, places_b = _unique_names(a.functions[ia]), _unique_names(b.functions[ib])
+def plan(original: Function, entry: str, a: Places, b: Places) -> Plan:
+    """The operator results of the original's function that have a name of their own in both models."""
     results = 0
     named: list[Named] = []
-    for i, op in enumerate(a.functions[ia].ops):
+    for i, op in enumerate(original.ops):
         results += len(op.results)
-        opcode = op.name.removeprefix("tfl.").upper()
-        named += [Named(i, opcode, v.name) for v in op.results if v.name in places_a and v.name in places_b]
-    at_a = tuple((ia, places_a[n.tensor]) for n in named)
-    return Plan(entry, results, tuple(named), at_a, tuple((ib, places_b[n.tensor]) for n in named))
+        opcode = op.name.partition(".")[2].upper()
+        named += [Named(i, opcode, v.name) for v in op.results if v.name in a and v.name in b]
+    return Plan(entry, results, tuple(named), tuple(a[n.tensor] for n in named), tuple(b[n.tensor] for n in named))
 
 
-def _function_of(entry: str, module: Module) -> int:
+def function_of(entry: str, module: Module) -> int:
+    """The index of an entry's function."""
     return next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
 
 
-def _unique_names(function: Function) -> dict[str, int]:
-    counts = Counter(value.name for value in function.tensors)
-    return {v.name: i for i, v in enumerate(function.tensors) if v.name and counts[v.name] == 1}
+def places(module: Module, entry: str) -> Places:
+    """Where a TFLite model keeps each tensor of an entry that has a name of its own."""
+    index = function_of(entry, module)
+    tensors = module.functions[index].tensors
+    counts = Counter(value.name for value in tensors)
+    return {v.name: (index, i) for i, v in enumerate(tensors) if v.name and counts[v.name] == 1}
 
 
 def compare(plan: Plan, a: Sequence[np.ndarray | None], b: Sequence[np.ndarray | None]) -> Layers:
@@ -68,10 +71,18 @@ def compare(plan: Plan, a: Sequence[np.ndarray | None], b: Sequence[np.ndarray |
         if want is None or got is None:
             continue
         compared += 1
-        found = difference(got, want)
+        found = difference(seen_as(got, want.dtype), want)
         if not found.equal:
             diverging.append(Divergence(plan.entry, named.operator, named.opcode, named.tensor, found))
     return Layers(plan.results, compared, tuple(diverging))
+
+
+def seen_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An array as one of another model's type: int8 as uint8 is the same integers plus 128 (what TOSA has of an inner
+    uint8 tensor), int32 as int64 are the same."""
+    if array.dtype == np.int8 and dtype == np.uint8:
+        return array.view(np.uint8) ^ np.uint8(128)
+    return array.astype(dtype) if array.dtype == np.int32 and dtype == np.int64 else array
 
 
 def combine(parts: Sequence[Layers]) -> Layers:

@@ -1,4 +1,4 @@
-"""The parent's side of `worker.py`: a model in an interpreter of its own process, with a time limit."""
+"""The parent's side of `worker.py`: a model in a process of its own, with a time limit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.verification import worker
 
-__all__ = ["Answer", "Resolver", "RunError", "Runner"]
+__all__ = ["Answer", "Child", "Resolver", "RunError", "Runner"]
 
 Resolver = Literal["reference", "optimized", "default"]
 
@@ -39,11 +39,13 @@ class Answer(NamedTuple):
     fetched: list[np.ndarray | None]
 
 
-class Runner:
-    """One model, open in a child process. `entries` and `interpreter` are what the child says of it."""
+class Child:
+    """A model, open in a child process; `head` is what the child says of it."""
 
-    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
-        """Opens a model by its path. RunError if the interpreter refuses it; TflqError if there is no interpreter."""
+    what: ClassVar = "the interpreter"
+
+    def __init__(self, request: dict[str, Any], timeout: float) -> None:
+        """Opens the model of a request. RunError if it cannot be opened; TflqError if what should run it is missing."""
         self._timeout = timeout
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
         self._child = subprocess.Popen(  # noqa: S603 - our own script
@@ -54,12 +56,10 @@ class Runner:
             env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
         try:
-            head, _ = self._ask({"do": "open", "model": os.path.abspath(model), "resolver": resolver, "keep": keep}, ())
+            self.head, _ = self._ask({"do": "open", **request}, ())
         except BaseException:
             self.close()
             raise
-        self.interpreter: str = head["interpreter"]
-        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = head["entries"]
 
     def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
         """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
@@ -75,7 +75,7 @@ class Runner:
             if stream is not None:
                 _close(stream)
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -101,6 +101,8 @@ class Runner:
             timer.cancel()
         if head.get("error") == worker.NO_INTERPRETER:
             raise TflqError("no TFLite interpreter is installed: pip install 'tflq[verify]'")
+        if head.get("error") == worker.NO_REFERENCE_MODEL:
+            raise TflqError("the TOSA reference model is not installed: pip install 'tflq[tosa]'")
         if "error" in head:
             raise RunError(head["error"].strip())
         return head, arrays
@@ -122,7 +124,17 @@ class Runner:
             (f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), ""
         )
         how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
-        return f"the interpreter's process {how}{said}"
+        return f"{self.what}'s process {how}{said}"
+
+
+class Runner(Child):
+    """One TFLite model in the interpreter. `entries` and `interpreter` are what the child says of it."""
+
+    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
+        """Opens a model by its path. RunError if the interpreter refuses it; TflqError if there is no interpreter."""
+        super().__init__({"model": os.path.abspath(model), "resolver": resolver, "keep": keep}, timeout)
+        self.interpreter: str = self.head["interpreter"]
+        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = self.head["entries"]
 
 
 def _close(stream: Any) -> None:

@@ -1,14 +1,16 @@
-"""The child process that runs one model in the interpreter, since the interpreter can abort on a model it does not
-like.
+"""The child process that runs one model in the interpreter, or on the TOSA reference model, since either can abort on a
+model it does not like.
 
 Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
 line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes.
 
     {"do": "open", "model": PATH, "resolver": NAME, "keep": BOOL}    → {"interpreter": ..., "entries": {...}}
+    {"do": "open", "tosa": PATH, "extended": PATH}                   → {"interpreter": ...}
     {"do": "run", "entry": KEY, "fetch": [[subgraph, index], ...]} + inputs → {"missing": [...]} + outputs + fetched
     tensors
 
-An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names.
+An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA file
+has one; its extended form has more outputs, and what is fetched are those: index i is output i.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["NO_INTERPRETER", "main", "receive", "send"]
+__all__ = ["NO_INTERPRETER", "NO_REFERENCE_MODEL", "main", "receive", "send"]
 
 NO_INTERPRETER = "no interpreter"
+NO_REFERENCE_MODEL = "no reference model"
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
@@ -142,10 +145,46 @@ class Model:
         return missing, found
 
 
+class TosaModel:
+    """One TOSA file on the reference model."""
+
+    def __init__(self, path: str, extended: str) -> None:
+        try:
+            import tosa_reference_model
+        except ImportError:
+            raise LookupError(NO_REFERENCE_MODEL) from None
+        self.label = f"TOSA reference model {version('tosa-tools')}"
+        self._execute = tosa_reference_model.run
+        self._paths = path, extended
+        self._inputs: list[np.ndarray] = []
+
+    def run(self, _: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+        """Outputs, in the file's order."""
+        self._inputs = inputs
+        return self._run(self._paths[0])
+
+    def fetch(self, places: list[list[int]]) -> tuple[list[int], list[np.ndarray]]:
+        """Outputs of the extended file on the inputs of the last run."""
+        if not places:
+            return [], []
+        outputs = self._run(self._paths[1])
+        return [], [outputs[index] for _, index in places]
+
+    def _run(self, path: str) -> list[np.ndarray]:
+        with open(path, "rb") as file:
+            outputs, status = self._execute(file.read(), self._inputs)
+        if status.name != "TOSA_VALID":
+            raise RuntimeError(f"the reference model says {status.name}")
+        return list(outputs)
+
+
 def answer(
-    model: Model | None, request: dict[str, Any], inputs: list[np.ndarray]
-) -> tuple[Model, dict[str, Any], list[np.ndarray]]:
+    model: Model | TosaModel | None, request: dict[str, Any], inputs: list[np.ndarray]
+) -> tuple[Model | TosaModel, dict[str, Any], list[np.ndarray]]:
     """The model that is open now, and what to send."""
+    if request["do"] == "open" and "tosa" in request:
+        opened = TosaModel(request["tosa"], request["extended"])
+        return opened, {"interpreter": opened.label}, []
     if request["do"] == "open":
         model = Model(request["model"], request["resolver"], request["keep"])
         return model, {"interpreter": model.label, "entries": model.entries()}, []
@@ -158,7 +197,7 @@ def answer(
 
 def main(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answers requests until there are no more. What goes wrong in the interpreter is an answer, {"error": ...}."""
-    model: Model | None = None
+    model: Model | TosaModel | None = None
     while True:
         try:
             request, inputs = receive(requests)
