@@ -60,13 +60,24 @@ class Kernels:
     def admit(self, op: Op) -> bool:
         """Whether some signature of the op's kernel fits its plain types."""
         name = op.name.removeprefix("tfl.")
-        if name not in self._lines or name == op.name:
+        if name == op.name:
             return False
-        key = (name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+        return self.admits(name, tuple(map(_type, op.operands)), tuple(map(_type, op.results)))
+
+    def admits(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> bool:
+        """Whether some signature of a kernel fits types of operands ("" for one left out) and results."""
+        if name not in self._lines:
+            return False
+        key = (name, operands, results)
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = any(s.admits(key[1], key[2]) for s in self._signatures(name))
+            answer = self._answers[key] = any(s.admits(operands, results) for s in self._signatures(name))
         return answer
+
+    def parse(self) -> None:
+        """Parses every line now. TflqError if one is not a signature."""
+        for name in self._lines:
+            self._signatures(name)
 
     def _signatures(self, name: str) -> list[_Signature]:
         if name not in self._parsed:

@@ -1,0 +1,194 @@
+"""The tables of `rules/tosa.toml`: what each profile and extension of TOSA has, and the limits of each level.
+
+A file of the user's is merged over the default, line by line. Its faults are `TflqError`s that name line and key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from tflq.errors import TflqError
+from tflq.ir.dialects import op_names
+from tflq.resources import resource
+from tflq.select.kernel_rules import Kernels
+
+__all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a level bounds; `rules/tosa.toml` says each field's meaning."""
+
+    rank: int
+    kernel: int
+    stride: int
+    scale: int
+    log2_size: int
+    nesting: int
+    list: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """A `[target]` section: what the device takes of the tables."""
+
+    specification: str
+    profiles: frozenset[str]
+    extensions: frozenset[str]
+    level: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """The signatures of each profile and extension, the levels, the profile each extension extends."""
+
+    profiles: Mapping[str, Kernels]
+    extensions: Mapping[str, Kernels]
+    levels: Mapping[str, Limits]
+    extends: Mapping[str, str]
+
+    def providers(self, name: str, operands: tuple[str, ...], results: tuple[str, ...]) -> Iterator[str]:
+        """The profiles, then the extensions, that have an operator ("add") on element types."""
+        for table in (self.profiles, self.extensions):
+            yield from (key for key, kernels in table.items() if kernels.admits(name, operands, results))
+
+
+@cache
+def default_rules() -> tuple[Rules, Choices]:
+    """Those of `rules/tosa.toml`."""
+    return read_rules(resource("rules/tosa.toml"))
+
+
+def read_rules(path: Path, default: Path | None = None) -> tuple[Rules, Choices]:
+    """The rules and the target of a file, over those of another. TflqError names the line and the key at fault."""
+    file = _File(path)
+    content = file.content if default is None else _merged(_File(default).content, file.content)
+    file.check()
+    rules = Rules(
+        {name: file.kernels("profile", name, lines) for name, lines in content["profile"].items()},
+        {name: file.kernels("extension", name, lines) for name, lines in content["extension"].items()},
+        file.levels(content["level"]),
+        content["extends"],
+    )
+    return rules, file.choices(content["target"], rules)
+
+
+def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Tables merged key by key, at every depth."""
+    out = dict(under)
+    for key, value in over.items():
+        out[key] = _merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
+    return out
+
+
+_SECTIONS: Final = ("target", "level", "extends", "profile", "extension")
+_SPECIFICATIONS: Final = ("1.0",)
+
+
+class _File:
+    """One rules file; its text finds the line of a fault."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.text = path.read_text(encoding="utf-8")
+            self.content = tomllib.loads(self.text)
+        except OSError as error:
+            raise TflqError(f"{path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise TflqError(f"{path}: {error}") from error
+
+    def check(self) -> None:
+        """The file's own sections and keys, and the kinds of their values."""
+        for name, section in self.content.items():
+            if name not in _SECTIONS or not isinstance(section, dict):
+                self.fail(f"'{name}' is no section", "", name, _SECTIONS)
+        operators = {"const", *(name.removeprefix("tosa.") for name in op_names("tosa"))}
+        for kind in ("profile", "extension"):
+            for name, lines in self.content.get(kind, {}).items():
+                self._table(f"{kind}.{name}", lines, operators, str)
+                for key, line in lines.items():
+                    self._signature(f"{kind}.{name}", key, line)
+        limits = {field.name for field in fields(Limits)}
+        for name, level in self.content.get("level", {}).items():
+            self._table(f"level.{name}", level, limits, int)
+        self._table("extends", self.content.get("extends", {}), None, str)
+
+    def _table(self, section: str, table: object, keys: set[str] | None, kind: type) -> None:
+        if not isinstance(table, dict):
+            self.fail(f"{section} is not a section", "", section.rpartition(".")[2])
+        for key, value in table.items():
+            if keys is not None and key not in keys:
+                self.fail(f"'{key}' is not known", section, key, sorted(keys))
+            if type(value) is not kind:
+                self.fail(f"{key} is not {'a string' if kind is str else 'an integer'}", section, key)
+
+    def _signature(self, section: str, key: str, line: str) -> None:
+        try:
+            Kernels({key: line} if line else {}, self.path.name).parse()
+        except TflqError:
+            self.fail(f"{key}: '{line}' is not a signature of known types", section, key)
+
+    def levels(self, tables: dict[str, dict[str, int]]) -> dict[str, Limits]:
+        """The levels, each with all of its limits."""
+        for name, level in tables.items():
+            if missing := [field.name for field in fields(Limits) if field.name not in level]:
+                self.fail(f"{', '.join(missing)} not stated", f"level.{name}", name)
+        return {name: Limits(**level) for name, level in tables.items()}
+
+    def kernels(self, kind: str, name: str, lines: dict[str, str]) -> Kernels:
+        """The signatures of a section; an operator with an empty line is not in it."""
+        return Kernels({op: line for op, line in lines.items() if line}, f"{self.path.name}, section {kind}.{name}")
+
+    def choices(self, target: dict[str, Any], rules: Rules) -> Choices:
+        """The target, whose names must be those of the tables."""
+        known: dict[str, tuple[str, ...]] = {
+            "specification": _SPECIFICATIONS,
+            "profiles": tuple(rules.profiles),
+            "extensions": tuple(rules.extensions),
+            "level": tuple(rules.levels),
+        }
+        for key, value in target.items():
+            if key not in known:
+                self.fail(f"'{key}' is not known", "target", key, known)
+            several = key in ("profiles", "extensions")
+            names = value if several else [value]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                self.fail(f"{key} is not {'a list of strings' if several else 'a string'}", "target", key)
+            for name in names:
+                if name not in known[key]:
+                    self.fail(f"{key}: '{name}' is not known", "target", key, known[key])
+        if not target["profiles"]:
+            self.fail("profiles is empty: a device has at least one", "target", "profiles", known["profiles"])
+        profiles, extensions = frozenset(target["profiles"]), set(target["extensions"])
+        for name in sorted(extensions):
+            if not {rules.extends.get(name)} <= {None, *profiles}:
+                if "extensions" in self.content.get("target", {}):
+                    reason = f"the extension {name} extends {rules.extends[name]}, which is not among the profiles"
+                    self.fail(reason, "target", "extensions")
+                extensions.remove(name)
+        return Choices(target["specification"], profiles, frozenset(extensions), target["level"])
+
+    def fail(self, reason: str, section: str, key: str, known: object = ()) -> NoReturn:
+        """TflqError at the line of a key."""
+        listed = f"; known are {', '.join(map(str, known))}" if isinstance(known, list | tuple | dict) and known else ""
+        where = f"[{section}] " if section else ""
+        raise TflqError(f"{self.path}:{self._line(section, key)}: {where}{reason}{listed}")
+
+    def _line(self, section: str, key: str) -> int:
+        """The line of a key, or of its section's head, or 1."""
+        current, found = "", 1
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if head := re.match(r"\s*\[([^\]]+)\]", line):
+                current = head[1].strip()
+                if current in (section, key) or current.rpartition(".")[2] == key:
+                    found = number
+            elif re.match(rf'\s*"?{re.escape(key)}"?\s*=', line) and current == section:
+                return number
+        return found
