@@ -111,8 +111,6 @@ def test_nothing_is_written_on_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("out.tosa", tflq.UnsupportedError, "writes .tflite"),
-        ("out.mlir", tflq.UnsupportedError, "writes .tflite"),
         ("out.onnx", tflq.TflqError, "names none"),
         ("missing/out.tflite", tflq.TflqError, "no folder"),
     ],

@@ -23,7 +23,7 @@ NAMES = {
     *("__version__", "convert", "read", "verify", "write"),
 }
 KEYWORDS = {
-    "convert": ["target", "mac", "fallback", "semantics", "force"],
+    "convert": ["format", "target", "mac", "fallback", "semantics", "batch", "signature", "force"],
     "verify": ["inputs", "seeds", "layers", "batch", "resolver", "timeout"],
 }
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")

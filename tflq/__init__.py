@@ -1,8 +1,9 @@
 """tflq: quantized TFLite models in, the integer form out.
 
 tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the result equals the original bit for bit
+tflq.convert("in.tflite", "out.tosa")       the same as TOSA 1.0: a flatbuffer, or MLIR text (out.mlir)
 tflq.read(source) -> Module                  tflq.write(module, destination)
-tflq.verify(a, b)                            run two models in the interpreter and compare
+tflq.verify(a, b)                            run two models, in the interpreter or the TOSA reference model, and compare
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tflq.conversion import Conversion, convert
     from tflq.errors import InvalidModelError, TflqError, UnsupportedError, VerificationError
-    from tflq.flatbuffer.reader import read
-    from tflq.flatbuffer.writer import write
+    from tflq.formats import read, write
     from tflq.ir.core import Module
     from tflq.verification import Verification, verify
 
@@ -29,9 +29,9 @@ _HOME = {
     "Verification": "tflq.verification",
     "VerificationError": "tflq.errors",
     "convert": "tflq.conversion",
-    "read": "tflq.flatbuffer.reader",
+    "read": "tflq.formats",
     "verify": "tflq.verification",
-    "write": "tflq.flatbuffer.writer",
+    "write": "tflq.formats",
 }
 
 __all__ = [

@@ -1,125 +1,189 @@
-"""The main job: read → legalize → simplify → select → write."""
+"""The main job as a library call: a source, a destination, and what a conversion gives."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tflq.errors import TflqError, UnsupportedError
-from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.writer import write
+from tflq.files import replace_file
+from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
-from tflq.ir.forms import Form
-from tflq.legalize import legalize
-from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pass, Pipeline, verify_stage
-from tflq.passes.cse import CommonSubexpressionElimination
-from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.fold import Fold
+from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
-from tflq.select import select
-from tflq.select.edges import trim_edges
-from tflq.select.legality import check
 from tflq.select.lowering import Mac
-from tflq.select.tabulate import Tabulate
+
+if TYPE_CHECKING:
+    from tflq.tosa.target import Target
 
 __all__ = ["Conversion", "convert"]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion gave: the `module` on the target's kernels, its bytes (`data`) and the `report`."""
+    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`.
+
+    TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
+    single entry.
+    """
 
     module: Module
     report: Report
+    format: Format = "tflite"
 
     @cached_property
+    def files(self) -> dict[str, bytes]:
+        """The bytes of each file, made when first asked for."""
+        return {
+            key: b"".join(serialize(self.module, self.format, at)) for key, at in _entries(self.module, self.format)
+        }
+
+    @property
     def data(self) -> bytes:
-        """The converted model as a TFLite file; made when first asked for."""
-        return bytes(write(self.module))
+        """The bytes of the one file. TflqError if there is one for each of several signatures."""
+        if len(self.files) > 1:
+            raise TflqError(f"the conversion gave a file for each of {', '.join(self.files)}: see Conversion.files")
+        return next(iter(self.files.values()))
 
 
 def convert(
     source: Source,
     destination: str | os.PathLike[str] | None = None,
     *,
-    target: str = "integer",
+    format: Format | None = None,
+    target: str | None = None,
     mac: Mac = "integer",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    batch: int | None = None,
+    signature: str | None = None,
     force: bool = False,
 ) -> Conversion:
-    """Converts a TFLite model (a path, bytes or a binary file) to the integer form; writes it to `destination`, if
-    given.
+    """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
-    target: what the result may hold; "integer" is every builtin on plain integer tensors.
+    format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
+        says, else "tflite".
+    target: what the result may hold: "integer" (TFLite: every builtin on plain integer tensors), "tosa" (TOSA 1.0 with
+        both profiles: rules/tosa.toml), or a path to a file like that one, with other profiles, extensions or level.
     mac: multiply-accumulate as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer values, proven
-        exact ("float32").
+        exact ("float32"); for TFLite.
     fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
     semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
         parameters and drops requantizations between float operators.
-    force: replace an existing destination.
+    batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
+    signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
+    force: replace existing files.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
-    operator. TflqError: the destination exists already, or its suffix names no format. Nothing is written on an error.
+    operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
     """
-    _check_options(target, mac, fallback, semantics)
-    if destination is not None:
-        _check_destination(Path(destination), force)
-    module, decisions = legalize(read(source), fallback=fallback == "float")
-    verify_stage(module, "integer", "legalization")
-    module = _run(module, "integer", *_simplification(semantics))
-    module = _run(module, "integer", Tabulate(), DeadCodeElimination())
-    module = select(module, mac=mac)
-    trim_edges(module)
-    verify_stage(module, "kernels", "selection")
-    module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
-    check(module, decisions, mac)
-    report = Report.of(module, decisions)
-    if destination is not None:
-        write(module, destination)
-    return Conversion(module, report)
+    format = _format(format, destination)
+    _check_options(mac, fallback, semantics)
+    tosa = _target(target, format)
+    path = None if destination is None else Path(destination)
+    if path is not None:
+        _check_destination(path, force)
+    module = _narrowed(read(source), batch, signature)
+    real = semantics == "real"
+    if is_tosa(module):
+        if tosa is None:
+            module, report = from_tosa(module, mac=mac)
+        else:
+            report = Report.of(module, [])
+    elif tosa is None:
+        module, report = to_tflite(module, mac=mac, fallback=fallback == "float", real_semantics=real)
+    else:
+        module, report = to_tosa(module, tosa, fallback=fallback == "float", real_semantics=real)
+    if tosa is not None:
+        from tflq.tosa.check import check
+
+        report.requirements = check(module, tosa, static=format == "tosa")
+    conversion = Conversion(module, report, format)
+    if path is not None:
+        for place, function in destinations(conversion, path, force):
+            replace_file(place, serialize(module, format, function))
+    return conversion
 
 
-def _simplification(semantics: Semantics) -> Sequence[Pass]:
-    """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
-    return (
-        Canonicalize(real_semantics=semantics == "real"),
-        CommonSubexpressionElimination(),
-        Fold(),
-        DeadCodeElimination(),
-    )
+def _narrowed(module: Module, batch: int | None, signature: str | None) -> Module:
+    """The module of one signature, its open batch bound."""
+    if signature is not None:
+        from tflq.passes.entry import extract
+
+        module = extract(module, signature)
+    if batch is not None:
+        from tflq.shapes import bind_batch
+
+        module = bind_batch(module, batch)
+    return module
 
 
-def _run(module: Module, form: Form, *passes: Pass) -> Module:
-    return Pipeline(passes, form).run(module).module
+def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
+    """Key and function of each file: one for each function that a signature names, else one."""
+    functions = {s.function: s.key or "" for s in module.signatures or ()}
+    if format == "tflite" or len(functions) < 2:
+        yield "", next(iter(functions), 0) if format != "tflite" else 0
+    else:
+        yield from ((key, at) for at, key in functions.items())
 
 
-def _check_options(target: str, mac: str, fallback: str, semantics: str) -> None:
+def destinations(conversion: Conversion, path: Path, force: bool) -> list[tuple[Path, int]]:
+    """Where each file goes, and its function. TflqError if one of them must not be replaced."""
+    entries = list(_entries(conversion.module, conversion.format))
+    places = [path] if len(entries) == 1 else [path.with_suffix(f".{_word(key)}{path.suffix}") for key, _ in entries]
+    for place in places:
+        _check_destination(place, force)
+    if len(set(places)) < len(places):
+        raise TflqError(f"signatures {', '.join(key for key, _ in entries)} would share a file: convert one at a time")
+    return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
+
+
+def _word(key: str) -> str:
+    """A signature's key as a part of a file's name."""
+    return re.sub(r"[^\w-]+", "_", key)
+
+
+def _format(format: Format | None, destination: str | os.PathLike[str] | None) -> Format:
+    if format is not None and format not in get_args(Format):
+        raise ValueError(f"format={format!r}: not one of {', '.join(get_args(Format))}")
+    named: Format = (format or "tflite") if destination is None else named_by(destination)
+    if format not in (None, named):
+        raise TflqError(f"{os.fspath(destination or '')}: the suffix says another format than {format}")
+    return named
+
+
+def _target(target: str | None, format: Format) -> Target | None:
+    """The constraints of a TOSA target; None for TFLite. UnsupportedError for a target of another format."""
+    if format == "tflite":
+        if target not in (None, "integer"):
+            raise UnsupportedError(f"target {target!r} is not known; this version converts to TFLite for 'integer'")
+        return None
+    from tflq.tosa.target import load_target
+
+    if target == "integer":
+        raise UnsupportedError(f"target 'integer' is of TFLite files; a .{format} file has the target 'tosa'")
+    return load_target(None if target in (None, "tosa") else Path(str(target)))
+
+
+def _check_options(mac: str, fallback: str, semantics: str) -> None:
     for name, value, known in (
-        ("mac", mac, ("integer", "float32")),
-        ("fallback", fallback, ("float", "error")),
-        ("semantics", semantics, ("interpreter", "real")),
+        ("mac", mac, get_args(Mac)),
+        ("fallback", fallback, get_args(Fallback)),
+        ("semantics", semantics, get_args(Semantics)),
     ):
         if value not in known:
             raise ValueError(f"{name}={value!r}: not one of {', '.join(known)}")
-    if target != "integer":
-        raise UnsupportedError(f"target {target!r} is not known; this version converts for target 'integer'")
 
 
 def _check_destination(path: Path, force: bool) -> None:
-    if path.suffix in (".tosa", ".mlir"):
-        raise UnsupportedError(f"{path}: this version writes .tflite files, not {path.suffix}")
-    if path.suffix != ".tflite":
-        raise TflqError(f"{path}: the suffix says the format, and '{path.suffix}' names none; use .tflite")
     if path.exists() and not force:
         raise TflqError(f"{path}: exists already; give force (--force) to replace it")
     if not path.parent.is_dir():

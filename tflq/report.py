@@ -17,10 +17,13 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChanne
 
 if TYPE_CHECKING:
     from tflq.legalize import Decision
+    from tflq.tosa.check import Requirements
 
 __all__ = ["JSON_VERSION", "PATHS", "Report", "Row", "short_type"]
 
 JSON_VERSION = 1
+Note = tuple[Location | None, str]
+"""A sentence on the operator at a location."""
 PATHS = ("integer", "float", "kept")
 
 
@@ -68,20 +71,25 @@ class Row:
 class Report:
     """The rows of a conversion, in the order of the source model's operators; made when first asked for."""
 
-    def __init__(self, module: Module, decisions: Sequence[Decision]) -> None:
+    def __init__(self, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> None:
         self.source = module.source
+        self.requirements: Requirements | None = None
         self._module = module
         self._decisions = decisions
+        self._notes = notes
 
     @classmethod
-    def of(cls, module: Module, decisions: Sequence[Decision]) -> Report:
-        """The report of a converted module and the decisions that its conversion took."""
-        return cls(module, decisions)
+    def of(cls, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> Report:
+        """The report of a converted module, the decisions that its conversion took, and notes on operators."""
+        return cls(module, decisions, notes)
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         made = Counter(op.location for op in self._module.ops())
-        return tuple(_row(decision, made) for decision in self._decisions)
+        notes: dict[Location | None, dict[str, None]] = {}
+        for location, text in self._notes:
+            notes.setdefault(location, {})[text] = None
+        return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -102,10 +110,11 @@ class Report:
             "operators": {**self.counts, "total": len(self.rows), "made": sum(row.made for row in self.rows)},
             "warnings": self.warnings,
             "rows": [asdict(row) for row in self.rows],
+            "tosa": None if self.requirements is None else self.requirements.to_json(),
         }
 
 
-def _row(decision: Decision, made: Counter[Location | None]) -> Row:
+def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
@@ -118,7 +127,7 @@ def _row(decision: Decision, made: Counter[Location | None]) -> Row:
         tuple(short_type(value) for value in op.results),
         decision.path,
         "" if integer else decision.reason,
-        decision.reason if integer else "",
+        "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
         decision.warning,
         made[op.location],
     )

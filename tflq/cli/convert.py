@@ -26,7 +26,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("source", metavar="IN", type=MODEL)
 @click.argument("destination", metavar="OUT", type=FILE)
-@click.option("--target", default="integer", show_default=True, help="What the result may hold.")
+@click.option(
+    "--target",
+    metavar="NAME|PATH.toml",
+    help="What the result may hold: integer (.tflite), tosa (.tosa, .mlir), or a file of TOSA profiles and extensions.",
+)
 @click.option(
     "--mac",
     type=click.Choice(["integer", "float32"]),
@@ -48,15 +52,18 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
 )
+@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
+@click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
 @click.option("--report", "report_path", type=FILE, help="Write a JSON report: what became of each operator.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(
     source: Path, destination: Path, report_path: Path | None, *, force: bool, as_json: bool, **options: Any
 ) -> None:
-    """Convert model IN to OUT, whose suffix says the format."""
+    """Convert model IN, TFLite or TOSA, to OUT, whose suffix says the format: .tflite, .tosa or .mlir."""
     _check_paths(source, destination, report_path, force=force)
     from tflq import convert
+    from tflq.conversion import destinations
     from tflq.files import replace_file
 
     with output.progress(f"converting {source}", quiet=as_json):
@@ -65,7 +72,8 @@ def command(
         seconds = time.perf_counter() - start
     if report_path is not None:
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
-    sizes = source.stat().st_size, destination.stat().st_size
+    written = [place for place, _ in destinations(conversion, destination, force=True)]
+    sizes = source.stat().st_size, sum(place.stat().st_size for place in written)
     if as_json:
         report = conversion.report.to_json()
         document = {
@@ -73,11 +81,12 @@ def command(
             "version": JSON_VERSION,
             "source": str(source),
             "destination": str(destination),
+            "files": [str(place) for place in written],
         }
         measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
         output.print_json({**document, "options": options, **measures, "report": report})
         return
-    output.heading(f"{source} -> {destination}")
+    output.heading(f"{source} -> {', '.join(map(str, written))}")
     print_report(conversion.report)
     output.field("size", f"{output.size(sizes[0])} -> {output.size(sizes[1])}")
     output.field("time", f"{seconds:.2f} s")
@@ -108,6 +117,8 @@ def print_report(report: Report) -> None:
     totals = [sum(counts[key] for counts in opcodes.values()) for key in ("integer", "float", "kept", "made")]
     rows.append(["total", *(str(n or "-") for n in totals)])
     output.table(["operator", "integer", "float", "kept", "made"], rows, right=(1, 2, 3, 4), total=True)
+    if report.requirements is not None:
+        output.field("needs", report.requirements)
     for path, title in (("float", "computed in float"), ("kept", "kept as it is")):
         for row in report.rows:
             if row.path == path and row.reason != "no quantized tensor":

@@ -10,6 +10,7 @@ import click
 from tflq.cli import output
 
 if TYPE_CHECKING:
+    from tflq.formats import Format
     from tflq.report import Report
     from tflq.summary import FunctionSummary, Summary, TensorSummary
 
@@ -20,9 +21,9 @@ __all__ = ["command"]
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
-@click.option("--target", default="integer", show_default=True, help="The target that --why asks about.")
+@click.option("--target", help="The target that --why asks about: integer (the default), tosa, or a file of TOSA's.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(model: Path, target: str, *, ir: bool, why: bool, as_json: bool) -> None:
+def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool) -> None:
     """Show what a model holds."""
     if ir and (why or as_json):
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
@@ -30,7 +31,7 @@ def command(model: Path, target: str, *, ir: bool, why: bool, as_json: bool) -> 
 
     if why:
         with output.progress(f"converting {model}", quiet=as_json):
-            report = tflq.convert(model, target=target).report
+            report = tflq.convert(model, format=_format(target), target=target).report
         output.print_json(report.to_json()) if as_json else print_why(report)
         return
     module = tflq.read(model)
@@ -43,6 +44,11 @@ def command(model: Path, target: str, *, ir: bool, why: bool, as_json: bool) -> 
 
     summary = Summary.of(module)
     output.print_json(summary.to_json()) if as_json else print_summary(summary, model.stat().st_size)
+
+
+def _format(target: str | None) -> Format:
+    """The format of a target's files; MLIR text, since it can leave a batch open."""
+    return "tflite" if target in (None, "integer") else "mlir"
 
 
 def print_why(report: Report) -> None:

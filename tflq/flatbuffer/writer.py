@@ -28,7 +28,7 @@ from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
 from tflq.flatbuffer.reader import NO_DATA
 from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
 
-__all__ = ["write"]
+__all__ = ["pieces", "write"]
 
 LARGEST: Final = 2**31
 LIMIT: Final = LARGEST - 2**26
@@ -48,11 +48,15 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
 
     VerificationError if an operator, attribute or type has no form in TFLite.
     """
-    pieces = _Writer(module).pieces()
     if destination is None:
-        return b"".join(pieces)
-    replace_file(Path(destination), pieces)
+        return b"".join(pieces(module))
+    replace_file(Path(destination), pieces(module))
     return b""
+
+
+def pieces(module: Module) -> Iterable[bytes | bytearray | memoryview]:
+    """The file's bytes in pieces, constants uncopied. VerificationError as `write`."""
+    return _Writer(module).pieces()
 
 
 class _Tensors:

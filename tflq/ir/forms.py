@@ -5,6 +5,7 @@
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
     kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
+    tosa       ops of `tosa` as declared; what TOSA asks for beyond that is for the target's own table (`tosa.check`)
 
 Each op's declaration is compiled when the op is first met; the types of one that has passed are remembered.
 """
@@ -24,7 +25,7 @@ from tflq.ir.verifier import fail
 
 __all__ = ["KEPT", "Form", "verify_form"]
 
-Form = Literal["tfl", "integer", "kernels"]
+Form = Literal["tfl", "integer", "kernels", "tosa"]
 Check: TypeAlias = Callable[[Op], str | None]
 
 _RECURRENT = (
@@ -42,6 +43,7 @@ _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl",),
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
+    "tosa": ("tosa",),
 }
 
 

@@ -8,27 +8,28 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
-from tflq.verification.alignment import align
 from tflq.verification.difference import difference
 from tflq.verification.inputs import GivenInputs, Side, given, made
 from tflq.verification.interface import interface_differences, same_inputs
 from tflq.verification.layers import Plan, combine, compare, function_of, places, plan, seen_as
 from tflq.verification.outcome import Layers, Run, Verification
 from tflq.verification.runner import Answer, Resolver, RunError, Runner
-from tflq.verification.tosa_runner import TosaRunner
+
+if TYPE_CHECKING:
+    from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["Source", "verify"]
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 Given = GivenInputs | str | os.PathLike[str] | None
 
-AnyRunner: TypeAlias = Runner | TosaRunner
+AnyRunner: TypeAlias = "Runner | TosaRunner"
 T = TypeVar("T")
 
 
@@ -92,16 +93,17 @@ def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRu
     with open(path, "rb") as file:
         identifier = file.read(8)[4:]
     if identifier == b"TOSA":
+        from tflq.verification.tosa_runner import TosaRunner
+
         return TosaRunner(path, keep=keep, timeout=timeout)
     return Runner(path, resolver=resolver, keep=keep, timeout=timeout)
 
 
 def _plan(key: str, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> Plan:
     """What to fetch after running an entry of both."""
-    modules = [r.module if isinstance(r, TosaRunner) else read(path) for r, path in zip((a, b), paths, strict=True)]
+    modules = [read(path) if isinstance(r, Runner) else r.module for r, path in zip((a, b), paths, strict=True)]
     found = [
-        r.places if isinstance(r, TosaRunner) else places(module, key)
-        for r, module in zip((a, b), modules, strict=True)
+        places(module, key) if isinstance(r, Runner) else r.places for r, module in zip((a, b), modules, strict=True)
     ]
     return plan(modules[0].functions[function_of(key, modules[0])], key, *found)
 
@@ -145,15 +147,20 @@ class _Comparison:
 
     def _comparable(self, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
-        if isinstance(a, TosaRunner) != isinstance(b, TosaRunner):
-            model, path, tosa = (b, paths[1], a) if isinstance(a, TosaRunner) else (a, paths[0], b)
-            assert isinstance(model, Runner)
-            assert isinstance(tosa, TosaRunner)
-            key, self.result.interface = align(model, read(path), tosa)
-            return [] if key is None or self.result.interface else [key]
+        if isinstance(a, Runner) and not isinstance(b, Runner):
+            return self._aligned(a, paths[0], b)
+        if isinstance(b, Runner) and not isinstance(a, Runner):
+            return self._aligned(b, paths[1], a)
         self.result.interface = interface_differences(a.entries, b.entries)
         keys = list(a.entries)
         return [key for key in (keys if len(keys) > 2 else keys[:1]) if same_inputs(a.entries, b.entries, key)]
+
+    def _aligned(self, model: Runner, path: str, tosa: TosaRunner) -> list[str]:
+        """The entry of a TFLite model that a TOSA file is, if they can be compared."""
+        from tflq.verification.alignment import align
+
+        key, self.result.interface = align(model, read(path), tosa)
+        return [] if key is None or self.result.interface else [key]
 
     def _get(self, future: Future[T], label: str) -> T | None:
         """The outcome of a job; None if it failed, which is then on record."""

@@ -1,0 +1,100 @@
+"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Final, Literal, TypeAlias, get_args
+
+from tflq.errors import TflqError
+from tflq.files import replace_file
+from tflq.flatbuffer import reader, writer
+from tflq.ir.core import Module
+
+__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "serialize", "write"]
+
+Format = Literal["tflite", "tosa", "mlir"]
+Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
+
+_TOSA: Final = b"TOSA"
+
+
+def named_by(path: str | os.PathLike[str]) -> Format:
+    """The format that a destination's suffix names. TflqError if it names none."""
+    suffix = Path(path).suffix
+    for known in get_args(Format):
+        if suffix == f".{known}":
+            return known
+    known = ", ".join(f".{name}" for name in get_args(Format))
+    raise TflqError(f"{os.fspath(path)}: the suffix says the format, and '{suffix}' names none; there are {known}")
+
+
+def read(source: Source) -> Module:
+    """The module of a TFLite or TOSA file: a path, bytes or a file object. InvalidModelError if it is not a valid one.
+
+    A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
+    operands are attributes. UnsupportedError names what of a TOSA file the form cannot hold.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            head = file.read(8)
+    else:
+        if not isinstance(source, (bytes, bytearray, memoryview)):
+            name, source = str(getattr(source, "name", "")), source.read()
+            source = _Named(source, name) if name else source
+        head = bytes(source.data[:8]) if isinstance(source, _Named) else bytes(memoryview(source).cast("B")[:8])
+    if head[4:] != _TOSA:
+        return reader.read(source)
+    from tflq.tosa.read import read_tosa
+
+    return read_tosa(source)
+
+
+class _Named(io.BytesIO):
+    """Bytes of a file object that has been read, under its name."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.data = data
+        self.name = name
+
+
+def is_tosa(module: Module) -> bool:
+    """Whether a module is in the tosa form, as files of TOSA are read."""
+    return any(op.name.startswith("tosa.") for op in module.ops()) and not any(
+        op.name.startswith(("tfl.", "ext.", "quant.")) for op in module.ops()
+    )
+
+
+def serialize(module: Module, format: Format, function: int = 0) -> Iterable[bytes | bytearray | memoryview]:
+    """The pieces of a file; for TOSA, of the entry that is `function`."""
+    if format == "tflite":
+        return writer.pieces(module)
+    if format == "tosa":
+        from tflq.tosa.write import tosa_bytes
+
+        return [tosa_bytes(module, function)]
+    from tflq.tosa.text import mlir_text
+
+    return [mlir_text(module, function=function).encode()]
+
+
+def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
+    """The bytes of a module as a TFLite file, or as TOSA if it is in the tosa form. With a destination, whose suffix
+    can ask for MLIR text, they go there, whole or not at all, and b"" is returned.
+
+    VerificationError if an operator, attribute or type has no form in the format; TflqError if the module's form is not
+    that of the suffix's.
+    """
+    tosa = is_tosa(module)
+    format: Format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)
+    if tosa != (format != "tflite"):
+        form = "TOSA's operators" if tosa else "operators of TFLite"
+        raise TflqError(f"the module holds {form}, which a .{format} file does not: use tflq.convert")
+    pieces = serialize(module, format)
+    if destination is None:
+        return b"".join(pieces)
+    replace_file(Path(destination), pieces)
+    return b""

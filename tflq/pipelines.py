@@ -1,0 +1,94 @@
+"""The stages between reading and writing, per kind of result.
+
+to_tflite   legalize → simplify → tabulate → select → check
+to_tosa     legalize → simplify → lower → check
+from_tosa   the integer form that TOSA's operators say, then as to_tflite
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tflq.ir.core import Module, Op
+from tflq.ir.forms import Form
+from tflq.legalize import Decision, legalize
+from tflq.passes.canonicalize import Canonicalize
+from tflq.passes.contract import Pass, Pipeline, verify_stage
+from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.dce import DeadCodeElimination
+from tflq.passes.fold import Fold
+from tflq.report import Report
+from tflq.select import select
+from tflq.select.edges import trim_edges
+from tflq.select.legality import check
+from tflq.select.lowering import Mac
+from tflq.select.tabulate import Tabulate
+
+if TYPE_CHECKING:
+    from tflq.tosa.target import Target
+
+__all__ = ["from_tosa", "to_tflite", "to_tosa"]
+
+
+def to_tflite(module: Module, *, mac: Mac, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
+    """A module in the tfl form → one on builtins and plain integers. UnsupportedError lists every operator refused."""
+    module, decisions = _integer_form(module, fallback, real_semantics)
+    return _select(module, decisions, mac)
+
+
+def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
+    """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused."""
+    from tflq.tosa.raising import raise_module
+
+    decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
+    module = raise_module(module)
+    verify_stage(module, "integer", "reading TOSA")
+    return _select(_run(module, "integer", *_simplification(False)), decisions, mac)
+
+
+def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
+    """A module in the tfl form → one on operators of TOSA that the target takes. UnsupportedError lists every operator
+    refused."""
+    from tflq.tosa import lower
+
+    module, decisions = _integer_form(module, fallback, real_semantics)
+    module, notes = lower(module, target)
+    verify_stage(module, "tosa", "lowering to TOSA")
+    module = _run(module, "tosa", CommonSubexpressionElimination(), Fold(), DeadCodeElimination())
+    return module, Report.of(module, decisions, notes)
+
+
+def _integer_form(module: Module, fallback: bool, real_semantics: bool) -> tuple[Module, list[Decision]]:
+    module, decisions = legalize(module, fallback=fallback)
+    verify_stage(module, "integer", "legalization")
+    return _run(module, "integer", *_simplification(real_semantics)), decisions
+
+
+def _select(module: Module, decisions: Sequence[Decision], mac: Mac) -> tuple[Module, Report]:
+    module = _run(module, "integer", Tabulate(), DeadCodeElimination())
+    module = select(module, mac=mac)
+    trim_edges(module)
+    verify_stage(module, "kernels", "selection")
+    module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
+    check(module, decisions, mac)
+    return module, Report.of(module, decisions)
+
+
+def _simplification(real_semantics: bool) -> Sequence[Pass]:
+    """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
+    return (
+        Canonicalize(real_semantics=real_semantics),
+        CommonSubexpressionElimination(),
+        Fold(),
+        DeadCodeElimination(),
+    )
+
+
+def _path(op: Op) -> str:
+    """How an operator of TOSA computes."""
+    return "float" if any(v.type.storage.is_float for v in op.values) else "integer"
+
+
+def _run(module: Module, form: Form, *passes: Pass) -> Module:
+    return Pipeline(passes, form).run(module).module
