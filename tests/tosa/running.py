@@ -1,0 +1,50 @@
+"""Running modules in the tosa form on the TOSA reference model, and checking them with tosa-opt."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tflq.ir.core import Module
+from tflq.tosa.write import tosa_bytes
+
+__all__ = ["reference", "tosa_opt", "validate"]
+
+
+def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:
+    """The outputs of an entry, of their storage dtypes. Skips the test where the reference model is not installed."""
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    outputs, status = tool.run(b"".join([bytes(tosa_bytes(module, function))]), list(inputs))
+    assert status.name == "TOSA_VALID", status
+    types = [v.type.storage.dtype for v in module.functions[function].outputs]
+    return [
+        out.view(dtype) if out.dtype.itemsize == dtype.itemsize else out
+        for out, dtype in zip(outputs, types, strict=True)
+    ]
+
+
+def tosa_opt() -> str:
+    """The path of tosa-opt. Skips the test where it is not installed."""
+    found = shutil.which("tosa-opt", path=str(Path(sys.executable).parent)) or shutil.which("tosa-opt")
+    if found is None:
+        pytest.skip("needs tosa-opt: pip install tflq[tosa]")
+    return found
+
+
+def validate(text: str, tmp_path: Path) -> None:
+    """Fails with tosa-opt's message unless it finds MLIR text valid, strictly, for the target that the text names."""
+    path = tmp_path / "model.mlir"
+    path.write_text(text)
+    run = subprocess.run(
+        [tosa_opt(), str(path), "--tosa-validate=strict-op-spec-alignment", "-o", "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[:2000]
