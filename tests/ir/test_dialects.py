@@ -8,7 +8,7 @@ import pytest
 
 import tflq.evaluate
 import tflq.select  # noqa: F401  registers the lowerings
-from tflq.evaluate.registry import EVALUATORS
+from tflq.evaluate.registry import CONTROL, EVALUATORS
 from tflq.ir.dialects import QUANTIZED, declaration, op_names, signature, table
 from tflq.select.lowering import LOWERINGS
 
@@ -20,7 +20,14 @@ def of_integer_form(names: Iterable[str]) -> set[str]:
 
 
 def test_declared_ops_are_those_with_an_evaluator() -> None:
-    assert of_integer_form(EVALUATORS) == INTEGER_FORM
+    assert of_integer_form(EVALUATORS) == INTEGER_FORM - CONTROL.keys()
+
+
+def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
+    assert CONTROL.keys() == {
+        *("tosa.cond_if", "tosa.while_loop"),
+        *("tosa.variable", "tosa.variable_read", "tosa.variable_write"),
+    }
 
 
 def test_declared_ops_are_those_with_a_lowering() -> None:

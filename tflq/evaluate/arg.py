@@ -1,4 +1,4 @@
-"""Evaluators of tosa.argmax, which takes the first of equals, and tosa.bitwise_not."""
+"""Evaluator of tosa.argmax, which takes the first of equals."""
 
 from __future__ import annotations
 
@@ -13,8 +13,3 @@ __all__: list[str] = []
 @evaluator("tosa.argmax")
 def _argmax(op: Op, x: np.ndarray) -> np.ndarray:
     return np.asarray(x.argmax(op.attributes["axis"]))
-
-
-@evaluator("tosa.bitwise_not")
-def _bitwise_not(op: Op, x: np.ndarray) -> np.ndarray:
-    return ~x

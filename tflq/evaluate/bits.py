@@ -1,6 +1,8 @@
-"""Evaluators of ops on the bits of i32 values."""
+"""Evaluators of ops on bits and on truth values. Shifts are by fewer bits than the type has."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -8,6 +10,30 @@ from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 
 __all__: list[str] = []
+
+_BINARY: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "tosa.bitwise_and": np.bitwise_and,
+    "tosa.bitwise_or": np.bitwise_or,
+    "tosa.bitwise_xor": np.bitwise_xor,
+    "tosa.logical_and": np.logical_and,
+    "tosa.logical_or": np.logical_or,
+    "tosa.logical_xor": np.logical_xor,
+}
+
+
+@evaluator(*_BINARY)
+def _binary(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _BINARY[op.name](a, b)
+
+
+@evaluator("tosa.bitwise_not")
+def _bitwise_not(op: Op, x: np.ndarray) -> np.ndarray:
+    return ~x
+
+
+@evaluator("tosa.logical_not")
+def _logical_not(op: Op, x: np.ndarray) -> np.ndarray:
+    return ~x
 
 
 @evaluator("tosa.clz")
@@ -19,3 +45,9 @@ def _clz(op: Op, x: np.ndarray) -> np.ndarray:
 @evaluator("tosa.logical_left_shift")
 def _logical_left_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.int64) << b
+
+
+@evaluator("tosa.logical_right_shift")
+def _logical_right_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    return (a.astype(unsigned) >> b.astype(unsigned)).astype(a.dtype)

@@ -1,9 +1,12 @@
-"""Evaluators of the convolutions: products of integers less their zero points, summed, plus the bias.
+"""Evaluators of the convolutions: products of numbers less their zero points, summed, plus the bias.
 
-Products are summed in float64, exact while the sum of their magnitudes stays below 2^53; the result wraps in i32.
+Products are summed in float64, exact for integers while the sum of their magnitudes stays below 2^53; the result wraps
+in i32. Floats are rounded once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,11 +16,13 @@ from tflq.ir.core import Op
 __all__: list[str] = []
 
 
-def _taps(x: np.ndarray, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> np.ndarray:
-    """The elements under the filter at each output position: [N, OH, OW, C, KH, KW], a view of padded x."""
+def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> np.ndarray:
+    """The elements under the filter at each output position, a view of padded x: [N, OH, OW, C, KH, KW], or with a
+    dim of depth before both others."""
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
-    views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=(1, 2))
-    return views[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]
+    views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=tuple(range(1, x.ndim - 1)))
+    steps = (slice(None, None, s) for s in stride)
+    return views[(slice(None), *steps, slice(None), *(slice(None, None, d) for d in dilation))]
 
 
 def _operands(op: Op, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -25,12 +30,15 @@ def _operands(op: Op, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _sum(op: Op, products: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    return (products.astype(np.int64) + bias.astype(np.int64)).astype(op.result.type.storage.dtype)
+    dtype = op.result.type.storage.dtype
+    wide = np.dtype(np.float64) if dtype.kind == "f" else np.dtype(np.int64)
+    return (products.astype(wide) + bias.astype(wide)).astype(dtype)
 
 
 def _padded(op: Op, x: np.ndarray) -> np.ndarray:
-    top, bottom, left, right = op.attributes["pad"]
-    return np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    """x with `pad` around its spatial dims: before and after each."""
+    amounts = np.reshape(op.attributes["pad"], (-1, 2)).tolist()
+    return np.pad(x, ((0, 0), *amounts, (0, 0)))
 
 
 @evaluator("tosa.conv2d")
@@ -39,6 +47,14 @@ def _conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.
     values, filters = _operands(op, x, weights)
     taps = _taps(_padded(op, values), weights.shape[1:3], a["stride"], a["dilation"])
     return _sum(op, np.tensordot(taps, filters, ((3, 4, 5), (3, 1, 2))), bias)
+
+
+@evaluator("tosa.conv3d")
+def _conv3d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    a = op.attributes
+    values, filters = _operands(op, x, weights)
+    taps = _taps(_padded(op, values), weights.shape[1:4], a["stride"], a["dilation"])
+    return _sum(op, np.tensordot(taps, filters, ((4, 5, 6, 7), (4, 1, 2, 3))), bias)
 
 
 @evaluator("tosa.depthwise_conv2d")

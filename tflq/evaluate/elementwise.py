@@ -26,6 +26,16 @@ def _rescale(op: Op, x: np.ndarray) -> np.ndarray:
     return np.clip(scaled + a["output_zp"], storage.minimum, storage.maximum)
 
 
+@evaluator("tosa.negate")
+def _negate(op: Op, x: np.ndarray) -> np.ndarray:
+    """output_zp - (x - input1_zp), saturated."""
+    if x.dtype.kind == "f":
+        return -x
+    storage = op.result.type.storage
+    value = op.attributes["output_zp"] + op.attributes["input1_zp"] - x.astype(np.int64)
+    return np.clip(value, storage.minimum, storage.maximum)
+
+
 @evaluator("tosa.clamp")
 def _clamp(op: Op, x: np.ndarray) -> np.ndarray:
     return np.clip(x, op.attributes["min_val"], op.attributes["max_val"])
@@ -109,7 +119,8 @@ def _sub(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _mul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     shift = op.attributes.get("shift", 0)
     if not shift:
-        return a * b
+        dtype = op.result.type.storage.dtype
+        return a.astype(dtype) * b.astype(dtype)
     return (a.astype(np.int64) * b.astype(np.int64) + (1 << (shift - 1))) >> shift
 
 
@@ -170,18 +181,3 @@ def _slice(op: Op, x: np.ndarray) -> np.ndarray:
 @evaluator("tosa.concat")
 def _concat(op: Op, *xs: np.ndarray) -> np.ndarray:
     return np.concatenate(xs, axis=op.attributes["axis"])
-
-
-@evaluator("tosa.reduce_sum")
-def _reduce_sum(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.sum(axis=op.attributes["axis"], keepdims=True, dtype=x.dtype)
-
-
-@evaluator("tosa.reduce_max")
-def _reduce_max(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.max(axis=op.attributes["axis"], keepdims=True)
-
-
-@evaluator("tosa.reduce_min")
-def _reduce_min(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.min(axis=op.attributes["axis"], keepdims=True)

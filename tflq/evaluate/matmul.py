@@ -1,6 +1,7 @@
-"""Evaluator of the matrix product: integers less their zero points, multiplied and summed.
+"""Evaluator of the matrix product: numbers less their zero points, multiplied and summed.
 
-Products are summed in float64, exact while the sum of their magnitudes stays below 2^53; the result wraps in i32.
+Products are summed in float64, exact for integers while the sum of their magnitudes stays below 2^53; the result wraps
+in i32. Floats are rounded once.
 """
 
 from __future__ import annotations
@@ -16,4 +17,5 @@ __all__: list[str] = []
 @evaluator("tosa.matmul")
 def _matmul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     left, right = a.astype(np.float64) - op.attributes["a_zp"], b.astype(np.float64) - op.attributes["b_zp"]
-    return np.matmul(left, right).astype(np.int64).astype(op.result.type.storage.dtype)
+    product, dtype = np.matmul(left, right), op.result.type.storage.dtype
+    return product.astype(dtype) if dtype.kind == "f" else product.astype(np.int64).astype(dtype)

@@ -1,4 +1,4 @@
-"""Evaluators of pooling: tosa.avg_pool2d without zero points, tosa.max_pool2d."""
+"""Evaluators of pooling: tosa.avg_pool2d, tosa.max_pool2d."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import numpy as np
 
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
-from tflq.numerics.pooling import average_pool, max_pool
+from tflq.numerics.pooling import average_pool, max_pool, reciprocal_average_pool
 
 __all__: list[str] = []
 
 
 @evaluator("tosa.avg_pool2d")
 def _average(op: Op, x: np.ndarray) -> np.ndarray:
+    """The average of x - input_zp, plus output_zp, saturated."""
     a = op.attributes
-    return average_pool(x, a["kernel"], a["stride"], a["pad"])
+    if x.dtype.kind == "f":
+        return average_pool(x, a["kernel"], a["stride"], a["pad"])
+    mean = reciprocal_average_pool(x.astype(np.int64) - a["input_zp"], a["kernel"], a["stride"], a["pad"])
+    storage = op.result.type.storage
+    return np.clip(mean + a["output_zp"], storage.minimum, storage.maximum)
 
 
 @evaluator("tosa.max_pool2d")

@@ -14,6 +14,8 @@ __all__: list[str] = []
 
 @evaluator("tosa.resize")
 def _resize(op: Op, x: np.ndarray) -> np.ndarray:
+    """Both dims in turn; sums of floats are divided by both n."""
+    dtype = np.dtype(np.float64) if x.dtype.kind == "f" else np.dtype(np.int64)
     a, shape = op.attributes, op.result.type.shape or ()
     for axis, steps in zip((1, 2), steps_of(a["scale"], a["offset"]), strict=True):
         size, out = x.shape[axis], shape[axis] or 0
@@ -21,8 +23,9 @@ def _resize(op: Op, x: np.ndarray) -> np.ndarray:
             x = x.take(nearest_index(steps, size, out), axis)
         else:
             lower, upper, fraction = taps(steps, size, out)
-            weight = fraction.astype(np.int64).reshape(-1, *(1,) * (3 - axis))
+            weight = fraction.astype(dtype).reshape(-1, *(1,) * (3 - axis))
             x = x.take(lower, axis) * (steps.n - weight) + x.take(upper, axis) * weight
+            x = x / steps.n if dtype.kind == "f" else x
     return x
 
 

@@ -4,31 +4,76 @@
     maximum[y, x] = the greatest element
 
 over the elements of the window that lie inside the input: padding is neither summed nor counted. Neither kernel looks
-at scales or zero points, so both are the same on stored integers of any parameters. TOSA's AVG_POOL2D of zero points 0
-is the same number: its reciprocal of `count` is a little too large, which takes both halves away from zero.
+at scales or zero points, so both are the same on stored integers of any parameters.
 
-Sources: kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h.
+TOSA's AVG_POOL2D sums x - input_zp, multiplies by a reciprocal and adds output_zp:
+
+    (sum * m + 2^(s - 1)) >> s        m = ((2^30 + 1) << k) // count, s = 30 + k, k the bits of count - 1
+
+That is the mean, half away from zero, of every |sum| < 2^29. For m * count = 2^s + d with 0 < d <= 2^k, since count <=
+2^k: the product is sum / count * (1 + d / 2^s), farther from zero, which takes both halves away from it. No other
+quotient is closer than 1 / (2 count) to a half, and |sum| / count * 2^-30 is less than that.
+
+Sources: kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h; TOSA 1.0 specification,
+AVG_POOL2D, reciprocal_scale.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-__all__ = ["average_pool", "max_pool"]
+__all__ = ["average_is_exact", "average_pool", "max_pool", "reciprocal_average_pool", "reciprocal_scale"]
+
+
+def reciprocal_scale(count: int) -> tuple[int, int]:
+    """TOSA's multiplier and shift for a division by `count`."""
+    k = (count - 1).bit_length()
+    return (((1 << 30) + 1) << k) // count, 30 + k
+
+
+def average_is_exact(kernel: Sequence[int], low: int, high: int, zero_point: int) -> bool:
+    """Whether TOSA's average of integers within [low, high] less their zero point is the mean, half away from zero."""
+    return kernel[0] * kernel[1] * max(high - zero_point, zero_point - low) < 1 << 29
 
 
 def average_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
-    """AVERAGE_POOL_2D of NHWC integers, int64; `kernel` and `stride` are y, x, `pad` is top, bottom, left, right."""
-    total = sum(_shifted(x.astype(np.int64), kernel, stride, pad, 0))
-    count = sum(_shifted(np.ones((1, *x.shape[1:3], 1), np.int64), kernel, stride, pad, 0))
+    """AVERAGE_POOL_2D of NHWC integers, int64; `kernel` and `stride` are y, x, `pad` is top, bottom, left, right.
+
+    The quotient itself, float64, of floats.
+    """
+    total, count = _sums(x, kernel, stride, pad)
+    if x.dtype.kind == "f":
+        return total / count
     return np.sign(total) * ((np.abs(total) + count // 2) // count)
+
+
+def reciprocal_average_pool(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]
+) -> np.ndarray:
+    """TOSA's AVG_POOL2D of NHWC integers less their zero point, int64; arguments as for `average_pool`."""
+    total, count = _sums(x, kernel, stride, pad)
+    counts, place = np.unique(count, return_inverse=True)
+    scales = np.asarray([reciprocal_scale(int(c)) for c in counts], np.int64)
+    multiplier, shift = scales[place.reshape(count.shape)].transpose(4, 0, 1, 2, 3)
+    return (total * multiplier + (np.int64(1) << (shift - 1))) >> shift
+
+
+def _sums(
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of each window, in int64 or float64, and the number of its elements."""
+    wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    ones = np.ones((1, *x.shape[1:3], 1), np.int64)
+    total, count = (functools.reduce(np.add, _shifted(v, kernel, stride, pad, 0)) for v in (wide, ones))
+    return total, count
 
 
 def max_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
     """MAX_POOL_2D of NHWC integers; arguments as for `average_pool`."""
-    shifted = _shifted(x, kernel, stride, pad, np.iinfo(x.dtype).min)
+    shifted = _shifted(x, kernel, stride, pad, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min)
     out = next(shifted)
     for other in shifted:
         out = np.maximum(out, other)
@@ -36,7 +81,7 @@ def max_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: S
 
 
 def _shifted(
-    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int], fill: int
+    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int], fill: float
 ) -> Iterator[np.ndarray]:
     """For each position in the window, the element there of every window."""
     top, bottom, left, right = pad
