@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, Enum, Field, enum, table, union
+from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Enum, Field, Schema
 
 __all__ = ["LONG_VECTOR", "NUMPY_TYPES", "Decoder", "decode"]
 
@@ -56,15 +56,17 @@ class _Plan:
 class Decoder:
     """Decodes tables out of one file's bytes."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, schema: Schema = TFLITE) -> None:
         self.data = data
+        self.schema = schema
         self._array = np.frombuffer(data, np.uint8)
         self._plans: dict[tuple[str, int], _Plan] = {}
         self._readers: dict[tuple[str, int], Reader] = {}
+        self._strings: dict[int, str] = {}
 
-    def root(self, name: str) -> dict[str, Any]:
-        """The root table, of layout `name`."""
-        return self.table(name, _UINT32.unpack_from(self.data, 0)[0])
+    def root(self, name: str = "") -> dict[str, Any]:
+        """The root table, of layout `name` or of the schema's root."""
+        return self.table(name or self.schema.root, _UINT32.unpack_from(self.data, 0)[0])
 
     def table(self, name: str, position: int) -> dict[str, Any]:
         """The table at a position. InvalidModelError for a field or enum member that the layout does not know."""
@@ -91,7 +93,8 @@ class Decoder:
     def _compile(self, name: str, vtable: int) -> _Plan:
         size = _UINT16.unpack_from(self.data, vtable)[0]
         slots = struct.unpack_from(f"<{size // 2 - 2}H", self.data, vtable + 4)
-        fields = table(name).fields
+        fields = self.schema.table(name).fields
+        enum = self.schema.enum
         for slot in range(len(fields), len(slots)):
             if slots[slot]:
                 reason = f"{name} has a field in slot {slot}, newer than the schema known here ({len(fields)} slots)"
@@ -124,7 +127,7 @@ class Decoder:
     def _union(self, field: str, kind: str, code: int, position: int | None) -> tuple[str, dict[str, Any]] | None:
         if code == 0 and position is None:
             return None
-        member = union(kind).names.get(code)
+        member = self.schema.union(kind).names.get(code)
         if member is None:
             raise InvalidModelError(field, f"unknown member {code} of union {kind}")
         if position is None or code == 0:
@@ -147,6 +150,8 @@ class Decoder:
             return self._table_reader(field)
         if field.kind == "tables":
             return self._tables_reader(field)
+        if field.kind == "strings":
+            return self._strings_reader(field)
         if field.kind == "enums":
             return self._enums_reader(field)
         return self._vector_reader(field.scalar)
@@ -189,8 +194,25 @@ class Decoder:
 
         return read
 
+    def _strings_reader(self, field: Field) -> Reader:
+        """Strings named from many places are one object each."""
+        data, known, one = self.data, self._strings, self._string_reader(field)
+
+        def read(position: int) -> tuple[str, ...]:
+            count = _UINT32.unpack_from(data, position)[0]
+            offsets = _vector_struct("I", count).unpack_from(data, position + 4)
+            out: list[str] = []
+            for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
+                text = known.get(at + offset)
+                if text is None:
+                    text = known[at + offset] = one(at + offset)
+                out.append(text)
+            return tuple(out)
+
+        return read
+
     def _enums_reader(self, field: Field) -> Reader:
-        numbers, members = self._vector_reader(field.scalar), enum(field.type)
+        numbers, members = self._vector_reader(field.scalar), self.schema.enum(field.type)
 
         def read(position: int) -> tuple[str, ...]:
             values = numbers(position)
@@ -227,7 +249,7 @@ def _inline_format(name: str, present: list[tuple[int, Field]]) -> str:
     return "".join(parts)
 
 
-def decode(data: bytes | bytearray | memoryview, name: str = "Model") -> dict[str, Any]:
+def decode(data: bytes | bytearray | memoryview, name: str = "", schema: Schema = TFLITE) -> dict[str, Any]:
     """The root table of a flatbuffer as nested dicts."""
     view = memoryview(data).cast("B").toreadonly()
-    return Decoder(view).root(name)
+    return Decoder(view, schema).root(name)

@@ -16,14 +16,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from tflq.flatbuffer.codec import NUMPY_TYPES
-from tflq.flatbuffer.layout import SCALAR_CODES, Field, enum, table, union
+from tflq.flatbuffer.layout import SCALAR_CODES, TFLITE, Field, Schema
 
-__all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "encode", "template"]
+__all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "template"]
 
 ALIGNMENT: Final = 16
 """Alignment of constants in a file, and of the file's length."""
-
-IDENTIFIER: Final = b"TFL3"
 
 Piece: TypeAlias = bytes | bytearray | memoryview
 
@@ -44,9 +42,9 @@ class Template(NamedTuple):
 
 
 @cache
-def template(name: str, present: frozenset[int]) -> Template:
+def template(name: str, present: frozenset[int], schema: Schema = TFLITE) -> Template:
     """The layout of a table with the slots `present`: largest fields first, so that none needs padding."""
-    fields = sorted((table(name).fields[slot] for slot in present), key=lambda f: (-f.size, f.slot))
+    fields = sorted((schema.table(name).fields[slot] for slot in present), key=lambda f: (-f.size, f.slot))
     offsets, at = {}, 4
     for field in fields:
         offsets[field.slot] = at
@@ -64,14 +62,22 @@ def _vector_pack(code: str, count: int) -> Any:
     return struct.Struct(f"<I{count}{code}").pack
 
 
+class Written(int):
+    """The `end` of an object already written, in the place of what an offset field leads to."""
+
+    __slots__ = ()
+
+
 class Encoder:
     """Collects the pieces of a flatbuffer, last first. `end` is how many bytes it has, always a multiple of 4."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Schema = TFLITE) -> None:
+        self.schema = schema
         self.chunks: list[Piece] = []
         self.end = 0
         self._vtables: dict[bytes, int] = {}
-        self._last = template("Buffer", frozenset())
+        self._strings: dict[str, int] = {}
+        self._last = template(schema.root, frozenset(), schema)
 
     def reserve(self, size: int, align: int) -> int:
         """Pads so that `size` more bytes begin aligned; the `end` they will have."""
@@ -118,6 +124,13 @@ class Encoder:
         self.end += size - size % 4 + 8
         return self.end
 
+    def shared_string(self, text: str) -> int:
+        """A string, written when first asked for; its `end`."""
+        end = self._strings.get(text)
+        if end is None:
+            end = self._strings[text] = self.string(text)
+        return end
+
     def vtable(self, data: bytes) -> int:
         """The `end` of a vtable, written when first asked for."""
         end = self._vtables.get(data)
@@ -131,7 +144,8 @@ class Encoder:
         """A table and all below it; its `end`. Numbers at their default and None are left out."""
         inline: dict[int, Any] = {}
         references: dict[int, int] = {}
-        for field in table(name).fields:
+        schema = self.schema
+        for field in schema.table(name).fields:
             value = values.get(field.name)
             if value is None:
                 continue
@@ -139,28 +153,33 @@ class Encoder:
                 if value != field.default:
                     inline[field.slot] = value
             elif field.kind == "enum":
-                number = enum(field.type).values[value]
+                number = schema.enum(field.type).values[value]
                 if number != field.default:
                     inline[field.slot] = number
             elif field.kind == "union":
                 member, content = value
-                inline[field.slot - 1] = union(field.type).values[member]
+                inline[field.slot - 1] = schema.union(field.type).values[member]
                 references[field.slot] = self.table(member, content)
             else:
                 references[field.slot] = self.reference(field, value)
-        return self.pack(template(name, frozenset((*inline, *references))), inline, references)
+        return self.pack(template(name, frozenset((*inline, *references)), schema), inline, references)
 
     def reference(self, field: Field, value: Any) -> int:
         """What an offset field leads to; its `end`."""
         if field.kind == "string":
             return self.string(value)
+        if isinstance(value, Written):
+            return value
         if field.kind == "table":
             return self.table(field.type, value)
         if field.kind == "tables":
             ends = [self.table(field.type, item) for item in reversed(value)]
             return self.offsets(reversed(ends))
+        if field.kind == "strings":
+            return self.offsets([self.shared_string(text) for text in value])
         if field.kind == "enums":
-            value = [enum(field.type).values[v] for v in value]
+            members = self.schema.enum(field.type).values
+            value = [members[v] for v in value]
         return self.vector(field.scalar, value, field.align)
 
     def pack(self, shape: Template, inline: Mapping[int, Any], references: Mapping[int, int]) -> int:
@@ -180,7 +199,7 @@ class Encoder:
     def finish(self, root: int) -> None:
         """Writes the head: the offset of the root table and the identifier."""
         end = self.reserve(8, ALIGNMENT)
-        self.chunks.append(_UINT32(end - root) + IDENTIFIER)
+        self.chunks.append(_UINT32(end - root) + self.schema.identifier)
         self.end = end
 
     def pieces(self) -> Iterable[Piece]:
@@ -188,8 +207,8 @@ class Encoder:
         return reversed(self.chunks)
 
 
-def encode(values: Mapping[str, Any], name: str = "Model") -> bytes:
+def encode(values: Mapping[str, Any], name: str = "", schema: Schema = TFLITE) -> bytes:
     """The flatbuffer of a root table given as nested dicts."""
-    encoder = Encoder()
-    encoder.finish(encoder.table(name, values))
+    encoder = Encoder(schema)
+    encoder.finish(encoder.table(name or schema.root, values))
     return b"".join(encoder.pieces())

@@ -1,12 +1,14 @@
-"""What is where in a TFLite flatbuffer: slot, type and default of every field, members of enums and unions.
+"""What is where in a flatbuffer of a schema: slot, type and default of every field, members of enums and unions.
 
-Read from `schema/tflite.toml`, which holds one line per table, enum and union; a line is parsed when it is asked for.
-A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes two: its type, then its value.
+Read from `schema/tflite.toml` or `schema/tosa_flatbuffer.toml`, which hold one line per table, enum and union; a line
+is parsed when it is asked for. A table field sits at `slot` of the vtable (entry `4 + 2 * slot`). A union takes two:
+its type, then its value.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, Literal, TypeAlias
@@ -16,9 +18,12 @@ from tflq.resources import resource
 __all__ = [
     "SCALAR_CODES",
     "SCALAR_SIZES",
+    "TFLITE",
+    "TOSA",
     "Enum",
     "Field",
     "Kind",
+    "Schema",
     "TableLayout",
     "Union",
     "enum",
@@ -27,7 +32,9 @@ __all__ = [
     "union",
 ]
 
-Kind: TypeAlias = Literal["scalar", "enum", "string", "table", "union_type", "union", "vector", "enums", "tables"]
+Kind: TypeAlias = Literal[
+    "scalar", "enum", "string", "table", "union_type", "union", "vector", "enums", "strings", "tables"
+]
 
 _SCALARS: Final = (
     "bool",
@@ -56,7 +63,7 @@ class Field:
     - `scalar`: a number of scalar type `type`; `enum`: a number of the underlying type of enum `type`
     - `union_type`: the uint8 that says which member of union `type` the next slot holds
     - offset to: `string`; `table` of layout `type`; `union` member; `vector` of scalars `type`, `enums` of enum
-      `type`, or `tables` of layout `type`
+      `type`, `strings`, or `tables` of layout `type`
 
     `scalar` is the scalar type of what is stored inline, or of a vector's elements; "" for offsets to anything else.
     `align` is the alignment of a vector's first element.
@@ -112,11 +119,6 @@ class Union:
     names: dict[int, str]
 
 
-@cache
-def _lines() -> dict[str, dict[str, str]]:
-    return tomllib.loads(resource("schema/tflite.toml").read_text(encoding="utf-8"))
-
-
 def _members(words: list[str]) -> dict[str, int]:
     values: dict[str, int] = {}
     last = -1
@@ -127,63 +129,117 @@ def _members(words: list[str]) -> dict[str, int]:
     return values
 
 
-@cache
-def enum(name: str) -> Enum:
-    """The enum called `name`. KeyError if there is none."""
-    scalar, *words = _lines()["enum"][name].split()
-    values = _members(words)
-    return Enum(name, scalar, values, {v: k for k, v in values.items()})
+class Schema:
+    """The layouts of one schema file. `table`, `enum` and `union` find them by name; KeyError if there is none.
 
+    `exclusive` names tables that stand for one thing each: a second reference to one is a corrupted reference.
+    `viewed` names vectors, as (table, field), that readers never copy: they may overlap as they like. `table_bytes` is
+    how many bytes of a file allow one table more, `reuse` how many times its size all other vectors and strings may
+    have: both bound what reading a file takes.
+    """
 
-@cache
-def union(name: str) -> Union:
-    """The union called `name`. KeyError if there is none."""
-    values = _members(_lines()["union"][name].split())
-    return Union(name, values, {v: k for k, v in values.items()})
+    def __init__(
+        self,
+        what: str,
+        file: str,
+        identifier: bytes,
+        root: str,
+        exclusive: Iterable[str] = (),
+        viewed: Iterable[tuple[str, str]] = (),
+        table_bytes: int = 256,
+        reuse: int = 2,
+    ) -> None:
+        self.what = what
+        self.identifier = identifier
+        self.root = root
+        self.exclusive = frozenset(exclusive)
+        self.viewed = frozenset(viewed)
+        self.table_bytes = table_bytes
+        self.reuse = reuse
+        self._file = file
+        self.table: Callable[[str], TableLayout] = cache(self._table)
+        self.enum: Callable[[str], Enum] = cache(self._enum)
+        self.union: Callable[[str], Union] = cache(self._union)
 
+    @cached_property
+    def lines(self) -> dict[str, dict[str, str]]:
+        """The file's sections, each with a line per name."""
+        return tomllib.loads(resource(self._file).read_text(encoding="utf-8"))
 
-def _fields(line: str) -> list[Field]:
-    fields: list[Field] = []
-    lines = _lines()
-    for word in line.split():
+    def _enum(self, name: str) -> Enum:
+        scalar, *words = self.lines["enum"][name].split()
+        values = _members(words)
+        return Enum(name, scalar, values, {v: k for k, v in values.items()})
+
+    def _union(self, name: str) -> Union:
+        values = _members(self.lines["union"][name].split())
+        return Union(name, values, {v: k for k, v in values.items()})
+
+    def _table(self, name: str) -> TableLayout:
+        fields: list[Field] = []
+        for word in self.lines["table"][name].split():
+            fields += self._fields(word, len(fields))
+        return TableLayout(name, tuple(fields))
+
+    def _fields(self, word: str, slot: int) -> list[Field]:
+        """The field, or the two of a union, that a word declares."""
+        lines = self.lines
         name, _, declared = word.partition(":")
         declared, _, default = declared.partition("=")
         declared, _, align = declared.partition("@")
-        slot = len(fields)
         if declared.startswith("["):
-            element = declared[1:-1]
-            if element in lines["table"]:
-                fields.append(Field(slot, name, "tables", element, None, "", 4))
-                continue
-            is_enum = element in lines["enum"]
-            scalar = enum(element).scalar if is_enum else element
-            alignment = int(align or max(4, SCALAR_SIZES[scalar]))
-            fields.append(Field(slot, name, "enums" if is_enum else "vector", element, None, scalar, alignment))
-        elif declared == "string":
-            fields.append(Field(slot, name, "string", "string", None, "", 4))
-        elif declared in lines["table"]:
-            fields.append(Field(slot, name, "table", declared, None, "", 4))
-        elif declared in lines["union"]:
-            fields.append(Field(slot, f"{name}_type", "union_type", declared, 0, "uint8", 1))
-            fields.append(Field(slot + 1, name, "union", declared, None, "", 4))
-        elif declared in lines["enum"]:
-            scalar = enum(declared).scalar
-            fields.append(Field(slot, name, "enum", declared, int(default or 0), scalar, SCALAR_SIZES[scalar]))
-        else:
-            number = {"b": bool, "f": float}.get(declared[0], int)(float(default or 0))
-            fields.append(Field(slot, name, "scalar", declared, number, declared, SCALAR_SIZES[declared]))
-    return fields
+            return [self._vector(slot, name, declared[1:-1], align)]
+        if declared == "string":
+            return [Field(slot, name, "string", "string", None, "", 4)]
+        if declared in lines["table"]:
+            return [Field(slot, name, "table", declared, None, "", 4)]
+        if declared in lines["union"]:
+            kind = Field(slot, f"{name}_type", "union_type", declared, 0, "uint8", 1)
+            return [kind, Field(slot + 1, name, "union", declared, None, "", 4)]
+        if declared in lines["enum"]:
+            scalar = self.enum(declared).scalar
+            return [Field(slot, name, "enum", declared, int(default or 0), scalar, SCALAR_SIZES[scalar])]
+        number = {"b": bool, "f": float}.get(declared[0], int)(float(default or 0))
+        return [Field(slot, name, "scalar", declared, number, declared, SCALAR_SIZES[declared])]
+
+    def _vector(self, slot: int, name: str, element: str, align: str) -> Field:
+        if element == "string":
+            return Field(slot, name, "strings", element, None, "", 4)
+        if element in self.lines["table"]:
+            return Field(slot, name, "tables", element, None, "", 4)
+        is_enum = element in self.lines["enum"]
+        scalar = self.enum(element).scalar if is_enum else element
+        alignment = int(align or max(4, SCALAR_SIZES[scalar]))
+        return Field(slot, name, "enums" if is_enum else "vector", element, None, scalar, alignment)
 
 
-@cache
-def table(name: str) -> TableLayout:
-    """The layout of the table called `name`. KeyError if there is none."""
-    return TableLayout(name, tuple(_fields(_lines()["table"][name])))
+TFLITE: Final = Schema(
+    "a TFLite model",
+    "schema/tflite.toml",
+    b"TFL3",
+    "Model",
+    exclusive=("SubGraph", "Tensor", "Operator", "OperatorCode", "SignatureDef", "TensorMap", "Metadata"),
+    viewed=[("Buffer", "data")],
+)
+TOSA: Final = Schema(
+    "a TOSA graph",
+    "schema/tosa_flatbuffer.toml",
+    b"TOSA",
+    "TosaGraph",
+    exclusive=("TosaRegion", "TosaBasicBlock", "TosaOperator", "TosaTensor", "TosaShape"),
+    viewed=[("TosaTensor", "data"), ("TosaTensor", "scale_data")],
+    table_bytes=64,
+    reuse=8,
+)
+
+table: Final = TFLITE.table
+enum: Final = TFLITE.enum
+union: Final = TFLITE.union
 
 
 @cache
 def _options_by_operator() -> dict[str, str]:
-    lines = _lines()
+    lines = TFLITE.lines
     members = (*union("BuiltinOptions").values, *union("BuiltinOptions2").values)
     tables = {member.removesuffix("Options").upper(): member for member in members}
     named = {op: tables.get(op.replace("_", "")) for op in enum("BuiltinOperator").values}

@@ -1,4 +1,4 @@
-"""Structure check: every offset, count and union of a TFLite flatbuffer, before anything else reads its bytes.
+"""Structure check: every offset, count and union of a flatbuffer, before anything else reads its bytes.
 
 The format (flatbuffers "Internals" page; the C++ `flatbuffers::Verifier` checks the same): little-endian; the file
 starts with the root's uoffset and the identifier at byte 4. A table starts with an soffset to its vtable,
@@ -19,35 +19,30 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer import layout
+from tflq.flatbuffer.layout import SCALAR_SIZES, TFLITE, Field, Schema, TableLayout
 from tflq.numerics.arrays import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["IDENTIFIER", "check"]
-
-IDENTIFIER = b"TFL3"
+__all__ = ["check"]
 
 _SMALLEST = 12  # root reference, identifier and the root's soffset
-_EXCLUSIVE = ("SubGraph", "Tensor", "Operator", "OperatorCode", "SignatureDef", "TensorMap", "Metadata")
-"""Tables that stand for one thing each: a second reference to one is a corrupted reference."""
 _MOST_TABLES = 150_000
-"""Tables that any file may have, with one more for every 256 bytes: what is read of one takes up to 1 KiB or so."""
+"""Tables that any file may have, with one more for every `table_bytes`: what is read of one takes up to 1 KiB or so."""
 _MOST_VTABLES = 20_000
 """Distinct vtables that any file may have: writers share them, and a reader prepares for each."""
-_VIEWED = frozenset({("Buffer", "data")})
-"""Vectors that are never copied: two tables may refer to the same bytes as often as they like."""
 
 
-def check(data: memoryview) -> None:
+def check(data: memoryview, schema: Schema = TFLITE) -> None:
     """InvalidModelError unless every reference in `data`, the bytes of a whole file, stays inside it and is aligned."""
     size = len(data)
     if size < _SMALLEST:
-        raise InvalidModelError("file", f"{size} bytes are too few for a TFLite model")
-    if (identifier := bytes(data[4:8])) != IDENTIFIER:
-        raise InvalidModelError("file", f"identifier is {identifier!r}, not {IDENTIFIER!r}", hint="not a TFLite model")
-    _Walk(data).run()
+        raise InvalidModelError("file", f"{size} bytes are too few for {schema.what}")
+    if (identifier := bytes(data[4:8])) != schema.identifier:
+        reason = f"identifier is {identifier!r}, not {schema.identifier!r}"
+        raise InvalidModelError("file", reason, hint=f"not {schema.what}")
+    _Walk(data, schema).run()
 
 
 class _Wave:
@@ -57,7 +52,7 @@ class _Wave:
 
     def __init__(
         self,
-        table: layout.TableLayout,
+        table: TableLayout,
         at: np.ndarray,
         parent: _Wave | None = None,
         field: str = "",
@@ -84,15 +79,16 @@ class _Wave:
 class _Walk:
     """One check of one file."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, schema: Schema) -> None:
         self.data = data
+        self.schema = schema
         self.size = len(data)
         self.u8 = np.frombuffer(data, np.uint8)
         self.u16 = np.frombuffer(data, "<u2", self.size // 2)
         self.u32 = np.frombuffer(data, "<u4", self.size // 4)
-        self.tables_left = _MOST_TABLES + self.size // 256
+        self.tables_left = _MOST_TABLES + self.size // schema.table_bytes
         self.vtables_left = _MOST_VTABLES + self.size // 4096
-        self.bytes_left = 2 * self.size + (1 << 16)
+        self.bytes_left = schema.reuse * self.size + (1 << 16)
         self.slots_left = self.size
         self.places: list[tuple[str, np.ndarray]] = []
 
@@ -100,9 +96,9 @@ class _Walk:
         root = int(self.u32[0])
         if root < 8 or root > self.size - 4 or root & 3:
             raise InvalidModelError(
-                "Model", f"root offset {root} is outside the file of {self.size} bytes or misaligned"
+                self.schema.root, f"root offset {root} is outside the file of {self.size} bytes or misaligned"
             )
-        waves = [_Wave(layout.table("Model"), np.array([root], np.int64))]
+        waves = [_Wave(self.schema.table(self.schema.root), np.array([root], np.int64))]
         while waves:
             waves.extend(self._tables(waves.pop()))
         self._one_type_per_place()
@@ -153,7 +149,7 @@ class _Walk:
                 self._known(wave, field, self._numbers(place, field.scalar), some)
             elif field.kind == "table":
                 yield self._wave(
-                    wave, field, layout.table(field.type), self._follow(wave, field.name, place, some), some
+                    wave, field, self.schema.table(field.type), self._follow(wave, field.name, place, some), some
                 )
             elif field.is_offset:
                 yield from self._vector(wave, field, self._follow(wave, field.name, place, some), some)
@@ -188,24 +184,24 @@ class _Walk:
         self._reject(wave, target & 3 != 0, field, "reference is misaligned", some)
         return target
 
-    def _known(self, wave: _Wave, field: layout.Field, values: np.ndarray, some: np.ndarray) -> None:
-        bad = ~np.isin(values, list(layout.enum(field.type).names))
+    def _known(self, wave: _Wave, field: Field, values: np.ndarray, some: np.ndarray) -> None:
+        bad = ~np.isin(values, list(self.schema.enum(field.type).names))
         if bad.any():
             first = int(np.argmax(bad))
             wave.fail(some[first], field.name, f"unknown {field.type} {values[first]}")
 
     def _numbers(self, place: np.ndarray, scalar: str) -> np.ndarray:
         """Integers of 1, 2, 4 or 8 bytes, at places aligned to them or to 4."""
-        width = layout.SCALAR_SIZES[scalar]
+        width = SCALAR_SIZES[scalar]
         if width == 8:
             return self.u32[place >> 2] | (self.u32[(place >> 2) + 1].astype(np.uint64) << np.uint64(32))
         words = {1: self.u8, 2: self.u16, 4: self.u32}[width]
         return words[place >> (width >> 1)].view(scalar)
 
-    def _vector(self, wave: _Wave, field: layout.Field, at: np.ndarray, some: np.ndarray) -> Iterator[_Wave]:
+    def _vector(self, wave: _Wave, field: Field, at: np.ndarray, some: np.ndarray) -> Iterator[_Wave]:
         """Check vectors or strings that start at `at`; yield the wave of a vector of tables."""
         count = self.u32[at >> 2].astype(np.int64)
-        width = 4 if field.kind == "tables" else layout.SCALAR_SIZES.get(field.scalar, 1)
+        width = 4 if field.kind in ("tables", "strings") else SCALAR_SIZES.get(field.scalar, 1)
         end = at + 4 + count * width
         self._reject(wave, end > self.size, field.name, "length is beyond the end of the file", some)
         if field.kind == "tables":
@@ -213,20 +209,22 @@ class _Walk:
             owner, element = _spread(count)
             if owner.size:
                 target = self._references(wave, field, at[owner] + 4 + 4 * element, some[owner], element)
-                yield self._wave(wave, field, layout.table(field.type), target, some[owner], element)
+                yield self._wave(wave, field, self.schema.table(field.type), target, some[owner], element)
             return
-        if (wave.table.name, field.name) not in _VIEWED:
+        if (wave.table.name, field.name) not in self.schema.viewed:
             self.bytes_left -= int((count * width).sum())
             if self.bytes_left < 0:
                 self._overlap(wave)
         if field.kind == "string":
             self._strings(wave, field, at + 4, end, some)
+        elif field.kind == "strings":
+            self._vector_of_strings(wave, field, at, count, some)
         elif field.kind == "enums":
             owner, element = _spread(count)
             self._known(wave, field, self._numbers(at[owner] + 4 + width * element, field.scalar), some[owner])
 
     def _references(
-        self, wave: _Wave, field: layout.Field, place: np.ndarray, owners: np.ndarray, element: np.ndarray
+        self, wave: _Wave, field: Field, place: np.ndarray, owners: np.ndarray, element: np.ndarray
     ) -> np.ndarray:
         target = place + self.u32[place >> 2]
         bad = (target == place) | (target > self.size - 4) | (target & 3 != 0)
@@ -235,7 +233,26 @@ class _Walk:
             wave.fail(owners[first], f"{field.name}[{element[first]}]", "reference is outside the file or misaligned")
         return target
 
-    def _strings(self, wave: _Wave, field: layout.Field, start: np.ndarray, end: np.ndarray, some: np.ndarray) -> None:
+    def _vector_of_strings(
+        self, wave: _Wave, field: Field, at: np.ndarray, count: np.ndarray, some: np.ndarray
+    ) -> None:
+        """Check the strings that vectors at `at` refer to; those that are named often are checked, and paid, once."""
+        owner, element = _spread(count)
+        if not owner.size:
+            return
+        owners = some[owner]
+        target = self._references(wave, field, at[owner] + 4 + 4 * element, owners, element)
+        start, first = np.unique(target, return_index=True)
+        size = self.u32[start >> 2].astype(np.int64)
+        self._reject(
+            wave, start + 4 + size > self.size, field.name, "length is beyond the end of the file", owners[first]
+        )
+        self.bytes_left -= int(size.sum())
+        if self.bytes_left < 0:
+            self._overlap(wave)
+        self._strings(wave, field, start + 4, start + 4 + size, owners[first])
+
+    def _strings(self, wave: _Wave, field: Field, start: np.ndarray, end: np.ndarray, some: np.ndarray) -> None:
         bad = end >= self.size
         self._reject(wave, bad, field.name, "string has no room for its end", some)
         self._reject(wave, self.u8[end] != 0, field.name, "string does not end in NUL", some)
@@ -247,7 +264,7 @@ class _Walk:
                 wave.fail(some[i], field.name, f"string is not UTF-8 ({error.reason} at byte {error.start})")
 
     def _union(
-        self, wave: _Wave, field: layout.Field, types: np.ndarray, place: np.ndarray, some: np.ndarray
+        self, wave: _Wave, field: Field, types: np.ndarray, place: np.ndarray, some: np.ndarray
     ) -> Iterator[_Wave]:
         """Pair a union's types, one per table, with its values at `place`; yield one wave per type."""
         self._reject(wave, types[some] == 0, field.name, "union has a value but no type", some)
@@ -255,19 +272,19 @@ class _Walk:
             types[some] = 0
             wave.fail(int(np.argmax(types != 0)), field.name, "union has a type but no value")
         target = self._follow(wave, field.name, place, some)
-        members = layout.union(field.type).names
+        members = self.schema.union(field.type).names
         chosen_types = types[some]
         for value in sorted(set(chosen_types.tolist())):
             chosen = chosen_types == value
             if value not in members:
                 wave.fail(some[int(np.argmax(chosen))], field.name, f"unknown type {value} of union {field.type}")
-            yield self._wave(wave, field, layout.table(members[value]), target[chosen], some[chosen])
+            yield self._wave(wave, field, self.schema.table(members[value]), target[chosen], some[chosen])
 
     def _wave(
         self,
         parent: _Wave,
-        field: layout.Field,
-        table: layout.TableLayout,
+        field: Field,
+        table: TableLayout,
         at: np.ndarray,
         origins: np.ndarray,
         elements: np.ndarray | None = None,
@@ -298,7 +315,7 @@ class _Walk:
             return
         names = np.repeat([name for name, _ in self.places], [at.size for _, at in self.places])
         one, other = names[order[twice]], names[order[twice + 1]]
-        bad = (one != other) | np.isin(one, _EXCLUSIVE)
+        bad = (one != other) | np.isin(one, list(self.schema.exclusive))
         if bad.any():
             first = int(np.argmax(bad))
             where, both = f"byte {joined[order[twice[first]]]}", {str(one[first]), str(other[first])}
