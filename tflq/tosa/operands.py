@@ -49,7 +49,7 @@ _ORDER: Final = {
     "variable": "",
 }
 """Operands in TOSA's order where there are more than the op has in the IR: "attribute=type", the type being a scalar
-type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32. "*" is an array."""
+type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32; "*": an array."""
 
 ACCUMULATES: Final = frozenset({"avg_pool2d", "conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d"})
 """Operators with an `acc_type`."""
