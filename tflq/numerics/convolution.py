@@ -25,6 +25,7 @@ __all__ = [
     "crude_bounds",
     "double_scales",
     "exact_bounds",
+    "exact_end",
     "legacy_scale",
     "window",
 ]
@@ -55,6 +56,18 @@ def window(size: int | None, kernel: int, stride: int, dilation: int, padding: s
     output = -(-size // stride)
     total = max((output - 1) * stride + extent - size, 0)
     return Window(output, total // 2, total - total // 2)
+
+
+def exact_end(size: int, extent: int, stride: int, before: int, after: int, output: int) -> tuple[int, int]:
+    """The elements and the padding after them that `output` windows read: (elements from the start, padding).
+
+    A window's last step may leave elements over; TOSA takes only sizes that its windows use up. ValueError if there
+    are too few.
+    """
+    read = (output - 1) * stride + extent - before
+    if read > size + after:
+        raise ValueError(f"{output} windows read {read} elements of {size} and {after} of padding")
+    return min(size, max(read, 0)), max(read - size, 0)
 
 
 def double_scales(input_scale: float, weight_scales: npt.ArrayLike, output_scale: float) -> np.ndarray:

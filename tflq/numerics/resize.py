@@ -37,6 +37,7 @@ __all__ = [
     "steps_of",
     "taps",
     "uint8_is_rational",
+    "within_tosa",
 ]
 
 _FLOAT_ERROR = 10 * 2.0**-24
@@ -58,6 +59,14 @@ class Steps(NamedTuple):
 def steps_of(scale: Sequence[int], offset: Sequence[int]) -> tuple[Steps, Steps]:
     """The steps of rows and columns of TOSA's attributes: scale is y_n, y_d, x_n, x_d; offset is y, x."""
     return Steps(scale[0], scale[1], offset[0]), Steps(scale[2], scale[3], offset[1])
+
+
+def within_tosa(steps: Steps, size: int, out: int, *, level: bool = True) -> bool:
+    """Whether TOSA's RESIZE takes such steps; `level`: at level 8k, which limits the ratio of the sizes to 256."""
+    n, d, offset = steps
+    border = steps.border(size, out)
+    allowed = n <= 2048 and d < 16 * n and -n <= offset < 16 * n and -16 * n <= border < n
+    return allowed and not (level and n > 256 * d)
 
 
 class Taps(NamedTuple):
