@@ -1,0 +1,122 @@
+"""Whether a module in the tosa form is valid TOSA on a target: the last step before a file is written.
+
+Element types are those that `rules/tosa.toml` has for profiles and extensions of the target; what TOSA demands beyond
+types is in `tflq.tosa.laws`. All violations are reported together, each with operator, location and reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.forms import verify_form
+from tflq.ir.types import TensorType
+from tflq.tosa.laws import LAWS, Context
+from tflq.tosa.laws.control import nesting
+from tflq.tosa.requirements import Requirements, Signature, demands, of_type, providers, requirements
+from tflq.tosa.target import Target
+
+__all__ = ["Requirements", "check"]
+
+
+def check(module: Module, target: Target, *, static: bool = False) -> Requirements:
+    """The profiles and extensions that a module needs. UnsupportedError lists every violation.
+
+    `static`: dims that are not known are violations; a flatbuffer has no place for them.
+    """
+    verify_form(module, "tosa")
+    found = list(dict.fromkeys(_Check(module, target, static).run()))
+    if found:
+        raise UnsupportedError(f"the result is not valid TOSA {target.specification} on this target:", found)
+    return requirements(module, target)
+
+
+class _Check:
+    """One module's check; answers on element types are remembered."""
+
+    def __init__(self, module: Module, target: Target, static: bool) -> None:
+        self.module = module
+        self.target = target
+        self.static = static
+        self.context = Context(module, _variables(module), target.limits)
+        self._types: dict[Signature, str | None] = {}
+
+    def run(self) -> Iterator[str]:
+        open_inputs = list(self._open_inputs()) if self.static else []
+        yield from open_inputs
+        self.static = self.static and not open_inputs
+        for index, function in enumerate(self.module.functions):
+            yield from self._function(index, function)
+
+    def _open_inputs(self) -> Iterator[str]:
+        for function in self.module.functions:
+            for value in function.inputs:
+                if value.type.shape is None or None in value.type.shape:
+                    yield f"input '{value.name}' is {value.type}: every dim has to be known, state a batch size"
+
+    def _function(self, index: int, function: Function) -> Iterator[str]:
+        where = f"function {index} ({function.name})" if function.name else f"function {index}"
+        for value in (*function.inputs, *function.outputs):
+            for fault in (self._type(of_type(value.type)), self._shape(value)):
+                if fault is not None:
+                    yield f"{where}: '{value.name}': {fault}"
+        if nesting(self.context, index) > self.target.limits.nesting:
+            yield f"{where}: control flow nests deeper than the level's {self.target.limits.nesting}, or without end"
+        declared: set[str] = set()
+        for op in function.ops:
+            if op.name == "tosa.variable":
+                if op.attributes["name"] in declared:
+                    yield f"{where}: two variables are called '{op.attributes['name']}'"
+                declared.add(op.attributes["name"])
+            for fault in self._op(op):
+                yield f"{op.location or where}: {op.name}: {fault}"
+
+    def _op(self, op: Op) -> Iterator[str]:
+        for signature in demands(op):
+            if (fault := self._type(signature)) is not None:
+                yield fault
+        if op.attributes.get("rounding_mode") == "DOUBLE_ROUND" and not self.target.has("doubleround"):
+            yield "DOUBLE_ROUND needs the extension doubleround, which the target has not"
+        shapes = [fault for value in op.values if (fault := self._shape(value)) is not None]
+        yield from shapes
+        if not any(value.type.shape is None for value in op.values) and op.name in LAWS:
+            yield from LAWS[op.name](op, self.context)
+
+    def _type(self, signature: Signature) -> str | None:
+        """Why a signature is not the target's; None if it is."""
+        if signature not in self._types:
+            self._types[signature] = None if providers(signature, self.target) else self._missing(signature)
+        return self._types[signature]
+
+    def _missing(self, signature: Signature) -> str:
+        name, operands, results = signature
+        types = f"({', '.join(operands)}) → {', '.join(results)}"
+        what = {"const": f"a constant of {types[5:]}", "identity": f"a tensor of {', '.join(results)}"}.get(name, types)
+        having = sorted(self.target.rules.providers(*signature))
+        if not having:
+            return f"TOSA {self.target.specification} has not {what}"
+        return f"{what} needs {' or '.join(having)}, which the target has not"
+
+    def _shape(self, value: Value) -> str | None:
+        """What of a value's shape no tensor of the level has."""
+        shape, limits = value.type.shape, self.target.limits
+        if shape is None:
+            return f"the rank of '{value.name}' is not known"
+        if len(shape) > limits.rank:
+            return f"'{value.name}' {value.type} has more than the level's {limits.rank} dims"
+        if None in shape:
+            return f"'{value.name}' {value.type} has a dim that is not known" if self.static else None
+        count = max(1, value.type.storage.bits // 8)
+        for d in shape:
+            count *= d or 0
+        if count == 0:
+            return f"'{value.name}' {value.type} has no elements"
+        if count >= 1 << limits.log2_size:
+            return f"'{value.name}' {value.type} has more bytes than the level's 2^{limits.log2_size} - 1"
+        return None
+
+
+def _variables(module: Module) -> dict[str, TensorType]:
+    """The type of each variable of a module."""
+    return {op.attributes["name"]: op.operand(0).type for op in module.ops() if op.name == "tosa.variable"}

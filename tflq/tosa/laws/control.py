@@ -1,0 +1,101 @@
+"""Laws of control flow and variables (TOSA 1.0, sections 2.13 and 2.14): what functions and variables have as types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.ir.core import Function, Op, Value
+from tflq.ir.types import TensorType
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, same
+
+__all__ = ["GRAPHS", "nesting"]
+
+GRAPHS = {"tosa.cond_if": ("then_graph", "else_graph"), "tosa.while_loop": ("cond_graph", "body_graph")}
+"""The attributes that name functions."""
+
+
+def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Violations:
+    if len(found) != len(expected):
+        yield f"{what}: {len(found)}, where there are {len(expected)}"
+        return
+    for i, (a, b) in enumerate(zip(found, expected, strict=True)):
+        if not _fits(a.type, b.type):
+            yield f"{what}: number {i} is {a.type}, not {b.type}"
+
+
+def _fits(a: TensorType, b: TensorType) -> bool:
+    shapes = a.shape or (), b.shape or ()
+    return a.storage == b.storage and len(shapes[0]) == len(shapes[1]) and all(map(same, *shapes))
+
+
+def _condition(what: str, value: Value) -> Violations:
+    if value.type.storage.name != "i1" or any(d not in (1, None) for d in dims(value)):
+        yield f"{what} is {value.type}, not one i1"
+
+
+def _function(op: Op, name: str, c: Context) -> Function | None:
+    index = op.attributes[name]
+    return c.module.functions[index] if 0 <= index < len(c.module.functions) else None
+
+
+@law("tosa.cond_if")
+def cond_if(op: Op, c: Context) -> Violations:
+    given = [v for v in op.operands[1:] if v is not None]
+    yield from _condition("the condition", op.operand(0))
+    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
+    for name in GRAPHS[op.name]:
+        if (function := _function(op, name, c)) is None:
+            yield f"{name} names no function"
+            continue
+        yield from _agree(f"inputs of {name}", function.inputs, given)
+        yield from _agree(f"outputs of {name}", function.outputs, op.results)
+
+
+@law("tosa.while_loop")
+def while_loop(op: Op, c: Context) -> Violations:
+    given = [v for v in op.operands if v is not None]
+    yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
+    yield from _agree("results", op.results, given)
+    for name in GRAPHS[op.name]:
+        if (function := _function(op, name, c)) is None:
+            yield f"{name} names no function"
+            continue
+        yield from _agree(f"inputs of {name}", function.inputs, given)
+        if name == "body_graph":
+            yield from _agree(f"outputs of {name}", function.outputs, given)
+        elif len(function.outputs) != 1:
+            yield f"{name} has {len(function.outputs)} outputs, not one i1"
+        else:
+            yield from _condition(f"the output of {name}", function.outputs[0])
+
+
+def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
+    """How deep control flow nests in a function; more than any level takes if it calls itself."""
+    if function in seen:
+        return c.limits.nesting + 1
+    called = (
+        op.attributes[name]
+        for op in c.module.functions[function].ops
+        for name in GRAPHS.get(op.name, ())
+        if 0 <= op.attributes[name] < len(c.module.functions)
+    )
+    return max((1 + nesting(c, index, (*seen, function)) for index in called), default=0)
+
+
+@law("tosa.variable")
+def variable(op: Op, _: Context) -> Violations:
+    if not op.attributes["name"]:
+        yield "a variable without a name"
+    if not op.operand(0).is_constant:
+        yield f"the initial value of '{op.attributes['name']}' is not a constant"
+
+
+@law("tosa.variable_read", "tosa.variable_write")
+def access(op: Op, c: Context) -> Violations:
+    name = op.attributes["name"]
+    value = op.result if op.name == "tosa.variable_read" else op.operand(0)
+    declared = c.variables.get(name)
+    if declared is None:
+        yield f"no variable is called '{name}'"
+    elif not _fits(value.type, declared):
+        yield f"'{name}' is {declared}, not {value.type}"

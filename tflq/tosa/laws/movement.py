@@ -1,0 +1,131 @@
+"""Laws of data movement (TOSA 1.0, sections 2.9 and 2.10): shapes, paddings, permutations, indices."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.tosa.laws.elementwise import axis_of, without
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, same, show
+
+__all__: list[str] = []
+
+
+@law("tosa.concat")
+def concat(op: Op, c: Context) -> Violations:
+    shapes, axis = [dims(v) for v in op.operands if v is not None], op.attributes["axis"]
+    yield from bounds("a number of operands", [len(shapes)], 1, c.limits.list)
+    if not shapes or (faults := list(axis_of(op, len(shapes[0])))):
+        yield from faults if shapes else ()
+        return
+    rest = [without(shape, axis) for shape in shapes]
+    if any(len(r) != len(rest[0]) or not all(map(same, r, rest[0])) for r in rest):
+        yield f"operands {' and '.join(map(show, shapes))} differ beside axis {axis}"
+        return
+    along = [shape[axis] for shape in shapes]
+    total = None if None in along else sum(d or 0 for d in along)
+    yield from result_is(op, (*rest[0][:axis], total, *rest[0][axis:]))
+
+
+@law("tosa.pad")
+def pad(op: Op, _: Context) -> Violations:
+    shape, padding = dims(op.operand(0)), op.attributes["padding"]
+    storage = op.operand(0).type.storage
+    if len(padding) != 2 * len(shape) or not shape:
+        yield f"{len(padding)} paddings of a tensor of rank {len(shape)}"
+        return
+    yield from bounds("a padding", padding, 0)
+    if storage.is_integer:
+        yield from bounds("pad_const", [op.attributes["pad_const"]], storage.minimum, storage.maximum)
+    ends = zip(shape, padding[::2], padding[1::2], strict=True)
+    yield from result_is(op, tuple(None if d is None else d + before + after for d, before, after in ends))
+
+
+@law("tosa.reshape")
+def reshape(op: Op, _: Context) -> Violations:
+    shape, made = dims(op.operand(0)), dims(op.result)
+    open_dims = made.count(None)
+    if open_dims > 1:
+        yield f"the result {show(made)} has {open_dims} dims that are not known; one can be inferred"
+    elif None not in shape:
+        count, known = prod(d or 0 for d in shape), prod(d for d in made if d is not None)
+        if (count % max(known, 1) if open_dims else count != known) or not known:
+            yield f"{show(shape)} has not as many elements as {show(made)}"
+
+
+@law("tosa.reverse")
+def reverse(op: Op, _: Context) -> Violations:
+    yield from axis_of(op, len(dims(op.operand(0))))
+    yield from result_is(op, dims(op.operand(0)))
+
+
+@law("tosa.slice")
+def slice(op: Op, _: Context) -> Violations:
+    shape, start, size = dims(op.operand(0)), op.attributes["start"], op.attributes["size"]
+    if not len(shape) == len(start) == len(size) or not shape:
+        yield f"starts {show(start)} and sizes {show(size)} of a tensor of rank {len(shape)}"
+        return
+    yield from bounds("a start", start, 0)
+    yield from bounds("a size", [n for n in size if n is not None], 1)
+    for d, first, n in zip(shape, start, size, strict=True):
+        if d is not None and first + (n or 1) > d:
+            yield f"from {first} on there are not {n or 1} of {d}"
+    rest = zip(shape, start, size, strict=True)
+    yield from result_is(op, tuple((None if d is None else d - s) if n is None else n for d, s, n in rest))
+
+
+@law("tosa.tile")
+def tile(op: Op, _: Context) -> Violations:
+    shape, multiples = dims(op.operand(0)), op.attributes["multiples"]
+    if len(multiples) != len(shape) or not shape:
+        yield f"{len(multiples)} multiples of a tensor of rank {len(shape)}"
+        return
+    yield from bounds("a multiple", multiples, 1)
+    yield from result_is(op, tuple(None if d is None else d * m for d, m in zip(shape, multiples, strict=True)))
+
+
+@law("tosa.transpose")
+def transpose(op: Op, _: Context) -> Violations:
+    shape, perms = dims(op.operand(0)), op.attributes["perms"]
+    if sorted(perms) != list(range(len(shape))) or not shape:
+        yield f"perms {show(perms)} of a tensor of rank {len(shape)}"
+    else:
+        yield from result_is(op, tuple(shape[p] for p in perms))
+
+
+def _indices(value: Value, rows: int | None) -> Violations:
+    """Constant indices among the rows."""
+    if value.is_constant and rows is not None:
+        yield from bounds("an index", [int(value.array.min()), int(value.array.max())], 0, rows - 1)
+
+
+@law("tosa.gather")
+def gather(op: Op, _: Context) -> Violations:
+    if wrong := list(of_rank(op, 3, 2)):
+        yield from wrong
+        return
+    (n, k, c), (batch, w) = dims(op.operand(0)), dims(op.operand(1))
+    if not same(n, batch):
+        yield f"values of batch {n}, indices of batch {batch}"
+    yield from _indices(op.operand(1), k)
+    yield from result_is(op, (batch if n is None else n, w, c))
+
+
+@law("tosa.scatter")
+def scatter(op: Op, _: Context) -> Violations:
+    if wrong := list(of_rank(op, 3, 2, 3)):
+        yield from wrong
+        return
+    values, indices, given = (dims(op.operand(i)) for i in range(3))
+    if not same(values[0], indices[0]):
+        yield f"values of batch {values[0]}, indices of batch {indices[0]}"
+    if not all(map(same, given, (values[0], indices[1], values[2]))):
+        yield f"an input of {show(given)} for values {show(values)} at indices {show(indices)}"
+    if values[1] is not None and indices[1] is not None and indices[1] > values[1]:
+        yield f"{indices[1]} indices into {values[1]} rows"
+    yield from _indices(op.operand(1), values[1])
+    if op.operand(1).is_constant and (np.diff(np.sort(op.operand(1).array, axis=1), axis=1) == 0).any():
+        yield "an index twice"
+    yield from result_is(op, values)

@@ -1,0 +1,147 @@
+"""Laws of convolutions, pools and MATMUL (TOSA 1.0, section 2.2): shapes, exact division, zero points, level limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.ir.core import Op
+from tflq.tosa.laws.registry import Context, Dims, Violations, bounds, dims, law, of_rank, result_is, same, zero_point
+
+__all__: list[str] = []
+
+
+class _Sizes:
+    """The sizes of a result's spatial dims, and what of them does not divide."""
+
+    def __init__(self) -> None:
+        self.out: list[int | None] = []
+        self.faults: list[str] = []
+
+    def add(self, size: int | None, pads: Sequence[int], window: int | None, stride: int) -> None:
+        """One dim: (size + pads - window) / stride + 1, the division exact."""
+        if size is None or window is None or stride < 1:
+            self.out.append(None)
+            return
+        whole, rest = divmod(size + sum(pads) - window, stride)
+        self.out.append(whole + 1)
+        if rest:
+            self.faults.append(f"{size} + {sum(pads)} of padding - a window of {window} is not divisible by {stride}")
+
+
+def _channels(op: Op, found: int | None, expected: int | None, what: str) -> Violations:
+    if not same(found, expected):
+        yield f"{found} {what}, where there are {expected}"
+
+
+def _bias(op: Op, channels: int | None) -> Violations:
+    bias = dims(op.operand(2))[0]
+    if bias != 1:
+        yield from _channels(op, bias, channels, "biases for the channels")
+
+
+def _convolution(op: Op, c: Context, spatial: Dims, kernel: Dims) -> tuple[Dims, list[str]]:
+    """The result's spatial dims and what attributes and division violate."""
+    pad, stride, dilation = (op.attributes[name] for name in ("pad", "stride", "dilation"))
+    faults = [
+        *bounds("a pad", pad, 0, c.limits.kernel),
+        *bounds("a stride", stride, 1, c.limits.stride),
+        *bounds("a dilation", dilation, 1, c.limits.kernel),
+        *bounds("a dilated kernel", [d * k for d, k in zip(dilation, kernel, strict=True) if k], 1, c.limits.kernel),
+        *zero_point(op, "input_zp", op.operand(0)),
+        *zero_point(op, "weight_zp", op.operand(1)),
+    ]
+    sizes = _Sizes()
+    for i, (size, k) in enumerate(zip(spatial, kernel, strict=True)):
+        window = None if k is None else (k - 1) * dilation[i] + 1
+        sizes.add(size, pad[2 * i : 2 * i + 2], window, stride[i])
+    return tuple(sizes.out), faults + sizes.faults
+
+
+@law("tosa.conv2d", "tosa.conv3d")
+def conv(op: Op, c: Context) -> Violations:
+    rank = 4 if op.name == "tosa.conv2d" else 5
+    if wrong := list(of_rank(op, rank, rank, 1)):
+        yield from wrong
+        return
+    shape, weights = dims(op.operand(0)), dims(op.operand(1))
+    spatial, faults = _convolution(op, c, shape[1:-1], weights[1:-1])
+    yield from faults
+    yield from _channels(op, weights[-1], shape[-1], "channels of the weights for those of the input")
+    yield from _bias(op, weights[0])
+    yield from result_is(op, (shape[0], *spatial, weights[0]))
+
+
+@law("tosa.depthwise_conv2d")
+def depthwise(op: Op, c: Context) -> Violations:
+    if wrong := list(of_rank(op, 4, 4, 1)):
+        yield from wrong
+        return
+    shape, weights = dims(op.operand(0)), dims(op.operand(1))
+    spatial, faults = _convolution(op, c, shape[1:3], weights[:2])
+    yield from faults
+    yield from _channels(op, weights[2], shape[3], "channels of the weights for those of the input")
+    made = None if weights[2] is None or weights[3] is None else weights[2] * weights[3]
+    yield from _bias(op, made)
+    yield from result_is(op, (shape[0], *spatial, made))
+
+
+@law("tosa.transpose_conv2d")
+def transpose_conv2d(op: Op, c: Context) -> Violations:
+    if wrong := list(of_rank(op, 4, 4, 1)):
+        yield from wrong
+        return
+    shape, weights = dims(op.operand(0)), dims(op.operand(1))
+    pad, stride = op.attributes["out_pad"], op.attributes["stride"]
+    yield from bounds("an out_pad", pad, None, c.limits.kernel)
+    yield from bounds("a stride", stride, 1, c.limits.stride)
+    yield from zero_point(op, "input_zp", op.operand(0))
+    yield from zero_point(op, "weight_zp", op.operand(1))
+    spatial: list[int | None] = []
+    for i in range(2):
+        size, kernel, ends = shape[1 + i], weights[1 + i], pad[2 * i : 2 * i + 2]
+        if kernel is not None:
+            yield from bounds("an out_pad", ends, 1 - kernel)
+            yield from bounds("a kernel", [kernel], 1, c.limits.kernel)
+        known = size is not None and kernel is not None
+        spatial.append((size - 1) * stride[i] + sum(ends) + kernel if known else None)  # type: ignore[operator]
+    yield from _channels(op, weights[3], shape[3], "channels of the weights for those of the input")
+    yield from _bias(op, weights[0])
+    yield from result_is(op, (shape[0], *spatial, weights[0]))
+
+
+@law("tosa.avg_pool2d", "tosa.max_pool2d")
+def pool(op: Op, c: Context) -> Violations:
+    if wrong := list(of_rank(op, 4)):
+        yield from wrong
+        return
+    shape = dims(op.operand(0))
+    kernel, stride, pad = (op.attributes[name] for name in ("kernel", "stride", "pad"))
+    yield from bounds("a kernel", kernel, 1, c.limits.kernel)
+    yield from bounds("a stride", stride, 1, c.limits.stride)
+    yield from bounds("a pad", pad, 0, c.limits.kernel)
+    sizes = _Sizes()
+    for i in range(2):
+        ends = pad[2 * i : 2 * i + 2]
+        if max(ends) >= kernel[i]:
+            yield f"a pad of {max(ends)} is not smaller than the kernel's {kernel[i]}"
+        sizes.add(shape[1 + i], ends, kernel[i], stride[i])
+    yield from sizes.faults
+    yield from result_is(op, (shape[0], *sizes.out, shape[3]))
+    if op.name == "tosa.avg_pool2d":
+        yield from zero_point(op, "input_zp", op.operand(0))
+        yield from zero_point(op, "output_zp", op.result)
+
+
+@law("tosa.matmul")
+def matmul(op: Op, _: Context) -> Violations:
+    if wrong := list(of_rank(op, 3, 3)):
+        yield from wrong
+        return
+    a, b = dims(op.operand(0)), dims(op.operand(1))
+    yield from zero_point(op, "a_zp", op.operand(0))
+    yield from zero_point(op, "b_zp", op.operand(1))
+    if not same(a[0], b[0]):
+        yield f"batches of {a[0]} and {b[0]}"
+    if not same(a[2], b[1]):
+        yield f"{a[2]} columns times {b[1]} rows"
+    yield from result_is(op, (b[0] if a[0] is None else a[0], a[1], b[2]))
