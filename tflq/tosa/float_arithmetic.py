@@ -1,9 +1,8 @@
 """Float arithmetic of two operands that TOSA has not: quotients, remainders, signs; fused activations.
 
 TOSA's only division is RECIPROCAL. A quotient is a * (1 / b), 1.5 units in the last place at most from the real one.
-FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so the remainder a - q b is computed
-without rounding: q b as the sum of two float32 numbers (Dekker 1971, on Veltkamp's split of a number in halves of 12
-bits), which takes IEEE multiplication and addition alone. Kernels: div.cc, floor_div.cc, floor_mod.cc, sign.cc.
+FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so they look at the remainder, computed
+without rounding. Kernels: div.cc, floor_div.cc, floor_mod.cc, sign.cc.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import numpy as np
 
 from tflq.ir.core import Value
 from tflq.tosa.context import Refused, Tosa
+from tflq.tosa.float_quotient import reciprocal, remainder, scalar
 
 __all__ = [
     "float_activation",
@@ -20,8 +20,6 @@ __all__ = [
     "float_floor_mod",
     "float_sign",
     "need_float",
-    "reciprocal",
-    "scalar",
 ]
 
 _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
@@ -30,11 +28,6 @@ _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.
 def need_float(t: Tosa, operator: str) -> None:
     """Refused, naming the operator, unless the target computes in float."""
     t.need("pro_fp", f"{operator} in float")
-
-
-def scalar(t: Tosa, number: float, like: Value) -> Value:
-    """A float constant that broadcasts to a tensor, of its type and rank."""
-    return t.constant(np.full((1,) * len(like.type.shape or ()), number), like.type.storage)
 
 
 def float_activation(t: Tosa, x: Value, name: str) -> Value:
@@ -53,14 +46,6 @@ def float_div(t: Tosa, a: Value, b: Value) -> Value:
     """a / b, as a * (1 / b); the reciprocal of a constant is a constant."""
     need_float(t, "DIV")
     return t.mul(a, reciprocal(t, b))
-
-
-def reciprocal(t: Tosa, x: Value) -> Value:
-    """1 / x."""
-    if not x.is_constant:
-        return t.unary("reciprocal", x)
-    with np.errstate(divide="ignore", over="ignore"):
-        return t.constant(x.type.storage.dtype.type(1) / x.array, x.type.storage)
 
 
 def float_sign(t: Tosa, x: Value) -> Value:
@@ -82,7 +67,7 @@ def float_floor_mod(t: Tosa, a: Value, b: Value) -> Value:
     """a - ⌊a / b⌋ b, rounded once, while ⌊a / b⌋ is below 2^22 in magnitude, and a and b below 2^100."""
     need_float(t, "FLOOR_MOD")
     a, b, flipped = _positive_divisor(t, a, b)
-    rest = _remainder(t, a, _floor_quotient(t, a, b), b)
+    rest = remainder(t, a, _floor_quotient(t, a, b), b)
     return t.select(flipped, t.sub(scalar(t, 0, rest), rest), rest)
 
 
@@ -97,25 +82,7 @@ def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]
 def _floor_quotient(t: Tosa, a: Value, b: Value) -> Value:
     """⌊a / b⌋ for b > 0: the floor of the approximate quotient, one off at most, and the remainder says which way."""
     q = t.unary("floor", t.mul(a, reciprocal(t, b)))
-    rest = _remainder(t, a, q, b)
+    rest = remainder(t, a, q, b)
     zero, one = scalar(t, 0, q), scalar(t, 1, q)
     q = t.sub(q, t.select(t.greater(zero, rest), one, zero))
     return t.add(q, t.select(t.greater_equal(rest, b), one, zero))
-
-
-def _remainder(t: Tosa, a: Value, q: Value, b: Value) -> Value:
-    """a - q b, rounded once: q b = p + e without error, and a - p has none if q is the quotient, give or take one."""
-    p = t.mul(q, b)
-    q_high, q_low = _halves(t, q)
-    b_high, b_low = _halves(t, b)
-    e = t.sub(t.mul(q_high, b_high), p)
-    e = t.add(t.add(e, t.mul(q_high, b_low)), t.mul(q_low, b_high))
-    e = t.add(e, t.mul(q_low, b_low))
-    return t.sub(t.sub(a, p), e)
-
-
-def _halves(t: Tosa, x: Value) -> tuple[Value, Value]:
-    """x as the sum of two numbers of 12 bits at most, whose products are exact."""
-    scaled = t.mul(x, scalar(t, 4097, x))
-    high = t.sub(scaled, t.sub(scaled, x))
-    return high, t.sub(x, high)

@@ -1,0 +1,56 @@
+"""Float32 thresholds of QUANTIZE: T(n), the smallest x with round_half_away(float32(x / scale)) >= n.
+
+The kernel divides in float32 and rounds half away from zero (kernels/internal/reference/quantize.h). It climbs with
+x, so n is the result of x exactly when T(n) <= x < T(n + 1), and comparisons do what TOSA has no division for. T(n) is
+found by bisection on the order of float32 numbers, starting some steps around (n - 1/2) scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["float_steps", "from_steps", "quantize_thresholds", "round_half_away"]
+
+_STEPS = 8
+_INFINITY = 0x7F800000
+
+
+def float_steps(x: npt.ArrayLike) -> np.ndarray:
+    """The place of float32 numbers in their order, int64: 0 for both zeros, one more for the next number."""
+    bits = np.asarray(x, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def from_steps(steps: npt.ArrayLike) -> np.ndarray:
+    """The float32 numbers at places in their order."""
+    s = np.asarray(steps, np.int64)
+    return np.where(s < 0, -s | 0x80000000, s).astype(np.uint32).view(np.float32)
+
+
+def round_half_away(x: np.ndarray) -> np.ndarray:
+    """Floats rounded to nearest, half away from zero."""
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(x.dtype)
+
+
+def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
+    """T(n) for float32 scales and whole levels n that broadcast to each other; infinite where none is smaller."""
+    s, n = np.broadcast_arrays(np.asarray(scales, np.float32), np.asarray(levels, np.float64))
+
+    def reached(x: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            return round_half_away((x / s).astype(np.float64)) >= n
+
+    with np.errstate(over="ignore", under="ignore"):
+        near = float_steps(((n - 0.5) * s.astype(np.float64)).astype(np.float32))
+    low, high = np.maximum(near - _STEPS, -_INFINITY - 1), np.minimum(near + _STEPS, _INFINITY)
+    below = low >= -_INFINITY
+    assert not (reached(from_steps(np.maximum(low, -_INFINITY))) & below).any()
+    assert reached(from_steps(high)).all()
+    while (high - low > 1).any():
+        middle = (low + high) >> 1
+        up = reached(from_steps(middle))
+        low, high = np.where(up, low, middle), np.where(up, middle, high)
+    return from_steps(high)
