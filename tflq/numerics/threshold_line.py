@@ -1,0 +1,99 @@
+"""round_half_away(double(x) * scale) on int32 alone, where no RESCALE is equal: a candidate, and its threshold.
+
+The function is odd, so let x >= 0. A RESCALE by less than the scale gives n, the result or one less; the result is
+
+    n + (x >= T(n + 1))        T(m) = ceil((m - 1/2) / scale), the smallest x with a result of m or more
+
+T is a line of integers. With 1 / scale = P + (Q + R / 2^31) / 2^b, P whole, Q below 2^b, R below 2^31,
+
+    T(m) = m P + K + ((m Q + k + ((m 2^t + c) R + 2^(30 + t)) >> (31 + t)) >> b)
+
+where K, k and c make up the constant 1 - 1 / (2 scale), less a little: MUL with a shift has the 64-bit product that it
+takes. b is 15, or less where R would be too small for c R to make up the constant. The line is compared with T at
+every m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tflq.numerics.staircase import float_thresholds
+
+__all__ = ["ThresholdLine", "fit_threshold_line"]
+
+_I31 = (1 << 31) - 1
+_BITS = (15, 14, 13, 12, 11, 10)  # b
+_TINY = tuple(2.0**-e for e in range(8, 36, 2))  # by how much less than 1 the line is raised
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdLine:
+    """int64 [C] each, but for `last`, the greatest result, and `spread`, t. `multiplier` and `shift` give n."""
+
+    multiplier: np.ndarray
+    shift: np.ndarray
+    whole: np.ndarray  # P
+    whole_offset: np.ndarray  # K
+    part: np.ndarray  # Q
+    part_offset: np.ndarray  # k
+    rest: np.ndarray  # R
+    rest_offset: np.ndarray  # c
+    bits: np.ndarray  # b
+    spread: int
+    last: int
+
+
+def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLine | None:
+    """The line for positive scales float64[C] below 1/2, x in [0, reach], results up to `last` told apart.
+
+    None if int32 does not hold it.
+    """
+    if not (scale < 0.5).all() or reach > _I31 or last > 1 << 15:
+        return None
+    spread = 30 - last.bit_length()
+    m = np.arange(1, last + 1)
+    rows = [_channel(float(d), m, reach, spread) for d in scale]
+    if any(row is None for row in rows):
+        return None
+    shift = np.minimum(31 - np.frexp(scale)[1], 62).astype(np.int64)
+    multiplier = np.floor(np.ldexp(scale, shift)).astype(np.int64)
+    columns = np.asarray(rows, np.int64).T
+    return ThresholdLine(multiplier, shift, *columns, spread=spread, last=last)
+
+
+def _channel(scale: float, m: np.ndarray, reach: int, spread: int) -> tuple[int, ...] | None:
+    """P, K, Q, k, R, c, b of one channel, or None."""
+    inverse = 1 / Fraction(scale)
+    thresholds = np.minimum(float_thresholds(m, np.asarray([scale]))[:, 0], reach + 1)
+    if int(inverse) * int(m[-1]) > _I31:
+        return None
+    for bits in _BITS:
+        fixed = int(inverse * (1 << (bits + 31)))
+        whole, part, rest = fixed >> (bits + 31), (fixed >> 31) & ((1 << bits) - 1), fixed & _I31
+        for tiny in _TINY:
+            constant = 1 - inverse / 2 - Fraction(tiny)
+            offset = constant.numerator // constant.denominator
+            below = (constant - offset) * (1 << bits)
+            # MUL adds a half; the rest of the constant is c R / 2^(31 + t)
+            remainder = below - int(below) - Fraction(1, 2)
+            c = round(remainder * (1 << (31 + spread)) / rest) if rest else 0
+            row = (whole, offset, part, int(below), rest, c, bits)
+            if abs(c) < 1 << spread and _climbs(_line(row, m, spread), thresholds, reach):
+                return row
+    return None
+
+
+def _climbs(line: np.ndarray, thresholds: np.ndarray, reach: int) -> bool:
+    """Whether the line has every threshold within reach, and none of the others there."""
+    same = np.where(thresholds > reach, line > reach, line == thresholds)
+    return bool(same.all()) and int(line.max()) <= _I31
+
+
+def _line(row: tuple[int, ...], m: np.ndarray, spread: int) -> np.ndarray:
+    """T(m) as the line has it."""
+    whole, offset, part, part_offset, rest, c, bits = row
+    low = (((m << spread) + c) * rest + (1 << (30 + spread))) >> (31 + spread)
+    return m * whole + offset + ((m * part + part_offset + low) >> bits)
