@@ -1,10 +1,10 @@
 """TOSA against TFLite: converted models on the TOSA reference model, compared with the interpreter's reference kernels.
 
-    python benchmarks/tosa_accuracy.py CORPUS/ops CORPUS/zoo [--peer] [--match NAME] [--json OUT.json] [--jobs 2]
+    python benchmarks/tosa_accuracy.py CORPUS/ops CORPUS/zoo [--tools tflq,peer] [--match NAME] [--json OUT.json]
 
-Per model, in processes of their own: the converter (tflq, with --peer tosa-converter-for-tflite as well), tosa-opt's
-strict validation of what it made, the reference model. A folder of one-operator models holds recorded arrays
-beside each (`sK_inJ`, `sK_refJ`); other models run in the interpreter on random inputs and on the edges of the range.
+Per model, in processes of their own: the converter (tflq, or the peer, tosa-converter-for-tflite), tosa-opt's strict
+validation of what it made, the reference model. A folder of one-operator models holds recorded arrays beside each
+(`sK_inJ`, `sK_refJ`); other models run in the interpreter on random inputs and on the edges of the range.
 
 A row of the table is a family: how many models are exact, at most 1, 2 to 15, 16 or more counts off, how many the
 converter refused, and how many failed: it left operators that are none of TOSA's, made what is not valid, or what does
@@ -38,7 +38,7 @@ OPTIONAL = ["doubleround", "int16", "int4", "variable", "controlflow"]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--peer", action="store_true", help="tosa-converter-for-tflite as well")
+    parser.add_argument("--tools", default="tflq", help="tflq, peer (tosa-converter-for-tflite) or both: tflq,peer")
     parser.add_argument("--match", default="", help="only models whose path holds this")
     parser.add_argument("--json", type=Path, help="write every model's outcome")
     parser.add_argument("--jobs", type=int, default=2)
@@ -48,7 +48,7 @@ def main() -> None:
     if arguments.child:
         print(json.dumps(measure(arguments.child[0], Path(arguments.child[1]))))
         return
-    tools = ["tflq", "peer"] if arguments.peer else ["tflq"]
+    tools = arguments.tools.split(",")
     models = [p for folder in arguments.folders for p in sorted(folder.rglob("*.tflite")) if arguments.match in str(p)]
     jobs = [(tool, model) for model in models for tool in tools]
     with ThreadPoolExecutor(arguments.jobs) as pool:
