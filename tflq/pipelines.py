@@ -51,8 +51,10 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     """A module in the tfl form → one on operators of TOSA that the target takes. UnsupportedError lists every operator
     refused."""
     from tflq.tosa import lower
+    from tflq.tosa.cost import table_pays
 
     module, decisions = _integer_form(module, fallback, real_semantics)
+    module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
     module, notes = lower(module, target)
     verify_stage(module, "tosa", "lowering to TOSA")
     module = _run(module, "tosa", CommonSubexpressionElimination(), Fold(), DeadCodeElimination())

@@ -17,11 +17,11 @@ bits, 1.9 there):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tflq.ir.core import Op
 
-__all__ = ["TABLE", "TABLE_2D", "arithmetic"]
+__all__ = ["arithmetic", "table_pays"]
 
 TABLE = 3.5
 """tosa.table of 8 bits: BITCAST, CAST, GATHER."""
@@ -52,6 +52,11 @@ _FIGURES = {
     "ext.rescale_f64": _RESCALE_TO_8,
     "ext.rounding_divide_by_pot": 4.0,
 }
+
+
+def table_pays(ops: Sequence[Op], sources: int) -> bool:
+    """Whether a table of one or two sources costs less than the ops it replaces."""
+    return arithmetic(ops) > (TABLE if sources == 1 else TABLE_2D)
 
 
 def arithmetic(ops: Iterable[Op]) -> float:

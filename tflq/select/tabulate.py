@@ -3,12 +3,13 @@
 A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
 scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
 needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
-ext.table_2d of its two (65536, of 8 bits), where that costs less than the ops (`select.cost`). Tensors with names
-stay: they are sources of what follows them. The entries are the evaluator's.
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target (`select.cost`: it costs less than the
+ops). Tensors with names stay: they are sources of what follows them. The entries are the evaluator's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,22 +47,27 @@ _PALETTE_ELEMENTS = 1 << 16
 
 @dataclass(frozen=True)
 class Tabulate(Pass):
-    """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where they are cheaper."""
+    """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
+
+    worth: of the ops that a table would replace, in order, and the number of its sources.
+    """
 
     name: ClassVar[str] = "tabulate"
+    worth: Callable[[Sequence[Op], int], bool] = cost.table_pays
 
     def run(self, module: Module) -> PassResult:
         modified = False
         for function in module.functions:
-            modified |= _Tabulation(function).run()
+            modified |= _Tabulation(function, self.worth).run()
         return PassResult(module, modified)
 
 
 class _Tabulation:
     """One function's walk: sources forwards, decisions backwards."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, worth: Callable[[Sequence[Op], int], bool]) -> None:
         self.function = function
+        self.worth = worth
         self.place = {op: i for i, op in enumerate(function.ops)}
         self.sources: dict[Value, tuple[Value, ...]] = {}
         self.tables: dict[tuple[np.dtype, bytes], Value] = {}
@@ -132,13 +138,12 @@ class _Tabulation:
         return sorted(seen, key=self.place.__getitem__)
 
     def _table(self, op: Op) -> Op | None:
-        """The op as a lookup, if that is cheaper and its result type can be an entry."""
+        """The op as a lookup, if that is worth it and its result type can be an entry."""
         sources, storage = self.sources[op.result], op.result.type.storage
-        price = cost.TABLE if len(sources) == 1 else cost.TABLE_2D
         if storage is i1 or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
         cone = self._cone(op, sources)
-        if cost.arithmetic(cone) <= price:
+        if not self.worth(cone, len(sources)):
             return None
         env: dict[Value, np.ndarray] = {}
         operands: list[Value] = []
