@@ -1,10 +1,10 @@
 """Conversion speed and memory beside `tosa-converter-for-tflite --bytecode`, in one run.
 
-    python benchmarks/convert_speed.py MODEL.tflite ... [--large MEGABYTES]
+    python benchmarks/convert_speed.py MODEL.tflite ... [--format tflite|tosa|mlir] [--large MEGABYTES]
 
 Whole process (wall time, peak memory) and in process (after a warm-up) for each model given and for a fully connected
-int8 model of `--large` MB that is made here (0: leave it out). Needs `pip install tflq[bench]`; without the peer,
-only our own figures.
+int8 model of `--large` MB that is made here (0: leave it out). The peer writes bytecode, or text beside our text. Needs
+`pip install tflq[bench]`; without the peer, only our own figures.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ def fully_connected(megabytes: int) -> Module:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--format", choices=["tflite", "tosa", "mlir"], default="tflite")
     parser.add_argument("--large", type=int, default=400)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--make", type=Path, help="only write the large model to this path")
@@ -69,11 +70,11 @@ def main() -> None:
         print(f"{'model':44} {'MB':>6}  {'tflq, process':>20} {'peer, process':>20}", end="")
         print(f" {'tflq, in':>9} {'peer, in':>9} {'in ratio':>8}")
         for model in models:
-            print(_row(model, Path(folder), arguments.repeat), flush=True)
+            print(_row(model, Path(folder), arguments.format, arguments.repeat), flush=True)
 
 
-def _row(model: Path, folder: Path, repeat: int) -> str:
-    out, size = folder / "out.tflite", model.stat().st_size
+def _row(model: Path, folder: Path, format: str, repeat: int) -> str:
+    out, size = folder / f"out.{format}", model.stat().st_size
     repeat = repeat if size < 1e8 else 3
     ours = whole_process([sys.executable, "-m", "tflq", "convert", str(model), str(out), "--force"], repeat)
     inside = in_process("import tflq", f"tflq.convert({str(model)!r}, {str(out)!r}, force=True)", repeat)
@@ -83,8 +84,10 @@ def _row(model: Path, folder: Path, repeat: int) -> str:
     )
     if peer is None:
         return row + f"{'not installed':>20} {inside:9.3f}"
-    theirs: Figure = whole_process([peer, "--bytecode", str(model), "-o", str(folder / "out.mlirbc")], repeat)
-    call = f"t.tflite_flatbuffer_to_tosa_mlir({str(model)!r}, {str(folder / 'in.mlirbc')!r})"
+    kind = "--text" if format == "mlir" else "--bytecode"
+    theirs: Figure = whole_process([peer, kind, str(model), "-o", str(folder / "peer")], repeat)
+    text = ", t.TosaConverterOutputFormat.Text" if format == "mlir" else ""
+    call = f"t.tflite_flatbuffer_to_tosa_mlir({str(model)!r}, {str(folder / 'peer')!r}{text})"
     peer_inside = in_process("import tosa_converter_for_tflite as t", call, repeat)
     return row + f"{theirs!s:>20} {inside:9.3f} {peer_inside:9.3f} {inside / peer_inside:8.2f}"
 
