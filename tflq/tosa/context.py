@@ -8,11 +8,11 @@ thought.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflq.ir.core import Location, Value, constant
+from tflq.ir.core import Location, Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.builder import TosaBuilder
 from tflq.tosa.target import Target
@@ -32,6 +32,12 @@ class Tosa(TosaBuilder):
     def __init__(self, target: Target, report: Report) -> None:
         super().__init__()
         self.target = target
+        self.module = Module([])
+        """The module being lowered."""
+        self.callee: Callable[[int], int] = lambda index: index
+        """The index that a function of the module will have, for an operator that calls it."""
+        self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
+        """Lowers ops of a function that is put in the place of its call."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
         self._constants_seen: dict[Value, Value] = {}
@@ -44,6 +50,10 @@ class Tosa(TosaBuilder):
                 raise Refused(f"'{operand.name}' is neither computed nor a constant")
             found = self._lowered[operand] = self._constant(operand)
         return found
+
+    def found(self, operand: Value) -> Value | None:
+        """What an operand has become, if it has been lowered."""
+        return self._lowered.get(operand)
 
     def values(self, operands: list[Value | None]) -> list[Value]:
         """What several operands, none left out, have become."""

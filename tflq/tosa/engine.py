@@ -1,7 +1,10 @@
 """Lowering: a module in the integer form → one on TOSA's operators.
 
-A function's arguments and results keep names and shapes; their types are the storage types, unsigned ones included.
-Every op has one lowering; what cannot be lowered is collected over the whole module into one `UnsupportedError`.
+Entry points (the first function and those of signatures) keep names and shapes of their arguments and results; their
+types are the storage types, unsigned ones included. Functions that control flow calls follow them, with signed
+arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, and something needs, is
+collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed where they
+are known without it.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Location, Module, Signature, Value
+from tflq.ir.core import Function, Location, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
+from tflq.passes.effects import is_pure
 from tflq.tosa.context import Refused, Tosa
 from tflq.tosa.registry import LOWERINGS
 from tflq.tosa.target import Target
@@ -21,6 +25,8 @@ __all__ = ["Note", "lower"]
 
 Note = tuple[Location | None, str]
 _ONE = Multiplier(1 << 30, 1)
+_REFUSED = "refused"
+"""Stands for an operator that has no form, until it is known whether something needs it."""
 
 
 def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
@@ -28,47 +34,82 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
 
     UnsupportedError lists every operator that has no form on the target.
     """
-    notes: list[Note] = []
-    refused: dict[str, None] = {}
-    renamed: dict[Value, Value] = {}
-    functions = [
-        f if f.info.get("declaration") else _Function(f, target, notes, refused, renamed).run()
-        for f in module.functions
-    ]
-    if refused:
-        raise UnsupportedError(f"{len(refused)} operator(s) have no form in TOSA on this target:", list(refused))
-    signatures = None if module.signatures is None else [_remap(s, renamed) for s in module.signatures]
-    lowered = Module(functions, signatures, description=module.description, source=module.source)
+    walk = _Module(module, target)
+    lowered = walk.run()
+    if walk.refused:
+        raise UnsupportedError(
+            f"{len(walk.refused)} operator(s) have no form in TOSA on this target:", list(walk.refused)
+        )
     lowered.warnings = list(module.warnings)
-    return lowered, notes
+    return lowered, walk.notes
 
 
-def _remap(signature: Signature, renamed: dict[Value, Value]) -> Signature:
-    def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
-        return None if pairs is None else [(name, renamed.get(value, value)) for name, value in pairs]
+class _Module:
+    """The functions of a module, those that are called lowered when the first call to them is."""
 
-    return replace(signature, inputs=side(signature.inputs), outputs=side(signature.outputs), info={})
+    def __init__(self, module: Module, target: Target) -> None:
+        self.module = module
+        self.target = target
+        self.notes: list[Note] = []
+        self.refused: dict[str, None] = {}
+        self.renamed: dict[Value, Value] = {}
+        self.called: dict[int, int] = {}
+        entries = {0, *(s.function for s in module.signatures or ())}
+        self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
+
+    def run(self) -> Module:
+        made: dict[int, Function] = {}
+        for place, index in enumerate(self.entries):
+            made[place] = _Function(self, self.module.functions[index], entry=True).run()
+        while len(made) < len(self.entries) + len(self.called):
+            for index, place in list(self.called.items()):
+                if place not in made:
+                    made[place] = _Function(self, self.module.functions[index], entry=False).run()
+        signatures = self.module.signatures
+        return Module(
+            [made[place] for place in sorted(made)],
+            None if signatures is None else [self._remap(s) for s in signatures],
+            description=self.module.description,
+            source=self.module.source,
+        )
+
+    def callee(self, index: int) -> int:
+        """The index, in the module being made, of a function that an operator calls."""
+        return self.called.setdefault(index, len(self.entries) + len(self.called))
+
+    def _remap(self, signature: Signature) -> Signature:
+        def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
+            return None if pairs is None else [(name, self.renamed.get(value, value)) for name, value in pairs]
+
+        function = self.entries.index(signature.function)
+        return replace(
+            signature, function=function, inputs=side(signature.inputs), outputs=side(signature.outputs), info={}
+        )
 
 
 class _Function:
-    """One function's walk."""
+    """One function's walk. An entry point's arguments and results may be unsigned, those of others are signed."""
 
-    def __init__(
-        self,
-        function: Function,
-        target: Target,
-        notes: list[Note],
-        refused: dict[str, None],
-        renamed: dict[Value, Value],
-    ) -> None:
+    def __init__(self, parent: _Module, function: Function, *, entry: bool) -> None:
+        self.parent = parent
         self.source = function
-        self.refused = refused
-        self.renamed = renamed
-        self.t = Tosa(target, lambda location, text: notes.append((location, text)))
+        self.entry = entry
+        self.t = Tosa(parent.target, lambda location, text: parent.notes.append((location, text)))
+        self.t.module = parent.module
+        self.t.callee = parent.callee
+        self.t.lower_ops = self._lower
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]
-        for op in self.source.ops:
+        self._lower(self.source.ops)
+        self.t.location = None
+        taken: set[Value] = set(inputs)
+        outputs = [self._output(value, taken) for value in self.source.outputs]
+        return Function(self.source.name, inputs, outputs, self._needed(outputs))
+
+    def _lower(self, ops: Sequence[Op]) -> None:
+        """Lowers ops in order."""
+        for op in ops:
             self.t.location = op.location
             try:
                 lowering = LOWERINGS.get(op.name)
@@ -76,21 +117,41 @@ class _Function:
                     raise Refused(f"TOSA has no form of {op.name} yet")  # noqa: TRY301
                 results = lowering(op, self.t)
             except Refused as refusal:
-                self.refused[f"{op.location or op.name}: {refusal}"] = None
-                results = [Value(self.t.type(v)) for v in op.results]
+                results = self._stand_in(op, str(refusal))
             made: Sequence[Value] = [results] if isinstance(results, Value) else results
             for old, new in zip(op.results, made, strict=True):
                 self.t.set(old, new)
-        self.t.location = None
-        taken: set[Value] = set(inputs)
-        outputs = [self._output(value, taken) for value in self.source.outputs]
-        return Function(self.source.name, inputs, outputs, self.t.ops)
+
+    def _stand_in(self, op: Op, reason: str) -> list[Value]:
+        """Results of an op that has no form."""
+        operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
+        made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
+        made.info = {"reason": f"{op.location or op.name}: {reason}", "pure": is_pure(op)}
+        return made.results
+
+    def _needed(self, outputs: Sequence[Value]) -> list[Op]:
+        """The ops that results or variables follow from. Those without a form are reported."""
+        live = set(outputs)
+        needed: list[Op] = []
+        for op in reversed(self.t.ops):
+            pure = op.info["pure"] if op.name == _REFUSED else is_pure(op)
+            if pure and live.isdisjoint(op.results):
+                continue
+            live.update(v for v in op.operands if v is not None)
+            needed.append(op)
+        needed.reverse()
+        self.parent.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)
+        return needed
 
     def _input(self, value: Value) -> Value:
-        """The argument, of its storage type, and what the ops see of it."""
+        """The argument, of its storage type or a signed one, and what the ops see of it."""
         storage = element_storage(value.type.element)
         info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
-        argument = self.renamed[value] = Value(TensorType(value.type.shape, storage), value.name, info=info)
+        if not self.entry:
+            argument = Value(self.t.type(value), value.name, info=info)
+            self.t.set(value, argument)
+            return argument
+        argument = self.parent.renamed[value] = Value(TensorType(value.type.shape, storage), value.name, info=info)
         seen = argument
         if storage == ui8:
             seen = self.t.rescale(argument, _ONE, i8, output_zp=-128, rounding_mode="SINGLE_ROUND")
@@ -98,13 +159,13 @@ class _Function:
         return argument
 
     def _output(self, value: Value, taken: set[Value]) -> Value:
-        """The result: a value of its own, of its storage type, under its name."""
+        """The result: a value of its own, of its storage type or a signed one, under its name."""
         try:
             result = self.t.value(value)
         except Refused as refusal:
-            self.refused[f"result '{value.name}': {refusal}"] = None
+            self.parent.refused[f"result '{value.name}': {refusal}"] = None
             return value
-        if element_storage(value.type.element) == ui8:
+        if element_storage(value.type.element) == ui8 and self.entry:
             result.name = ""
             result = self.t.rescale(result, _ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
         elif result in taken or result.producer is None:
@@ -112,5 +173,6 @@ class _Function:
         taken.add(result)
         result.name = value.name
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
-        self.renamed[value] = result
+        if self.entry:
+            self.parent.renamed[value] = result
         return result

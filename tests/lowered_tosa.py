@@ -1,0 +1,48 @@
+"""Functions of the integer form against what they are lowered to, both evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tflq.evaluate import evaluate_function
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import ui8
+from tflq.tosa.engine import lower
+from tflq.tosa.target import Target
+
+__all__ = ["assert_same", "lowered_op", "run"]
+
+
+def run(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A function's results."""
+    env = evaluate_function(function, dict(zip(function.inputs, arrays, strict=True)))
+    return [v.array if v.is_constant else env[v] for v in function.outputs]
+
+
+def lowered_op(
+    name: str,
+    operands: Sequence[Value | None],
+    results: Sequence[Value],
+    attributes: dict[str, Any] | None = None,
+    target: Target | None = None,
+) -> tuple[Function, Function]:
+    """A function of one op, and what it is lowered to."""
+    op = Op(name, list(operands), list(results), attributes or {})
+    inputs = list(dict.fromkeys(v for v in operands if v is not None and not v.is_constant))
+    source = Function("main", inputs, list(results), [op])
+    module, _ = lower(Module([source]), target or Target())
+    return source, module.main
+
+
+def assert_same(source: Function, lowered: Function, batches: Sequence[Sequence[np.ndarray]]) -> None:
+    """Equal results on every batch; nothing but ops of TOSA, and none of them on uint8 but RESCALE."""
+    for op in lowered.ops:
+        assert op.name.startswith("tosa.")
+        assert op.name == "tosa.rescale" or all(v.type.storage != ui8 for v in op.values)
+    for arrays in batches:
+        for want, got, value in zip(run(source, arrays), run(lowered, arrays), source.outputs, strict=True):
+            assert got.dtype == value.type.storage.dtype
+            np.testing.assert_array_equal(got, want)
