@@ -65,11 +65,11 @@ def _convolved(op: Op, t: Tosa, x: Value, weights: Value, kernel: list[int], *, 
 
 
 def filters_of(t: Tosa, x: Value, weights: Value) -> Value:
-    """The weights, int4 widened where TOSA has no product with it: it has one with int8."""
+    """The weights, int4 widened where TOSA has not the product, which it has with int8, or not the value: -8."""
     found = t.value(weights)
-    if found.type.storage == i4 and t.storage(x) != i8:
-        return constant(np.ascontiguousarray(found.array.astype(np.int8)))
-    return found
+    if found.type.storage != i4 or (t.storage(x) == i8 and found.array.min(initial=0) > i4.minimum):
+        return found
+    return constant(np.ascontiguousarray(found.array.astype(np.int8)))
 
 
 def accumulated(t: Tosa, op: Op, x: Value, weights: Value, terms: int) -> ScalarType:
@@ -118,7 +118,7 @@ def _wide_product(op: Op, t: Tosa, x: Value, weights: Value) -> Value:
         raise Refused("TOSA has weights of int16 only beside int16, in a matrix product")
     accumulated(t, op, x, weights, depth)
     offset = bias.array.astype(np.int64)
-    if np.abs(offset).max(initial=0) >= 1 << 31:
+    if offset.min(initial=0) < i32.minimum or offset.max(initial=0) > i32.maximum:
         raise Refused("a bias of more than 32 bits beside weights of int16")
     high, low = offset >> 15, offset & 0x7FFF
     parts = [(i - high) // _BIAS_INPUTS for i in range(_BIAS_INPUTS)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i16, i32, i64
+from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.resize import (
     Steps,
     float_nearest_index,
@@ -32,7 +33,7 @@ from tflq.tosa.known import constant_of
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.take import take
 
-__all__: list[str] = []
+__all__ = ["divided"]
 
 _STILL = Steps(1, 1, 0)
 """Each element as it is."""
@@ -50,16 +51,39 @@ def resize(op: Op, t: Tosa) -> Value:
                 x = take(t, x, nearest_index(steps[axis - 1], sizes[axis - 1], out[axis - 1]), axis)
                 steps = (_STILL, steps[1]) if axis == 1 else (steps[0], _STILL)
         return _resized(t, x, steps, out, a["mode"])
-    if all(_within(t, s, size, o) for s, size, o in zip(steps, sizes, out, strict=True)):
-        sums = _resized(t, x, steps, out, a["mode"])
-    elif x.type.storage == i16:
-        raise Refused("RESIZE of int16 outside TOSA's limits, and no other operator adds 48 bits")
-    else:
-        sums = x if x.type.storage.is_float else t.cast(x, i32)
-        for axis in (1, 2):
-            sums = _interpolated(t, sums, steps[axis - 1], out[axis - 1], axis)
+    sums = _weighted(op, x, t)
     offset = t.offset(op.operand(0)) * steps[0].n * steps[1].n
     return t.add(sums, t.constant(np.full((1, 1, 1, 1), offset), i32)) if offset else sums
+
+
+def divided(resized: Op, exponent: int, t: Tosa) -> Value:
+    """RESIZE of int16, whose weights add up to 2^exponent, divided by that and rounded half away from zero: int16.
+
+    RESCALE rounds halves up. Of ~x RESIZE makes -acc - 2^exponent, and the complement of that, divided, is acc with
+    halves rounded down. Only of a half the two differ, and then the upper one is right where it is positive.
+    """
+    a, source = resized.attributes, t.value(resized.operand(0))
+    if source.type.storage != i16 or a["mode"] != "BILINEAR" or a["scale"][0] * a["scale"][2] != 1 << exponent:
+        raise Refused("the divisor of a RESIZE is not the sum of its weights")
+    t.need("int16", "RESIZE of int16")
+    quotient = Multiplier(1 << 30, 1 - exponent)
+    up, down = (t.rescale(_weighted(resized, x, t), quotient, i32) for x in (source, t.unary("bitwise_not", source)))
+    positive = t.greater(up, t.constant(np.zeros((1, 1, 1, 1)), i32))
+    return t.cast(t.select(positive, up, t.unary("bitwise_not", down)), i16)
+
+
+def _weighted(op: Op, x: Value, t: Tosa) -> Value:
+    """The weighted sums of x, of the operator's sizes."""
+    steps, sizes = steps_of(op.attributes["scale"], op.attributes["offset"]), _plane(x)
+    out = _known((op.result.type.shape or ())[1:3])
+    if all(_within(t, s, size, o) for s, size, o in zip(steps, sizes, out, strict=True)):
+        return _resized(t, x, steps, out, "BILINEAR")
+    if x.type.storage == i16:
+        raise Refused("RESIZE of int16 outside TOSA's limits, and no other operator adds 48 bits")
+    sums = x if x.type.storage.is_float else t.cast(x, i32)
+    for axis in (1, 2):
+        sums = _interpolated(t, sums, steps[axis - 1], out[axis - 1], axis)
+    return sums
 
 
 @lowering("tfl.resize_nearest_neighbor")
