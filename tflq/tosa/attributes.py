@@ -21,7 +21,7 @@ from tflq.tosa.operands import accumulator, is_unsigned
 
 __all__ = ["GRAPHS", "MODES", "attribute_table", "member"]
 
-GRAPHS: Final = frozenset({"then_graph", "else_graph", "cond_graph", "body_graph"})
+GRAPHS: Final = ("then_graph", "else_graph", "cond_graph", "body_graph")
 """Attributes that name a region in a file, a function by its index in the IR."""
 MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
 

@@ -101,8 +101,10 @@ def slots(name: str) -> tuple[Slot, ...]:
     """TOSA's operands of an operator ("conv2d"), in order; a variadic one is the last. KeyError if there is none."""
     if name in _ORDER:
         return tuple(_slot(word) for word in _ORDER[name].split())
-    declared = declaration(f"tosa.{name}").signatures[0].operands
-    return tuple(Slot(s.name, many=s.variadic) for s in declared)
+    declared = declaration(f"tosa.{name}")
+    if declared is None:
+        raise KeyError(name)
+    return tuple(Slot(s.name, many=s.variadic) for s in declared.signatures[0].operands)
 
 
 def _slot(word: str) -> Slot:
@@ -111,7 +113,7 @@ def _slot(word: str) -> Slot:
 
 
 def operands(op: Op) -> list[Value | Constant]:
-    """All of TOSA's operands of an op, in order."""
+    """All of TOSA's operands of an op, in order. A size that is not known is -1."""
     name = op.name.removeprefix("tosa.")
     if name not in _ORDER:
         return [op.operand(i) for i in range(len(op.operands))]
@@ -121,9 +123,10 @@ def operands(op: Op) -> list[Value | Constant]:
 
 
 def _constant(op: Op, slot: Slot, given: dict[str, Value]) -> Constant:
-    value = op.result.type.shape if slot.name == "shape" else op.attributes[slot.name]
+    value = op.result.type.shape or () if slot.name == "shape" else op.attributes[slot.name]
     if slot.is_shape:
-        return Constant(slot.name, np.asarray(value, np.int64).reshape(-1), index)
+        inferred = [-1 if size is None else size for size in value]
+        return Constant(slot.name, np.asarray(inferred, np.int64), index)
     element, flat = _element(op, slot, given), np.atleast_1d(np.asarray(value))
     if element is bf16:
         return Constant(slot.name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)

@@ -23,6 +23,8 @@ from tflq.tosa.operands import Constant, operands
 __all__ = ["tosa_bytes", "tosa_pieces"]
 
 LARGEST: Final = 2**31
+VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
+"""Copies from and to a variable's tensor: IDENTITY operators with the attribute table of what they are."""
 VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
 
 
@@ -66,7 +68,7 @@ class _Block:
         for op in self.function.ops:
             try:
                 self._operator(op)
-            except (KeyError, TypeError, ValueError, OverflowError) as error:
+            except (KeyError, TypeError, ValueError, IndexError) as error:
                 place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
                 raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
         self.outputs = [self.use(value) for value in (*self.function.outputs, *fetch)]
@@ -101,22 +103,23 @@ class _Block:
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
         outputs = [self.use(v) for v in op.results]
-        if op.name == "tosa.variable_read":
-            inputs = [self.variables[op.attributes["name"]][1]]
-        elif op.name == "tosa.variable_write":
-            outputs = [self.variables[op.attributes["name"]][1]]
         operator = op.name.removeprefix("tosa.").upper()
+        if operator in VARIABLE_OPERATORS:
+            side = inputs if operator == "VARIABLE_READ" else outputs
+            side.append(self.variables[op.attributes["name"]][1])
         self._add(operator, inputs, outputs, attribute_table(op, self.regions), location)
 
     def _add(
         self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
     ) -> None:
         fields = {"op": operator, "attribute": (member(operator), attributes), "inputs": inputs, "outputs": outputs}
+        if operator in VARIABLE_OPERATORS:
+            fields["op"] = "IDENTITY"
         self.operators.append({**fields, "location": {"text": location} if location else None})
 
     def _tensor(self, name: str, type: TensorType, **fields: Any) -> None:
         if type.shape is None or None in type.shape:
-            raise ValueError(f"'{name}' has a size that is not known: {type}")
+            raise VerificationError(f"'{name}' has a size that is not known: {type}")
         self.tensors[name] = {"name": name, "shape": type.shape, "type": dtype(type.element), **fields}
 
     def _constant(self, constant: Constant, location: str) -> str:
@@ -157,14 +160,18 @@ class _Writer:
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order: tables, then the constants."""
         encoder = self.encoder
-        for block in reversed(self.blocks.values()):
-            for table in reversed([*block.tensors.values(), *block.shapes]):
-                self._data(table)
+        tables = [t for block in self.blocks.values() for t in (*block.tensors.values(), *block.shapes)]
+        for table in reversed(tables):
+            self._data(table)
         regions = [{"name": name, "blocks": [block.table(name)]} for name, block in self.blocks.items()]
+        self._check_size()
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
-        if encoder.end >= LARGEST:
-            raise VerificationError(f"the model has {encoder.end} bytes as TOSA flatbuffer, which ends at 2 GiB")
+        self._check_size()
         return encoder.pieces()
+
+    def _check_size(self) -> None:
+        if self.encoder.end >= LARGEST:
+            raise VerificationError(f"{self.encoder.end} bytes or more: a TOSA flatbuffer ends at 2 GiB")
 
     def _data(self, table: dict[str, Any]) -> None:
         """Writes a table's constant and refers to it; those that share a buffer share it in the file."""
@@ -189,5 +196,5 @@ def _reachable(module: Module, function: int) -> dict[int, Function]:
         index = todo.pop(0)
         if index not in reached:
             reached[index] = module.functions[index]
-            todo += [op.attributes[key] for op in reached[index].ops for key in sorted(GRAPHS & op.attributes.keys())]
+            todo += [op.attributes[key] for op in reached[index].ops for key in GRAPHS if key in op.attributes]
     return reached
