@@ -90,7 +90,7 @@ def _multipliers(
 
 
 def _bounds(x: np.ndarray, border: np.ndarray, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest M in 0 .. 2^31 - 1 with x M >= border wherever `holds`, per column; least > greatest if none."""
+    """Least and greatest M in 0 .. 2^31 - 1 with x M >= border where `holds`, per column; crossed if none."""
     floor = border // np.where(x == 0, 1, x)
     exact = floor * x == border
     low = np.where(holds & (x > 0), np.where(exact, floor, floor + 1), 0).max(axis=0)

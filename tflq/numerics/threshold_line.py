@@ -6,11 +6,11 @@ The function is odd, so let x >= 0. A RESCALE by less than the scale gives n, th
 
 T is a line of integers. With 1 / scale = P + (Q + R / 2^31) / 2^b, P whole, Q below 2^b, R below 2^31,
 
-    T(m) = m P + K + ((m Q + k + ((m 2^t + c) R + 2^(30 + t)) >> (31 + t)) >> b)
+    T(n + 1) = n P + K + ((n Q + k + ((n 2^t + c) R + 2^(30 + t)) >> (31 + t)) >> b)
 
-where K, k and c make up the constant 1 - 1 / (2 scale), less a little: MUL with a shift has the 64-bit product that it
+where K, k and c make up the constant 1 + 1 / (2 scale), less a little: MUL with a shift has the 64-bit product that it
 takes. b is 15, or less where R would be too small for c R to make up the constant. The line is compared with T at
-every m.
+every n.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TINY = tuple(2.0**-e for e in range(8, 36, 2))  # by how much less than 1 the l
 
 @dataclass(frozen=True, slots=True)
 class ThresholdLine:
-    """int64 [C] each, but for `last`, the greatest result, and `spread`, t. `multiplier` and `shift` give n."""
+    """int64 [C] each, but for `spread`, t. `multiplier` and `shift` give n; `last` is the greatest result."""
 
     multiplier: np.ndarray
     shift: np.ndarray
@@ -42,8 +42,8 @@ class ThresholdLine:
     rest: np.ndarray  # R
     rest_offset: np.ndarray  # c
     bits: np.ndarray  # b
+    last: np.ndarray
     spread: int
-    last: int
 
 
 def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLine | None:
@@ -54,34 +54,34 @@ def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLin
     if not (scale < 0.5).all() or reach > _I31 or last > 1 << 15:
         return None
     spread = 30 - last.bit_length()
-    m = np.arange(1, last + 1)
-    rows = [_channel(float(d), m, reach, spread) for d in scale]
+    reached = np.clip(np.floor(reach * scale + 0.5), 1, last).astype(np.int64)
+    rows = [_channel(float(d), np.arange(most), reach, spread) for d, most in zip(scale, reached, strict=True)]
     if any(row is None for row in rows):
         return None
     shift = np.minimum(31 - np.frexp(scale)[1], 62).astype(np.int64)
     multiplier = np.floor(np.ldexp(scale, shift)).astype(np.int64)
     columns = np.asarray(rows, np.int64).T
-    return ThresholdLine(multiplier, shift, *columns, spread=spread, last=last)
+    return ThresholdLine(multiplier, shift, *columns, last=reached, spread=spread)
 
 
-def _channel(scale: float, m: np.ndarray, reach: int, spread: int) -> tuple[int, ...] | None:
+def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int, ...] | None:
     """P, K, Q, k, R, c, b of one channel, or None."""
     inverse = 1 / Fraction(scale)
-    thresholds = np.minimum(float_thresholds(m, np.asarray([scale]))[:, 0], reach + 1)
-    if int(inverse) * int(m[-1]) > _I31:
+    thresholds = np.minimum(float_thresholds(n + 1, np.asarray([scale]))[:, 0], reach + 1)
+    if int(inverse) * int(n[-1]) > _I31:
         return None
     for bits in _BITS:
         fixed = int(inverse * (1 << (bits + 31)))
         whole, part, rest = fixed >> (bits + 31), (fixed >> 31) & ((1 << bits) - 1), fixed & _I31
         for tiny in _TINY:
-            constant = 1 - inverse / 2 - Fraction(tiny)
+            constant = 1 + inverse / 2 - Fraction(tiny)
             offset = constant.numerator // constant.denominator
             below = (constant - offset) * (1 << bits)
             # MUL adds a half; the rest of the constant is c R / 2^(31 + t)
             remainder = below - int(below) - Fraction(1, 2)
             c = round(remainder * (1 << (31 + spread)) / rest) if rest else 0
             row = (whole, offset, part, int(below), rest, c, bits)
-            if abs(c) < 1 << spread and _climbs(_line(row, m, spread), thresholds, reach):
+            if abs(c) < 1 << spread and _climbs(_line(row, n, spread), thresholds, reach):
                 return row
     return None
 
@@ -92,8 +92,8 @@ def _climbs(line: np.ndarray, thresholds: np.ndarray, reach: int) -> bool:
     return bool(same.all()) and int(line.max()) <= _I31
 
 
-def _line(row: tuple[int, ...], m: np.ndarray, spread: int) -> np.ndarray:
-    """T(m) as the line has it."""
+def _line(row: tuple[int, ...], n: np.ndarray, spread: int) -> np.ndarray:
+    """T(n + 1) as the line has it."""
     whole, offset, part, part_offset, rest, c, bits = row
-    low = (((m << spread) + c) * rest + (1 << (30 + spread))) >> (31 + spread)
-    return m * whole + offset + ((m * part + part_offset + low) >> bits)
+    low = (((n << spread) + c) * rest + (1 << (30 + spread))) >> (31 + spread)
+    return n * whole + offset + ((n * part + part_offset + low) >> bits)

@@ -1,0 +1,125 @@
+"""Elementwise integer operators on types that TOSA has them not on: in int32 and back.
+
+extremes      CLAMP is on int8 (int16 by the extension) and floats, MAXIMUM and MINIMUM on int32 and floats
+products      of int64s as of int32s where that is proven enough (`tflq.tosa.wide`)
+casts         narrowing wraps; uint8, less 128, changes its sign bit on the way from or to the same bits of int8
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8
+from tflq.tosa.casts import float_cast
+from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.requantize import emit_rescale, limited
+from tflq.tosa.wide import bounds, in_int32, narrow, widened_product
+
+__all__ = ["ordered", "plain", "stored"]
+
+_INTEGERS = (i1, i8, ui8, i16, i32, i64)
+_UNIT = np.asarray([1 << 30], np.int64), np.asarray([30], np.int64)
+"""Multiplier and shift of a RESCALE by 1."""
+
+
+def plain(operand: Value, t: Tosa) -> Value:
+    """An operand to compute with: integers and truth values as int32, uint8 from 0 to 255; floats as they are."""
+    if operand.type.storage not in _INTEGERS:
+        if operand.type.storage.is_float:
+            return t.value(operand)
+        raise Refused(f"'{operand.name}' is {operand.type.storage}, which TOSA has not")
+    if operand.type.storage == ui8:
+        return emit_rescale(t, t.value(operand), *_UNIT, i32, input_zp=-128)
+    return t.cast(narrow(operand, t), i32)
+
+
+def ordered(operand: Value, t: Tosa) -> Value:
+    """An operand to compare: as `plain`, but uint8 less 128."""
+    return t.cast(t.value(operand), i32) if operand.type.storage == ui8 else plain(operand, t)
+
+
+def stored(y: Value, result: Value, t: Tosa) -> Value:
+    """What was computed, as an int32 or a float, in a result's type; integers wrap."""
+    to = result.type.storage
+    if to == i64:
+        raise Refused(f"'{result.name}' is int64, which TOSA has not")
+    if to == ui8:
+        return _sign_changed(t.cast(y, i8), t)
+    return t.cast(y, to)
+
+
+def _sign_changed(x: Value, t: Tosa) -> Value:
+    """The same bits of an int8 but for the sign: uint8's, less 128, from int8's, and back."""
+    return t.binary("bitwise_xor", x, t.constant(np.asarray(-128), i8))
+
+
+@lowering("tosa.maximum", "tosa.minimum")
+def extreme(op: Op, t: Tosa) -> Value:
+    x, y = (ordered(v, t) for v in op.operands if v is not None)
+    found = t.binary(op.name.removeprefix("tosa."), x, y)
+    return found if op.result.type.storage == i64 else t.cast(found, t.storage(op.result))
+
+
+@lowering("tosa.clamp")
+def clamp(op: Op, t: Tosa) -> Value:
+    operand, low, high = op.operand(0), op.attributes["min_val"], op.attributes["max_val"]
+    if operand.type.storage.is_float:
+        return t.limits(t.value(operand), low, high)
+    x, offset = narrow(operand, t), t.offset(operand)
+    if x.type.storage == i8 or (x.type.storage == i16 and t.target.has("int16")):
+        return t.clamp(x, low - offset, high - offset)
+    return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
+
+
+@lowering("tosa.mul")
+def multiply(op: Op, t: Tosa) -> Value:
+    """MUL; a product of int64s that may leave int32 is left to the RESCALE that reads it."""
+    shift = op.attributes.get("shift", 0)
+    if widened_product(op.result) is not None:
+        return Value(t.type(op.result))
+    x, y = in_int32(op, t)
+    if x.type.storage in (i8, i16):
+        x, y = t.aligned(x, y)
+        return t.emit("tosa.mul", [x, y], t.type(op.result), shift=shift)
+    return t.mul(x, y, shift=shift)
+
+
+@lowering("tosa.select")
+def select(op: Op, t: Tosa) -> Value:
+    condition, *sides = (v for v in op.operands if v is not None)
+    return t.select(t.value(condition), *(narrow(v, t) for v in sides))
+
+
+@lowering("tosa.cast", "tfl.cast")
+def cast(op: Op, t: Tosa) -> Value:
+    """Between integers and truth values; int64 is what it was widened from."""
+    source, to = op.operand(0), op.result.type.storage
+    storage = source.type.storage
+    if storage.is_float or to.is_float:
+        return float_cast(op, t)
+    if storage not in _INTEGERS or to not in _INTEGERS:
+        raise Refused(f"TOSA has no cast between {storage} and {to}")
+    if to == i64:
+        return plain(source, t)
+    x = narrow(source, t)
+    if to == storage:
+        return x
+    if storage == ui8:
+        return _from_uint8(x, to, t)
+    return _to_uint8(x, source, t) if to == ui8 else t.cast(x, to)
+
+
+def _from_uint8(x: Value, to: ScalarType, t: Tosa) -> Value:
+    if to == i8:
+        return _sign_changed(x, t)
+    if to == i1:
+        return t.cast(_sign_changed(x, t), i1)
+    return emit_rescale(t, x, *_UNIT, to, input_zp=-128)
+
+
+def _to_uint8(x: Value, source: Value, t: Tosa) -> Value:
+    low, high = bounds(source)
+    if x.type.storage in (i16, i32) and low >= 0 and high <= ui8.maximum:
+        return emit_rescale(t, x, *_UNIT, i8, output_zp=-128)
+    return _sign_changed(t.cast(x, i8), t)
