@@ -80,7 +80,7 @@ def _per_axis(op: Op) -> Value | None:
         "tfl.select_v2",
         "tfl.reverse_sequence",
     ),
-    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2"),
+    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2", "tfl.read_variable", "tfl.assign_variable"),
 )
 def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""

@@ -6,6 +6,7 @@ from tflq.tosa import (
     blocks,
     casts,
     comparison,
+    control_flow,
     convolution,
     elementwise,
     float_convolution,
@@ -27,6 +28,7 @@ from tflq.tosa import (
     tables,
     top_k,
     transpose_conv,
+    variables,
 )
 from tflq.tosa.engine import lower
 from tflq.tosa.target import Target
@@ -38,6 +40,7 @@ __all__ = [
     "blocks",
     "casts",
     "comparison",
+    "control_flow",
     "convolution",
     "elementwise",
     "float_convolution",
@@ -60,4 +63,5 @@ __all__ = [
     "tables",
     "top_k",
     "transpose_conv",
+    "variables",
 ]

@@ -38,6 +38,8 @@ class Tosa(TosaBuilder):
         """The index that a function of the module will have, for an operator that calls it."""
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
         """Lowers ops of a function that is put in the place of its call."""
+        self.variables: dict[str, Value] = {}
+        """The initial values of the module's variables."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
         self._constants_seen: dict[Value, Value] = {}

@@ -54,6 +54,7 @@ class _Module:
         self.refused: dict[str, None] = {}
         self.renamed: dict[Value, Value] = {}
         self.called: dict[int, int] = {}
+        self.variables: dict[str, Value] = {}
         entries = {0, *(s.function for s in module.signatures or ())}
         self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
 
@@ -65,6 +66,8 @@ class _Module:
             for index, place in list(self.called.items()):
                 if place not in made:
                     made[place] = _Function(self, self.module.functions[index], entry=False).run()
+        if made:
+            made[0].ops[:0] = [Op("tosa.variable", [v], [], {"name": name}) for name, v in self.variables.items()]
         signatures = self.module.signatures
         return Module(
             [made[place] for place in sorted(made)],
@@ -98,6 +101,7 @@ class _Function:
         self.t.module = parent.module
         self.t.callee = parent.callee
         self.t.lower_ops = self._lower
+        self.t.variables = parent.variables
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]
