@@ -34,7 +34,7 @@ def single(types: Sequence[tuple[tuple[int | None, ...], ScalarType]], body: Bod
 
 
 def lowered_outputs(module: Module, arrays: Sequence[np.ndarray], target: Target | None = None) -> np.ndarray:
-    """The result of the lowered function: by the evaluator, and the same on the reference model where it is installed."""
+    """The lowered function's result by the evaluator; the reference model, where it is installed, has to agree."""
     lowered, _ = lower(module, target or Target())
     function = lowered.main
     assert {op.name.partition(".")[0] for op in function.ops} <= {"tosa"}

@@ -172,7 +172,6 @@ def cumulative_sum(op: Op, t: Tosa) -> Value:
 def _moved(x: Value, axis: int, step: int, back: bool, t: Tosa) -> Value:
     """x moved along an axis by some places, zeros moved in: towards its start, or its end."""
     shape = x.type.shape or ()
-    start = [step if back and a == axis else 0 for a in range(len(shape))]
-    size = [d if a != axis or d is None else d - step for a, d in enumerate(shape)]
     padding = [((0, step) if back else (step, 0)) if a == axis else (0, 0) for a in range(len(shape))]
-    return t.pad(t.slice(x, start, size), padding)
+    start = [step if back and a == axis else 0 for a in range(len(shape))]
+    return t.slice(t.pad(x, padding), start, shape)

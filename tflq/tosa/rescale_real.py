@@ -20,7 +20,6 @@ from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.requantize import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.tosa.resize import divided
 
-
 __all__: list[str] = []
 
 _I31 = (1 << 31) - 1
@@ -36,7 +35,7 @@ def rescale_f64(op: Op, t: Tosa) -> Value:
     if x.type.storage == i64:
         x, scale, least, most = _coarse(x, scale, least, most, t)
     lows, highs = to.minimum - zero, to.maximum - zero
-    if to == i8:
+    if to == i8 or float(scale.max()) >= 0.5:
         found = _by_rescale(x, scale, lows, highs, least, most, t, to, zero)
         if found is not None:
             return found

@@ -1,5 +1,7 @@
 """Tables. TABLE is of int8 to int8, and of int16 in steps of 128, interpolated; the others are GATHERs.
 
+The interpolation is (base << 7) + (next - base) * (x & 127); TABLE takes no difference that int16 does not hold.
+
 An 8-bit TABLE holds the entry of the least value first, for uint8 less 128 as for uint8.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import i8, i16, i32
 from tflq.tosa.registry import Tosa, lowering
 
@@ -19,6 +21,11 @@ def table(op: Op, t: Tosa) -> Value:
     """TABLE; of int8 to another type, the entry is gathered."""
     x, entries = t.value(op.operand(0)), t.value(op.operand(1))
     if x.type.storage == i16:
+        slopes = np.diff(entries.array.astype(np.int32))
+        if np.abs(slopes).max() > i16.maximum:
+            bases = entries.array[:-1].astype(np.int32) << 7
+            whole = bases[:, None] + slopes[:, None] * np.arange(128)
+            return _looked_up(x, constant(whole.astype(np.int32).reshape(-1)), t)
         t.need("int16", "TABLE of int16")
         return t.emit("tosa.table", [x, entries], x.type.with_element(i32))
     if entries.type.storage == i8:
