@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tflq.evaluate import CONTROL
 from tflq.ir.core import Module, Op
 from tflq.ir.forms import Form
 from tflq.legalize import Decision, legalize
@@ -88,7 +89,9 @@ def _simplification(real_semantics: bool) -> Sequence[Pass]:
 
 
 def _path(op: Op) -> str:
-    """How an operator of TOSA computes."""
+    """How an operator of TOSA computes; control flow and variables stay what they are."""
+    if op.name in CONTROL:
+        return "kept"
     return "float" if any(v.type.storage.is_float for v in op.values) else "integer"
 
 

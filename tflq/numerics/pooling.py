@@ -25,7 +25,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-__all__ = ["average_is_exact", "average_pool", "max_pool", "reciprocal_average_pool", "reciprocal_scale"]
+__all__ = [
+    "average_is_exact",
+    "average_pool",
+    "max_pool",
+    "reciprocal_average_pool",
+    "reciprocal_scale",
+    "window_counts",
+]
 
 
 def reciprocal_scale(count: int) -> tuple[int, int]:
@@ -61,14 +68,23 @@ def reciprocal_average_pool(
     return (total * multiplier + (np.int64(1) << (shift - 1))) >> shift
 
 
+def window_counts(sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    """The elements of each window that are not padding, for an input of `sizes` rows and columns: [OH, OW]."""
+    ones = np.ones((1, *sizes, 1), np.int64)
+    return _added(ones, kernel, stride, pad)[0, :, :, 0]
+
+
 def _sums(
     x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The sum of each window, in int64 or float64, and the number of its elements."""
     wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
-    ones = np.ones((1, *x.shape[1:3], 1), np.int64)
-    total, count = (functools.reduce(np.add, _shifted(v, kernel, stride, pad, 0)) for v in (wide, ones))
-    return total, count
+    counts = window_counts(x.shape[1:3], kernel, stride, pad)
+    return _added(wide, kernel, stride, pad), counts[None, :, :, None]
+
+
+def _added(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:
+    return functools.reduce(np.add, _shifted(x, kernel, stride, pad, 0))
 
 
 def max_pool(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], pad: Sequence[int]) -> np.ndarray:

@@ -6,9 +6,13 @@ type.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
+from tflq.select.broadcasting import elementwise
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.requantize import clamped
 from tflq.select.shifts import product_shifted
 
 __all__: list[str] = []
@@ -24,24 +28,48 @@ def _wide(k: Kernels, op: Op) -> list[Value]:
 def mul(op: Op, k: Kernels) -> Value:
     a, b = _wide(k, op)
     shift = op.attributes.get("shift", 0)
-    return k.cast(product_shifted(k, a, b, shift) if shift else k.mul(a, b), op.result.type.storage)
+    product = product_shifted(k, a, b, shift) if shift else elementwise(k, k.mul, a, b)
+    return k.cast(product, op.result.type.storage)
+
+
+@lowering("tosa.abs")
+def absolute(op: Op, k: Kernels) -> Value:
+    """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
+    x = k.value(op.operand(0))
+    if x.type.storage.is_float:
+        return k.emit("tfl.abs", [x], x.type)
+    return k.mul(x, k.emit("tfl.sign", [x], x.type))
+
+
+@lowering("tosa.negate")
+def negate(op: Op, k: Kernels) -> Value:
+    """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
+    x, storage = k.value(op.operand(0)), op.result.type.storage
+    if storage.is_float:
+        return k.emit("tfl.neg", [x], x.type)
+    if storage.bits == 32:
+        return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
+    total = op.attributes["output_zp"] + op.attributes["input1_zp"]
+    y = k.sub(k.constant(total), k.cast(x, i32))
+    least, most = total - storage.maximum, total - storage.minimum
+    return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
 @lowering("tosa.equal")
 def equal(op: Op, k: Kernels) -> Value:
-    return k.equal(*_wide(k, op))
+    return elementwise(k, k.equal, *_wide(k, op))
 
 
 @lowering("tosa.greater")
 def greater(op: Op, k: Kernels) -> Value:
-    return k.greater(*_wide(k, op))
+    return elementwise(k, k.greater, *_wide(k, op))
 
 
 @lowering("tosa.greater_equal")
 def greater_equal(op: Op, k: Kernels) -> Value:
-    return k.greater_equal(*_wide(k, op))
+    return elementwise(k, k.greater_equal, *_wide(k, op))
 
 
 @lowering("tosa.select")
 def select(op: Op, k: Kernels) -> Value:
-    return k.select_v2(*(k.value(op.operand(i)) for i in range(3)))
+    return elementwise(k, k.select_v2, *(k.value(op.operand(i)) for i in range(3)))

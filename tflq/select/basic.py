@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.types import i32
+from tflq.select.broadcasting import elementwise
+from tflq.select.floats import limited, rounded, rounded_small
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -24,8 +27,19 @@ def identity(op: Op, k: Kernels) -> Value:
     return k.copy(k.value(op.operand(0)))
 
 
-@lowering("tosa.cast", "ext.truncate")
+@lowering("tosa.cast")
 def cast(op: Op, k: Kernels) -> Value:
+    """CAST, of a rounded float; it saturates at the ends of i32, a narrower type is clamped first."""
+    x, to = k.value(op.operand(0)), op.result.type.storage
+    if not (x.type.storage.is_float and to.is_integer):
+        return k.cast(x, to)
+    if to.bits >= 32:
+        return k.cast(rounded(k, x), to)
+    return k.cast(k.cast(rounded_small(k, limited(k, x, to.minimum, to.maximum)), i32), to)
+
+
+@lowering("ext.truncate")
+def truncate(op: Op, k: Kernels) -> Value:
     return k.cast(k.value(op.operand(0)), op.result.type.storage)
 
 
@@ -62,22 +76,22 @@ def concat(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.add")
 def add(op: Op, k: Kernels) -> Value:
-    return k.add(k.value(op.operand(0)), k.value(op.operand(1)))
+    return elementwise(k, k.add, k.value(op.operand(0)), k.value(op.operand(1)))
 
 
 @lowering("tosa.sub")
 def sub(op: Op, k: Kernels) -> Value:
-    return k.sub(k.value(op.operand(0)), k.value(op.operand(1)))
+    return elementwise(k, k.sub, k.value(op.operand(0)), k.value(op.operand(1)))
 
 
 @lowering("tosa.maximum")
 def maximum(op: Op, k: Kernels) -> Value:
-    return k.maximum(k.value(op.operand(0)), k.value(op.operand(1)))
+    return elementwise(k, k.maximum, k.value(op.operand(0)), k.value(op.operand(1)))
 
 
 @lowering("tosa.minimum")
 def minimum(op: Op, k: Kernels) -> Value:
-    return k.minimum(k.value(op.operand(0)), k.value(op.operand(1)))
+    return elementwise(k, k.minimum, k.value(op.operand(0)), k.value(op.operand(1)))
 
 
 @lowering("tosa.clamp")
@@ -85,6 +99,8 @@ def clamp(op: Op, k: Kernels) -> Value:
     """MAXIMUM, MINIMUM, each only where it can bite."""
     x, storage = k.value(op.operand(0)), op.result.type.storage
     low, high = op.attributes["min_val"], op.attributes["max_val"]
+    if storage.is_float:
+        return limited(k, x, low, high)
     if low > storage.minimum:
         x = k.maximum(x, k.constant(np.asarray(low), storage))
     if high < storage.maximum:

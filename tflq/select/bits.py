@@ -1,7 +1,11 @@
-"""Ops on the bits of i32 values, for which there is no kernel right everywhere.
+"""Ops on the bits of integers, for which there is no kernel right everywhere.
 
 clz                  the number of powers of two, 2^0..2^31, above the value read as unsigned
 logical_left_shift   a product by a power of two out of a table; the product wraps
+logical_right_shift  RIGHT_SHIFT of the bits read as unsigned
+bitwise_and          2 (x & y) + a0 b0 with x = a >> 1, y = b >> 1, a0 and b0 the lowest bits;
+                     2 (x & y) = x + y - (x ^ y)
+bitwise_or           (a ^ b) + (a & b)
 """
 
 from __future__ import annotations
@@ -9,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, i32, i64, ui32
+from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8, ui16, ui32
+from tflq.select.broadcasting import elementwise
 from tflq.select.kernels import KernelBuilder
 from tflq.select.lowering import Kernels, lowering
 
@@ -41,5 +46,49 @@ def _count(k: KernelBuilder, x: Value) -> Value:
 
 @lowering("tosa.logical_left_shift")
 def logical_left_shift(op: Op, k: Kernels) -> Value:
+    x, amount = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
     powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
-    return k.mul(k.value(op.operand(0)), k.gather(k.constant(powers), k.value(op.operand(1))))
+    factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
+    return k.cast(elementwise(k, k.mul, x, factor), op.result.type.storage)
+
+
+@lowering("tosa.logical_right_shift")
+def logical_right_shift(op: Op, k: Kernels) -> Value:
+    storage = op.result.type.storage
+    unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
+    x, amount = (k.cast(k.value(op.operand(i)), unsigned) for i in range(2))
+    return k.cast(elementwise(k, k.right_shift, x, amount), storage)
+
+
+@lowering("tosa.bitwise_and", "tosa.bitwise_or")
+def bitwise(op: Op, k: Kernels) -> Value:
+    a, b = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
+    one, two = k.constant(1), k.constant(2)
+    x, y = k.right_shift(a, one), k.right_shift(b, one)
+    above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
+    lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
+    both = k.add(above, lowest)
+    if op.name == "tosa.bitwise_or":
+        both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
+    return k.cast(both, op.result.type.storage)
+
+
+@lowering("tosa.bitwise_xor")
+def bitwise_xor(op: Op, k: Kernels) -> Value:
+    return elementwise(k, k.bitwise_xor, k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+_LOGICAL = {"tosa.logical_and": "logical_and", "tosa.logical_or": "logical_or", "tosa.logical_xor": "not_equal"}
+
+
+@lowering(*_LOGICAL)
+def logical(op: Op, k: Kernels) -> Value:
+    return elementwise(
+        k, lambda a, b: k.logical(_LOGICAL[op.name], a, b), k.value(op.operand(0)), k.value(op.operand(1))
+    )
+
+
+@lowering("tosa.logical_not")
+def logical_not(op: Op, k: Kernels) -> Value:
+    x = k.value(op.operand(0))
+    return k.emit("tfl.logical_not", [x], x.type)

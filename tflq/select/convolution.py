@@ -17,6 +17,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
 from tflq.select.digits import Digit, Digits, digits, fills
+from tflq.select.float_layers import conv2d_of_floats
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_convolve
@@ -35,6 +36,8 @@ def conv2d(op: Op, k: Kernels) -> Value:
 
 def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """The convolution with weights [O, KH, KW, I], plus bias: the accumulator of `op`, which has the zero points."""
+    if x.type.storage.is_float:
+        return conv2d_of_floats(k, x, weights, bias, geometry)
     zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
     acc = op.result.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc

@@ -57,6 +57,11 @@ class Kernels:
         self._parsed: dict[str, list[_Signature]] = {}
         self._answers: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The kernels it has."""
+        return frozenset(self._lines)
+
     def admit(self, op: Op) -> bool:
         """Whether some signature of the op's kernel fits its plain types."""
         name = op.name.removeprefix("tfl.")

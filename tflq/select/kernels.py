@@ -39,6 +39,13 @@ class KernelBuilder(Emitter):
     def minimum(self, a: Value, b: Value) -> Value:
         return self._elementwise("minimum", a, b)
 
+    def div(self, a: Value, b: Value) -> Value:
+        """DIV: of integers, truncated."""
+        return self._elementwise("div", a, b, fused_activation_function="NONE")
+
+    def pow(self, a: Value, b: Value) -> Value:
+        return self._elementwise("pow", a, b)
+
     def right_shift(self, a: Value, b: Value) -> Value:
         """Arithmetic shift; the amount is of a's type."""
         return self._elementwise("right_shift", a, b)
@@ -54,6 +61,10 @@ class KernelBuilder(Emitter):
 
     def greater_equal(self, a: Value, b: Value) -> Value:
         return self._elementwise("greater_equal", a, b, i1)
+
+    def logical(self, name: str, a: Value, b: Value) -> Value:
+        """LOGICAL_AND, LOGICAL_OR or NOT_EQUAL of booleans."""
+        return self._elementwise(name, a, b)
 
     def select_v2(self, condition: Value, a: Value, b: Value) -> Value:
         shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)

@@ -23,7 +23,15 @@ from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels
 from tflq.select.sums import WeightedSum
 
-__all__ = ["exact_runs", "float_convolve", "float_depthwise", "float_parts", "float_reaches"]
+__all__ = [
+    "conv_options",
+    "exact_runs",
+    "float_convolve",
+    "float_depthwise",
+    "float_parts",
+    "float_reaches",
+    "padded_for",
+]
 
 _EXACT = 1 << 24
 _MOST_CHUNKS = 32
@@ -60,7 +68,7 @@ def float_convolve(
     offset, rest = _float_bias(bias, magnitude.sum(1).max(initial=0) * reaches[0]) if alone else (None, bias)
     sums = WeightedSum(k, element)
     for part, split in zip(float_parts(k, x, zero_points[0]), splits, strict=True):
-        padded, padding = _padding(k, part.value, geometry)
+        padded, padding = padded_for(k, part.value, geometry)
         for channels in split or ():
             piece = _channels(k, padded, channels)
             taps = constant(np.ascontiguousarray(filters[..., channels]))
@@ -90,10 +98,10 @@ def float_depthwise(
     taps, outputs = constant(filters), depth * multiplier
     sums = WeightedSum(k, element)
     for part in float_parts(k, x, zero_points[0]):
-        padded, padding = _padding(k, part.value, geometry)
+        padded, padding = padded_for(k, part.value, geometry)
         shape = geometry.output(x.type.shape, outputs)
         operands = [padded, taps, _bias_operand(k, offset, outputs)]
-        options = _options(geometry, padding) | {"depth_multiplier": multiplier}
+        options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
         sums.add(
             k.cast(k.emit("tfl.depthwise_conv_2d", operands, TensorType(shape, f32), **options), i32), part.coefficient
         )
@@ -151,7 +159,7 @@ def _integers(k: Kernels, bias: Value | None, element: ScalarType) -> Value:
     return k.constant(bias.array, element) if bias.is_constant else k.cast(bias, element)
 
 
-def _padding(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
+def padded_for(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
     """x and the kernel's padding: VALID, SAME where that is the same, else VALID of x padded with zeros."""
     if not any(geometry.pad):
         return x, "VALID"
@@ -185,7 +193,7 @@ def _conv2d(
     """One float CONV_2D, as integers."""
     shape = geometry.output(source.type.shape, outputs)
     operands = [x, filters, _bias_operand(k, bias, outputs)]
-    options = _options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
+    options = conv_options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
     return k.cast(k.emit("tfl.conv_2d", operands, TensorType(shape, f32), **options), i32)
 
 
@@ -193,7 +201,8 @@ def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:
     return k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
 
 
-def _options(geometry: Geometry, padding: str) -> dict[str, Any]:
+def conv_options(geometry: Geometry, padding: str) -> dict[str, Any]:
+    """The options that CONV_2D and DEPTHWISE_CONV_2D share."""
     return {
         "padding": padding,
         "stride_w": geometry.stride[1],

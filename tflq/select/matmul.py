@@ -32,6 +32,8 @@ def matmul(op: Op, k: Kernels) -> Value:
     x, y = k.value(op.operand(0)), k.value(op.operand(1))
     zero_points = (op.attributes["a_zp"], op.attributes["b_zp"])
     acc, shape = op.result.type.storage, op.result.type.shape
+    if acc.is_float:
+        return k.batch_matmul(x, y, shape, to=acc)
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     result = _float_product(k, x, y, zero_points, shape, element) if k.mac == "float32" else None
     return k.cast(result or _byte_product(k, x, y, zero_points, shape, element), acc)

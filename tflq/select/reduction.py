@@ -1,6 +1,7 @@
 """Lowering of reductions and of ARGMAX.
 
-SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits. A chain of reductions of
+SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
+least and the greatest of bytes. A chain of reductions of
 one kind is one kernel over several axes, and a reshape that drops just these axes is its `keep_dims`.
 """
 
@@ -11,12 +12,18 @@ from typing import Literal
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i32, i64
+from tflq.ir.types import i1, i8, i32, i64
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
 
-_BUILTINS = {"tosa.reduce_sum": "sum", "tosa.reduce_max": "reduce_max", "tosa.reduce_min": "reduce_min"}
+_BUILTINS = {
+    "tosa.reduce_max": "reduce_max",
+    "tosa.reduce_min": "reduce_min",
+    "tosa.reduce_product": "reduce_prod",
+    "tosa.reduce_sum": "sum",
+}
+_LOGICAL = {"tosa.reduce_all": "reduce_min", "tosa.reduce_any": "reduce_max"}
 
 
 @lowering(*_BUILTINS)
@@ -35,6 +42,12 @@ def reduce(op: Op, k: Kernels) -> Value:
     for other in chain[1:]:
         k.fuse(other, result)
     return result
+
+
+@lowering(*_LOGICAL)
+def reduce_logical(op: Op, k: Kernels) -> Value:
+    x = k.cast(k.value(op.operand(0)), i8)
+    return k.cast(k.reduce(_LOGICAL[op.name], x, [op.attributes["axis"]], True, op.result.type.shape), i1)
 
 
 @lowering("tosa.argmax")

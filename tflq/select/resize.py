@@ -18,6 +18,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
+from tflq.select.broadcasting import elementwise
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 
@@ -35,6 +36,8 @@ def resize(op: Op, k: Kernels) -> Value:
     ]
     if a["mode"] == "NEAREST_NEIGHBOR":
         return _nearest(k, x, dims, result)
+    if x.type.storage.is_float:
+        return _mixed(k, _mixed(k, x, dims[0]), dims[1])
     x = k.cast(_interpolated(k, k.cast(x, i32), dims[0]), result.storage)
     return _interpolated(k, x, dims[1])
 
@@ -73,6 +76,17 @@ def _interpolated(k: Kernels, x: Value, dim: _Dim) -> Value:
     return k.add(k.mul(first, k.constant(steps.n - weight, storage)), k.mul(second, k.constant(weight, storage)))
 
 
+def _mixed(k: Kernels, x: Value, dim: _Dim) -> Value:
+    """x[lower] * (1 - f / n) + x[upper] * f / n along a dim of floats."""
+    lower, upper, fraction = taps(dim.steps, dim.size, dim.out)
+    first = _taken(k, x, lower, dim.axis)
+    if is_copy(dim.steps, dim.size, dim.out) and not fraction.any():
+        return first
+    weight = (fraction / dim.steps.n).reshape(-1, *(1,) * (3 - dim.axis))
+    second, storage = _taken(k, x, upper, dim.axis), x.type.storage
+    return k.add(k.mul(first, k.constant(1 - weight, storage)), k.mul(second, k.constant(weight, storage)))
+
+
 def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     """Elements of an axis by index; x itself if that is all of them in order."""
     if index.size == (x.type.shape or ())[axis] and (index == np.arange(index.size)).all():
@@ -83,8 +97,7 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
 @lowering("tosa.intdiv")
 def divide(op: Op, k: Kernels) -> Value:
     """DIV truncates."""
-    x, y = (k.value(v) for v in op.values if v is not op.result)
-    return k.emit("tfl.div", [x, y], op.result.type, fused_activation_function="NONE")
+    return elementwise(k, k.div, k.value(op.operand(0)), k.value(op.operand(1)))
 
 
 @lowering("ext.rounding_divide_by_pot")

@@ -1,0 +1,55 @@
+"""tosa.conv3d as a convolution in two dims: the slices along the depth under a filter side by side as channels.
+
+[N, D, H, W, C] -> GATHER along D -> [N, OD, KD, H, W, C] -> TRANSPOSE -> [N OD, H, W, KD C]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import i8
+from tflq.select.convolution import convolve
+from tflq.select.im2col import Geometry
+from tflq.select.lowering import Kernels, lowering
+
+__all__: list[str] = []
+
+
+@lowering("tosa.conv3d")
+def conv3d(op: Op, k: Kernels) -> Value:
+    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
+    a = op.attributes
+    kernel_d, kernel_h, kernel_w = (d or 0 for d in (weights.type.shape or ())[1:4])
+    batch, _, height, width, channels = (d or 0 for d in x.type.shape or ())
+    _, depth, out_h, out_w, outputs = (d or 0 for d in op.result.type.shape or ())
+    x = _padded(k, x, a["pad"][:2], a["input_zp"])
+    planes = np.arange(depth)[:, None] * a["stride"][0] + np.arange(kernel_d) * a["dilation"][0]
+    x = k.gather(x, k.constant(planes.reshape(-1)), 1)
+    x = k.transpose(k.reshape(x, (batch * depth, kernel_d, height * width, channels)), (0, 2, 1, 3))
+    x = k.reshape(x, (batch * depth, height, width, kernel_d * channels))
+    geometry = Geometry((kernel_h, kernel_w), a["pad"][2:], a["stride"][1:], a["dilation"][1:])
+    sums = convolve(k, op, x, _side_by_side(k, weights), bias, geometry)
+    return k.reshape(sums, (batch, depth, out_h, out_w, outputs))
+
+
+def _padded(k: Kernels, x: Value, pad: tuple[int, int], fill: int) -> Value:
+    """x with planes of `fill` before and after."""
+    if not any(pad):
+        return x
+    shape = list(x.type.shape or ())
+    shape[1] = (shape[1] or 0) + sum(pad)
+    amounts = np.zeros((5, 2), np.int32)
+    amounts[1] = pad
+    return k.padv2(x, amounts, fill, tuple(shape))
+
+
+def _side_by_side(k: Kernels, weights: Value) -> Value:
+    """[O, KD, KH, KW, C] -> [O, KH, KW, KD C]."""
+    outputs, depth, height, width, channels = (d or 0 for d in weights.type.shape or ())
+    if weights.is_constant:
+        moved = np.ascontiguousarray(weights.array.transpose(0, 2, 3, 1, 4))
+        filters = moved.reshape(outputs, height, width, depth * channels)
+        return constant(filters, i8 if weights.type.storage.bits < 8 else weights.type.storage)
+    flat = k.transpose(k.reshape(weights, (outputs, depth, height * width, channels)), (0, 2, 1, 3))
+    return k.reshape(flat, (outputs, height, width, depth * channels))

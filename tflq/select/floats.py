@@ -1,0 +1,102 @@
+"""Float functions of one or two operands: builtins of the same name, or short formulas of them.
+
+ERF has no builtin: a polynomial where |x| < 1, 1 - exp(polynomial) beyond (`numerics/erf.py`). CEIL and ROUND are not
+among the reference kernels: CEIL is FLOOR of the negative, and half to even is what a float sum does where a unit in
+the last place is 1: (|x| + 2^23) - 2^23.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.numerics.erf import LIMIT, inner, outer
+from tflq.select.broadcasting import elementwise
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["limited", "rounded", "rounded_small"]
+
+_UNARY = {
+    "tosa.cos": "cos",
+    "tosa.exp": "exp",
+    "tosa.floor": "floor",
+    "tosa.log": "log",
+    "tosa.rsqrt": "rsqrt",
+    "tosa.sigmoid": "logistic",
+    "tosa.sin": "sin",
+    "tosa.tanh": "tanh",
+}
+
+
+@lowering(*_UNARY)
+def unary(op: Op, k: Kernels) -> Value:
+    x = k.value(op.operand(0))
+    return k.emit("tfl." + _UNARY[op.name], [x], x.type)
+
+
+@lowering("tosa.ceil")
+def ceil(op: Op, k: Kernels) -> Value:
+    x = k.value(op.operand(0))
+    below = k.emit("tfl.floor", [k.emit("tfl.neg", [x], x.type)], x.type)
+    return k.emit("tfl.neg", [below], x.type)
+
+
+@lowering("tosa.reciprocal")
+def reciprocal(op: Op, k: Kernels) -> Value:
+    x = k.value(op.operand(0))
+    return k.emit("tfl.div", [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
+
+
+@lowering("tosa.pow")
+def power(op: Op, k: Kernels) -> Value:
+    return elementwise(k, k.pow, k.value(op.operand(0)), k.value(op.operand(1)))
+
+
+@lowering("tosa.erf")
+def erf(op: Op, k: Kernels) -> Value:
+    """Both formulas everywhere, each on the values it is meant for."""
+    x = k.value(op.operand(0))
+    storage = x.type.storage
+    magnitude = k.emit("tfl.abs", [x], x.type)
+    one = k.constant(1, storage)
+    near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
+    below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
+    tail = k.emit("tfl.exp", [_polynomial(k, far, outer())], x.type)
+    value = k.select_v2(k.greater(one, magnitude), below, k.sub(one, tail))
+    return k.mul(value, k.emit("tfl.sign", [x], x.type))
+
+
+def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
+    """Horner's scheme; the constant term is the first."""
+    *rest, value = (k.constant(c, x.type.storage) for c in coefficients)
+    total = k.add(k.mul(x, value), rest.pop())
+    while rest:
+        total = k.add(k.mul(total, x), rest.pop())
+    return total
+
+
+def rounded(k: Kernels, x: Value) -> Value:
+    """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
+    unit = k.constant(1 << 23, x.type.storage)
+    magnitude = k.emit("tfl.abs", [x], x.type)
+    inside = k.minimum(magnitude, unit)
+    whole = k.add(k.sub(k.add(inside, unit), unit), k.sub(magnitude, inside))
+    return k.mul(whole, k.emit("tfl.sign", [x], x.type))
+
+
+def rounded_small(k: Kernels, x: Value) -> Value:
+    """The same of x below 2^22 in magnitude."""
+    unit = k.constant(3 << 22, x.type.storage)
+    return k.sub(k.add(x, unit), unit)
+
+
+def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
+    """x within [low, high], floats: RELU or RELU6 if that is it, else MAXIMUM and MINIMUM where they can bite."""
+    largest = float(np.finfo(x.type.storage.dtype).max)
+    if low == 0 and high in (6.0, largest, np.inf):
+        return k.emit("tfl.relu6" if high == 6 else "tfl.relu", [x], x.type)
+    if low > -largest:
+        x = k.maximum(x, k.constant(low, x.type.storage))
+    if high < largest:
+        x = k.minimum(x, k.constant(high, x.type.storage))
+    return x

@@ -1,0 +1,84 @@
+"""Raising: a module in the tosa form → the integer form, which selection takes for TFLite.
+
+Most of it is the integer form already. What differs:
+
+    bias of one element    is repeated for every channel
+    INEXACT_ROUND          any rounding will do: SINGLE_ROUND
+    VARIABLE               its initial value is written by a function of its own, which CALL_ONCE runs first
+
+Functions, names and signatures stay. What TFLite's builtins cannot say is refused by name: operators that are not
+declared (FFT2D, RFFT2D, CUSTOM) and arithmetic in 16-bit or 8-bit floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.dialects import declaration
+from tflq.ir.types import f32
+
+__all__ = ["raise_module"]
+
+_BIASED = frozenset({"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d", "tosa.transpose_conv2d"})
+
+
+def raise_module(module: Module) -> Module:
+    """The module in the integer form, changed in place. UnsupportedError lists every operator that has none."""
+    reasons = [reason for op in module.ops() if (reason := _refusal(op)) is not None]
+    if reasons:
+        raise UnsupportedError(f"{len(reasons)} operator(s) have no form on TFLite's builtins:", reasons)
+    for op in module.ops():
+        _rewrite(op)
+    _declare_variables(module)
+    return module
+
+
+def _refusal(op: Op) -> str | None:
+    """Why an op cannot be raised."""
+    if declaration(op.name) is None:
+        return f"{op.location or op.name}: TFLite has nothing like {op.name}"
+    if op.name in ("tosa.cast", "tosa.identity", "tosa.reshape"):
+        return None
+    for value in op.values:
+        storage = value.type.storage
+        if storage.is_float and storage != f32:
+            return f"{op.location or op.name}: TFLite's {op.name.removeprefix('tosa.')} does not compute in {storage}"
+    return None
+
+
+def _rewrite(op: Op) -> None:
+    if op.attributes.get("rounding_mode") == "INEXACT_ROUND":
+        op.attributes["rounding_mode"] = "SINGLE_ROUND"
+    if op.name in _BIASED:
+        op.operands[2] = _per_channel(op.operand(2), op)
+
+
+def _per_channel(bias: Value, op: Op) -> Value:
+    """The bias with an element for each channel of the result."""
+    channels = (op.result.type.shape or (None,))[-1]
+    if bias.type.shape != (1,) or channels in (None, 1):
+        return bias
+    if not bias.is_constant:
+        raise UnsupportedError(f"{op.location or op.name}: a computed bias of one element for {channels} channels")
+    return constant(np.repeat(bias.array, channels or 1), name=bias.name)
+
+
+def _declare_variables(module: Module) -> None:
+    """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
+    declares any."""
+    initial: dict[str, Op] = {}
+    for function in module.functions:
+        declarations = [op for op in function.ops if op.name == "tosa.variable"]
+        if not declarations:
+            continue
+        for op in declarations:
+            initial.setdefault(op.attributes["name"], op)
+        call = Op("tfl.call_once", [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
+        function.ops = [call, *(op for op in function.ops if op.name != "tosa.variable")]
+    if initial:
+        writes = [
+            Op("tosa.variable_write", [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
+        ]
+        module.functions.append(Function("initial_values", [], [], writes))
