@@ -1,0 +1,56 @@
+"""One entry of a model: the function of one signature, and what it runs."""
+
+from __future__ import annotations
+
+from tflq.errors import TflqError
+from tflq.ir.calls import callees, renumber
+from tflq.ir.core import Module
+
+__all__ = ["entries", "extract"]
+
+
+def entries(module: Module) -> list[str]:
+    """The keys of a module's signatures, in order; "" for its first function where it has none."""
+    return [signature.key or "" for signature in module.signatures or ()] or [""]
+
+
+def extract(module: Module, key: str) -> Module:
+    """The module reduced to one entry: its function comes first, then those that it runs, with their indices anew.
+
+    "" is the first function where no signature has that key. The functions are those of `module`, which is not to be
+    used any more. TflqError: there is no such entry.
+    """
+    chosen = next((s for s in module.signatures or () if (s.key or "") == key), None)
+    if chosen is None and key:
+        known = ", ".join(repr(k) for k in entries(module) if k)
+        raise TflqError(f"there is no signature {key!r}; " + (f"there are {known}" if known else "the model has none"))
+    order = _reached(module, 0 if chosen is None else chosen.function)
+    numbers = {old: new for new, old in enumerate(order)}
+    functions = [module.functions[index] for index in order]
+    for function in functions:
+        for op in function.ops:
+            renumber(op, numbers)
+    kept = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == order[0])]
+    for signature in kept:
+        signature.function = 0
+    return Module(
+        functions,
+        kept if module.signatures is not None else None,
+        module.metadata,
+        module.description,
+        module.version,
+        module.buffers,
+        module.operator_codes,
+        module.info,
+        module.source,
+        module.warnings,
+    )
+
+
+def _reached(module: Module, first: int) -> list[int]:
+    """A function and all that run from it, in the order they are met."""
+    order = [first]
+    for index in order:
+        for op in module.functions[index].ops:
+            order.extend(dict.fromkeys(i for i in callees(op) if i not in order))
+    return order

@@ -1,0 +1,138 @@
+"""Binding: the arguments of a model get known shapes, and every other shape follows from them.
+
+The shapes are inferred twice: once with the dims that are bound left open, which shows what does not depend on them and
+must therefore be as the file says; and once with the numbers. Sizes that the model computes are constants after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tflq.errors import TflqError, UnsupportedError
+from tflq.ir.calls import entry_functions
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.types import Shape
+from tflq.shapes.filling import place, set_shape, stale
+from tflq.shapes.folding import fold_sizes
+from tflq.shapes.inference import Inference, is_complete
+from tflq.shapes.site import RULES, text
+
+__all__ = ["bind_batch"]
+
+
+def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence[int]] | None = None) -> Module:
+    """The module (changed in place) for batches of n: all shapes are known, and those that an interpreter computes.
+
+    The first dims of arguments that are unknown become n; where no argument has an unknown dim, those that are 1 (or
+    else the one that all arguments share), as by an interpreter's `resize_tensor_input`. `dims` gives the whole shapes
+    of arguments by name (of the tensor or in a signature). Sizes that the model computes become constants.
+
+    UnsupportedError lists what keeps the model from it: every argument with other unknown dims, or every operator.
+    TflqError: `dims` names no argument.
+    """
+    if n is not None and n < 1:
+        raise TflqError(f"a batch of {n} is not possible; give 1 or more")
+    bound = _bound(module, n, dims or {})
+    open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
+    what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
+    wrong = [
+        f"{where}: '{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}; "
+        f"state it so, or let tflq infer the shapes"
+        for where, value, shape in stale(module, Inference(module, open_dims))
+    ]
+    if wrong:
+        raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
+    inference = Inference(module, bound)
+    missing = _missing(module, inference)
+    if missing:
+        raise UnsupportedError(f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:", missing)
+    for value, shape in inference.shapes.items():
+        set_shape(value, shape)
+    fold_sizes(module, inference.known)
+    return module
+
+
+def _opened(stated: Shape, bound: Shape) -> Shape:
+    """The bound shape with the dims open that it gives anew."""
+    if stated is None or bound is None or len(stated) != len(bound):
+        return None if bound is None else (None,) * len(bound)
+    return tuple(b if s == b else None for s, b in zip(stated, bound, strict=True))
+
+
+def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> dict[Value, Shape]:
+    """The shapes of all arguments of entry functions."""
+    arguments = [v for index in entry_functions(module) for v in module.functions[index].inputs]
+    bound = dict(_named(module, arguments, dims))
+    rest = [v for v in arguments if v not in bound]
+    is_open = any(v.type.shape is None or None in v.type.shape for v in rest)
+    resized = set() if is_open or n is None else _batched(rest, n)
+    wrong: list[str] = []
+    for value in rest:
+        shape = value.type.shape
+        if shape is None:
+            wrong.append(f"input '{value.name}': its rank is not known; give its whole shape, () for a scalar")
+            continue
+        if shape and n is not None and (shape[0] is None or value in resized):
+            shape = (n, *shape[1:])
+        if None in shape:
+            listed = ", ".join(str(i) for i, d in enumerate(shape) if d is None)
+            wrong.append(f"input '{value.name}' {text(shape)}: dim(s) {listed} are not known; give its whole shape")
+        bound[value] = shape
+    if wrong:
+        raise UnsupportedError("the shapes of the model's inputs do not follow from a batch:", wrong)
+    return bound
+
+
+def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequence[int]]) -> dict[Value, Shape]:
+    """The arguments that names stand for, with their shapes."""
+    names: dict[str, list[Value]] = {}
+    for value in arguments:
+        names.setdefault(value.name, []).append(value)
+    for signature in module.signatures or ():
+        for name, value in signature.inputs or ():
+            if name is not None and value not in names.setdefault(name, []):
+                names[name].append(value)
+    found: dict[Value, Shape] = {}
+    for name, wanted in dims.items():
+        if name not in names:
+            raise TflqError(f"there is no input '{name}'; the inputs are {', '.join(map(repr, names)) or 'none'}")
+        if any(d < 0 for d in wanted):
+            raise TflqError(f"input '{name}': {list(wanted)} is no shape; give every dim a size")
+        found.update({value: tuple(int(d) for d in wanted) for value in names[name]})
+    return found
+
+
+def _batched(arguments: Sequence[Value], n: int) -> set[Value]:
+    """The arguments of a model without unknown dims that have a batch."""
+    ranked = {v: v.type.shape for v in arguments if v.type.shape}
+    single = {v for v, shape in ranked.items() if shape[0] == 1}
+    if single:
+        return single
+    sizes = {shape[0] for shape in ranked.values()}
+    if len(sizes) > 1 and n not in sizes:
+        listed = [f"input '{v.name}' {text(shape)}" for v, shape in ranked.items()]
+        raise UnsupportedError("which inputs have a batch is not clear; give their whole shapes:", listed)
+    return set(ranked) if len(sizes) == 1 else set()
+
+
+def _missing(module: Module, inference: Inference) -> list[str]:
+    """The operators whose results are not known although their operands are, and why."""
+    causes: list[str] = []
+    others: list[str] = []
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            reason = inference.reasons.get(op)
+            complete = all(v in inference.shapes and is_complete(inference.shapes[v]) for v in op.results)
+            if complete and reason is None:
+                continue
+            known = all(v is None or is_complete(inference.shape(v)) for v in op.operands)
+            (causes if known else others).append(f"{place(op, index)}: {_why(op, reason)}")
+    return causes or others
+
+
+def _why(op: Op, reason: str | None) -> str:
+    if reason is None:
+        return "the size of its result depends on what the model is given; leave it out, or convert without a batch"
+    if op.name not in RULES:
+        return f"{reason}; put builtin operators in its place, or convert the model at the batch it was made for"
+    return f"{reason}; make the model for this batch, or with an open one"

@@ -1,0 +1,155 @@
+"""Shapes of operators that gather, scatter, or make tensors of a given shape.
+
+Sources: the kernels of these names in kernels/; sizes of RANGE: `GetSize` in kernels/range.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tflq.ir.types import Shape
+from tflq.shapes.site import NotInferred, Site, agree, shape, text
+
+__all__: list[str] = []
+
+
+@shape("tfl.gather")
+def _gather(site: Site) -> Shape:
+    """[batch, before axis, indices, after axis]."""
+    dims, indices = site.dims(), site.dims(1)
+    axis = site.axis(site.attributes["axis"], len(dims))
+    batch = site.attributes.get("batch_dims", 0)
+    batch += len(indices) if batch < 0 else 0
+    if not 0 <= batch <= min(axis, len(indices)):
+        raise NotInferred(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
+    lead = [agree(a, b, "batch dims") for a, b in zip(dims[:batch], indices[:batch], strict=True)]
+    return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
+
+
+@shape("tfl.gather_nd")
+def _gather_nd(site: Site) -> Shape:
+    dims, indices = site.dims(), site.dims(1)
+    if not indices or indices[-1] is None:
+        raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
+    if indices[-1] > len(dims):
+        raise NotInferred(f"indices {text(indices)} name more dims than {text(dims)} has")
+    return (*indices[:-1], *dims[indices[-1] :])
+
+
+@shape("tfl.one_hot")
+def _one_hot(site: Site) -> Shape:
+    dims, axis = site.dims(), site.attributes["axis"]
+    (depth,) = site.ints(1, 1)
+    at = len(dims) if axis == -1 else site.axis(axis, len(dims) + 1)
+    return (*dims[:at], depth, *dims[at:])
+
+
+@shape("tfl.scatter_nd")
+def _scatter_nd(site: Site) -> Shape:
+    return tuple(site.ints(2))
+
+
+@shape("tfl.sparse_to_dense")
+def _sparse_to_dense(site: Site) -> Shape:
+    return tuple(site.ints(1))
+
+
+@shape("tfl.fill", "tfl.random_standard_normal", "tfl.random_uniform")
+def _fill(site: Site) -> Shape:
+    return tuple(site.ints(0))
+
+
+@shape("tfl.range")
+def _range(site: Site) -> Shape:
+    """ceil((limit - start) / delta) elements."""
+    found = [known for known in site.known if known is not None]
+    if len(found) != 3 or not all(known.complete for known in found):
+        return (None,)
+    start, limit, delta = (known.array.reshape(-1)[0] for known in found)
+    if not delta or (limit - start) * delta < 0:
+        raise NotInferred(f"steps of {delta} do not lead from {start} to {limit}")
+    if found[0].array.dtype.kind == "f":
+        return (math.ceil(abs((limit - start) / delta)),)
+    return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
+
+
+@shape("tfl.shape")
+def _shape(site: Site) -> Shape:
+    return (len(site.dims()),)
+
+
+@shape("tfl.rank", "tfl.hashtable")
+def _scalar(site: Site) -> Shape:
+    return () if site.op.name == "tfl.rank" else (1,)
+
+
+@shape("tfl.hashtable_find")
+def _hashtable_find(site: Site) -> Shape:
+    return site.dims(1)
+
+
+@shape("tfl.hashtable_size")
+def _hashtable_size(_: Site) -> Shape:
+    return (1,)
+
+
+@shape("tfl.broadcast_args")
+def _broadcast_args(site: Site) -> Shape:
+    (a,), (b,) = site.dims(0, 1), site.dims(1, 1)
+    return (None if a is None or b is None else max(a, b),)
+
+
+@shape("tfl.topk_v2")
+def _topk(site: Site) -> list[Shape]:
+    dims = site.dims()
+    (k,) = site.ints(1, 1)
+    if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
+        raise NotInferred(f"{text(dims)} has no {k} elements in its last dim")
+    out = (*dims[:-1], None if k is None else max(k, 0))
+    return [out, out]
+
+
+@shape("tfl.matrix_diag")
+def _matrix_diag(site: Site) -> Shape:
+    dims = site.dims()
+    return (*dims, *dims[-1:])
+
+
+@shape("tfl.where")
+def _where(site: Site) -> Shape:
+    """As many rows as there are true elements."""
+    known = site.known[0]
+    rows = int((known.array != 0).sum()) if known is not None and known.complete else None
+    return (rows, len(site.dims()))
+
+
+@shape("tfl.unique")
+def _unique(site: Site) -> list[Shape]:
+    """How many differ is seen only when the model runs."""
+    return [(None,), site.dims(0, 1)]
+
+
+@shape("tfl.non_max_suppression_v4", "tfl.non_max_suppression_v5")
+def _non_max_suppression(site: Site) -> list[Shape]:
+    (most,) = site.ints(2, 1)
+    return [*[(most,)] * (len(site.op.results) - 1), ()]
+
+
+@shape("tfl.dilate")
+def _dilate(site: Site) -> Shape:
+    dims = site.dims()
+    factors = site.ints(1, len(dims))
+    return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))
+
+
+@shape("tfl.reduce_window")
+def _reduce_window(site: Site) -> Shape:
+    dims = site.dims()
+    window, strides, dilations = (site.ints(i, len(dims)) for i in (2, 3, 4))
+    out: list[int | None] = []
+    for dim, size, stride, dilation in zip(dims, window, strides, dilations, strict=True):
+        if dim is None or size is None or not stride or dilation is None:
+            out.append(None)
+        else:
+            out.append(max((dim - (size - 1) * dilation - 1) // stride + 1, 0))
+    return tuple(out)

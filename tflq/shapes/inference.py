@@ -1,0 +1,133 @@
+"""The walk over a module that infers every shape from those of the arguments.
+
+What the file says of results is not looked at, but for operators without a rule: theirs hold as long as their operands
+are as the file says. A function that is run from several places is inferred for what all of them have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from tflq.ir.calls import entry_functions
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import Shape
+from tflq.shapes.control import join_known, join_shapes
+from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
+from tflq.shapes.site import RULES, NotInferred, Site
+
+__all__ = ["Inference", "is_complete"]
+
+_Arguments: TypeAlias = tuple[Sequence[Shape], Sequence[Known | None]]
+
+
+def is_complete(shape: Shape) -> bool:
+    return shape is not None and None not in shape
+
+
+class Inference:
+    """Shapes of all values that a module's entry functions compute, for given shapes of their arguments.
+
+    `shapes` holds arguments and results, `known` what is known of their elements, `reasons` why an op's results
+    could not be inferred.
+    """
+
+    def __init__(self, module: Module, arguments: Mapping[Value, Shape]) -> None:
+        self.shapes: dict[Value, Shape] = {}
+        self.known: dict[Value, Known] = {}
+        self.reasons: dict[Op, str] = {}
+        self._module = module
+        self._arguments: dict[int, _Arguments] = {}
+        self._results: dict[int, _Arguments] = {}
+        self._active: set[int] = set()
+        for index in entry_functions(module):
+            inputs = module.functions[index].inputs
+            self._call(index, [arguments.get(v, v.type.shape) for v in inputs], [None] * len(inputs))
+
+    def shape(self, value: Value) -> Shape:
+        return self.shapes.get(value, value.type.shape)
+
+    def _elements(self, value: Value) -> Known | None:
+        found = self.known.get(value)
+        return constant_elements(value) if found is None else found
+
+    def _call(self, index: int, shapes: Sequence[Shape], known: Sequence[Known | None]) -> _Arguments:
+        if index in self._active:
+            raise NotInferred(f"function {index} runs itself")
+        if not 0 <= index < len(self._module.functions):
+            raise NotInferred(f"there is no function {index}")
+        function = self._module.functions[index]
+        if len(shapes) != len(function.inputs):
+            raise NotInferred(f"{len(shapes)} arguments for the {len(function.inputs)} of function {index}")
+        wanted = list(shapes), [None if k is None or k.array.size > LIMIT else k for k in known]
+        before = self._arguments.get(index)
+        if before is not None:
+            joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
+            kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
+            if joined == before[0] and all(
+                a is b or (a is not None and b is not None and a.same(b)) for a, b in zip(before[1], kept, strict=True)
+            ):
+                return self._results[index]
+            wanted = joined, kept
+        self._arguments[index] = wanted
+        self._active.add(index)
+        try:
+            self._results[index] = self._run(function, *wanted)
+        finally:
+            self._active.discard(index)
+        return self._results[index]
+
+    def _run(self, function: Function, shapes: Sequence[Shape], known: Sequence[Known | None]) -> _Arguments:
+        for value, shape, elements in zip(function.inputs, shapes, known, strict=True):
+            self._define(value, shape, elements)
+        for op in function.ops:
+            self._op(op)
+        outputs = function.outputs
+        return [self.shape(v) for v in outputs], [self._elements(v) for v in outputs]
+
+    def _define(self, value: Value, shape: Shape, elements: Known | None) -> None:
+        self.shapes[value] = shape
+        self.known.pop(value, None)
+        if elements is not None and elements.array.shape == shape:
+            self.known[value] = elements
+
+    def _op(self, op: Op) -> None:
+        shapes = [None if v is None else self.shape(v) for v in op.operands]
+        known = [None if v is None else self._elements(v) for v in op.operands]
+        site = Site(op, shapes, known, self._call)
+        self.reasons.pop(op, None)
+        elements: Sequence[Known | None] = ()
+        found: Sequence[Shape] = [None] * len(op.results)
+        try:
+            found = self._infer(site)
+            elements = site.results or elements_of(op, shapes, known) or ()
+        except NotInferred as reason:
+            self.reasons[op] = str(reason)
+        for i, (value, shape) in enumerate(zip(op.results, found, strict=True)):
+            self._define(value, shape, elements[i] if i < len(elements) else None)
+
+    def _infer(self, site: Site) -> Sequence[Shape]:
+        op = site.op
+        rule = RULES.get(op.name)
+        if rule is None:
+            return self._stated(op)
+        answer = rule(site)
+        found: list[Shape] = answer if isinstance(answer, list) else [answer]
+        if len(found) != len(op.results):
+            raise NotInferred(f"it has {len(op.results)} results, where {len(found)} are expected")
+        if any(d is not None and d < 0 for dims in found for d in dims or ()):
+            raise NotInferred(f"its result would have a negative dim: {found}")
+        return found
+
+    def _stated(self, op: Op) -> list[Shape]:
+        """What the file says of an operator's results, if it is as the file says otherwise."""
+        name = op.attributes.get("custom_code") or op.name
+        stated = [v.type.shape for v in op.results]
+        if not all(is_complete(s) for s in stated):
+            raise NotInferred(f"what shape {name} gives is not known, and the file does not say it")
+        for value in op.operands:
+            if value is not None and (not is_complete(self.shape(value)) or self.shape(value) != value.type.shape):
+                raise NotInferred(
+                    f"what shape {name} gives for an operand '{value.name}' of another shape is not known"
+                )
+        return stated
