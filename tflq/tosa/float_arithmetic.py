@@ -60,14 +60,16 @@ def float_floor_div(t: Tosa, a: Value, b: Value) -> Value:
     """⌊a / b⌋: exact while it is below 2^22 in magnitude, and a and b below 2^100."""
     need_float(t, "FLOOR_DIV")
     a, b, _ = _positive_divisor(t, a, b)
-    return _floor_quotient(t, a, b)
+    q, rest = _nearest_quotient(t, a, b)
+    return t.sub(q, t.select(t.greater(scalar(t, 0, q), rest), scalar(t, 1, q), scalar(t, 0, q)))
 
 
 def float_floor_mod(t: Tosa, a: Value, b: Value) -> Value:
     """a - ⌊a / b⌋ b, rounded once, while ⌊a / b⌋ is below 2^22 in magnitude, and a and b below 2^100."""
     need_float(t, "FLOOR_MOD")
     a, b, flipped = _positive_divisor(t, a, b)
-    rest = remainder(t, a, _floor_quotient(t, a, b), b)
+    _, rest = _nearest_quotient(t, a, b)
+    rest = t.select(t.greater(scalar(t, 0, rest), rest), t.add(rest, b), rest)
     return t.select(flipped, t.sub(scalar(t, 0, rest), rest), rest)
 
 
@@ -79,10 +81,11 @@ def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]
     return t.select(flipped, t.sub(zero, a), a), t.unary("abs", b), flipped
 
 
-def _floor_quotient(t: Tosa, a: Value, b: Value) -> Value:
-    """⌊a / b⌋ for b > 0: the floor of the approximate quotient, one off at most, and the remainder says which way."""
-    q = t.unary("floor", t.mul(a, reciprocal(t, b)))
-    rest = remainder(t, a, q, b)
-    zero, one = scalar(t, 0, q), scalar(t, 1, q)
-    q = t.sub(q, t.select(t.greater(zero, rest), one, zero))
-    return t.add(q, t.select(t.greater_equal(rest, b), one, zero))
+def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
+    """The whole number nearest to a / b, or next to that where two are about as near, and the remainder, exact.
+
+    So it is the floor if the remainder is not negative, else one more.
+    """
+    q = t.mul(a, reciprocal(t, b))
+    q = t.unary("floor", t.add(q, scalar(t, 0.5, q)))
+    return q, remainder(t, a, q, b)
