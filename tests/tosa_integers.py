@@ -17,7 +17,7 @@ from tflq.ir.types import ScalarType, TensorType, element_storage
 from tflq.tosa import lower
 from tflq.tosa.target import Target
 
-__all__ = ["check", "lowered_outputs", "single"]
+__all__ = ["Body", "check", "lowered_outputs", "single"]
 
 Body = Callable[..., Value]
 

@@ -32,7 +32,7 @@ def some(storage: ScalarType, seed: int = 0, reach: int = 1 << 31) -> np.ndarray
 
 def binary(name: str) -> Callable[..., Value]:
     def body(b: Builder, x: Value, y: Value) -> Value:
-        return getattr(b, name)(x, y)  # type: ignore[no-any-return]
+        return getattr(b, name)(x, y)
 
     return body
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosa_integers import check, single
+from tosa_integers import Body, check, single
 
 from tflq.errors import UnsupportedError
 from tflq.ir.builder import Builder
@@ -30,9 +30,9 @@ def values(storage: ScalarType, count: int = 4000, reach: int | None = None) -> 
     return np.concatenate([wide, near, ends]).astype(storage.dtype)
 
 
-def rescaled(real: float, to: ScalarType, reach: int | None = None, **zero_points: int) -> object:
+def rescaled(real: float, to: ScalarType, reach: int | None = None, input_zp: int = 0, output_zp: int = 0) -> Body:
     def body(b: Builder, x: Value) -> Value:
-        y = b.rescale(x, quantize_multiplier(real), to, **zero_points)
+        y = b.rescale(x, quantize_multiplier(real), to, input_zp=input_zp, output_zp=output_zp)
         if reach is not None and y.producer is not None:
             y.producer.attributes["input_range"] = (-reach, reach)
         return y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosa_integers import check, single
+from tosa_integers import Body, check, single
 
 from tflq.errors import UnsupportedError
 from tflq.ir.builder import Builder
@@ -28,7 +28,7 @@ def near_thresholds(scale: np.ndarray, to: ScalarType, zero: int, reach: int) ->
     return np.clip(x, -reach, reach).astype(np.int32)
 
 
-def real(scale: np.ndarray, to: ScalarType, zero: int, reach: int | None) -> object:
+def real(scale: np.ndarray, to: ScalarType, zero: int, reach: int | None) -> Body:
     def body(b: Builder, x: Value) -> Value:
         bounds = {} if reach is None else {"input_range": (-reach, reach)}
         return b.emit("ext.rescale_f64", [x], x.type.with_element(to), scale=scale, output_zp=zero, **bounds)
@@ -67,7 +67,7 @@ def test_uint8_layer_to_int16() -> None:
     check([(x.shape, i32)], real(scale, i16, 0, 1 << 22), [x])
 
 
-def pot(exponent: int) -> object:
+def pot(exponent: int) -> Body:
     def body(b: Builder, x: Value) -> Value:
         one = b.emit(
             "tosa.resize",

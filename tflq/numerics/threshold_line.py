@@ -60,8 +60,20 @@ def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLin
         return None
     shift = np.minimum(31 - np.frexp(scale)[1], 62).astype(np.int64)
     multiplier = np.floor(np.ldexp(scale, shift)).astype(np.int64)
-    columns = np.asarray(rows, np.int64).T
-    return ThresholdLine(multiplier, shift, *columns, last=reached, spread=spread)
+    whole, offset, part, part_offset, rest, rest_offset, bits = np.asarray(rows, np.int64).T
+    return ThresholdLine(
+        multiplier=multiplier,
+        shift=shift,
+        whole=whole,
+        whole_offset=offset,
+        part=part,
+        part_offset=part_offset,
+        rest=rest,
+        rest_offset=rest_offset,
+        bits=bits,
+        last=reached,
+        spread=spread,
+    )
 
 
 def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int, ...] | None:

@@ -7,6 +7,8 @@ casts         narrowing wraps; uint8, less 128, changes its sign bit on the way 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
@@ -92,7 +94,7 @@ def select(op: Op, t: Tosa) -> Value:
 
 
 @lowering("tosa.cast", "tfl.cast")
-def cast(op: Op, t: Tosa) -> Value:
+def cast(op: Op, t: Tosa) -> Value | Sequence[Value]:
     """Between integers and truth values; int64 is what it was widened from."""
     source, to = op.operand(0), op.result.type.storage
     storage = source.type.storage

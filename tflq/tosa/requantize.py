@@ -138,7 +138,7 @@ def _product(factors: tuple[Value, Value], s: _Scaling, t: Tosa, to: ScalarType,
     m, shift = int(s.multiplier[0]), int(s.shift[0])
     if s.multiplier.size == 1 and s.double_round is False and 1 <= shift <= 62:
         if s.reach < _I31:
-            x = t.mul(*(narrow(v, t) for v in factors))
+            x = t.mul(narrow(factors[0], t), narrow(factors[1], t))
             return _rescale_32(x, s, 0, t, to, output_zp)
         y = product_by(*factors, m, shift, t)
         if y is not None:
