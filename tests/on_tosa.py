@@ -18,7 +18,7 @@ from tflq.tosa import lower
 from tflq.tosa.check import check
 from tflq.tosa.target import Target
 
-__all__ = ["INTEGER", "assert_exact", "assert_near_kernel", "emitted", "lowered_names"]
+__all__ = ["INTEGER", "Emit", "assert_exact", "assert_near_kernel", "emitted", "lowered_names"]
 
 INTEGER = Target(profiles=frozenset({"pro_int"}))
 """Integers alone, with the usual extensions."""

@@ -13,6 +13,7 @@ from tflq.numerics.convolution import (
     crude_bounds,
     double_scales,
     exact_bounds,
+    exact_end,
     legacy_scale,
     window,
 )
@@ -72,3 +73,20 @@ def test_exact_bounds_are_reached_and_hold(seed: int, dtype: type, weight_zp: in
 def test_channel_sums_do_not_overflow(dtype: type) -> None:
     extreme: np.ndarray = np.full((2, 1 << 17), np.iinfo(dtype).max, dtype)
     assert channel_sums(extreme, (1,)).tolist() == [int(np.iinfo(dtype).max) << 17] * 2
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 7), st.integers(1, 3), st.sampled_from(["SAME", "VALID"]))
+def test_windows_use_up_what_they_read(size: int, kernel: int, stride: int, dilation: int, padding: str) -> None:
+    found, extent = window(size, kernel, stride, dilation, padding), (kernel - 1) * dilation + 1
+    assert found is not None
+    if found.output is None or found.output < 1:
+        return
+    read, after = exact_end(size, extent, stride, found.before, found.after, found.output)
+    assert read + found.before + after == (found.output - 1) * stride + extent
+    assert 0 < read <= size
+    assert 0 <= after <= found.after
+
+
+def test_windows_beyond_the_padding() -> None:
+    with pytest.raises(ValueError, match="2 windows read 6 elements of 4 and 1"):
+        exact_end(4, 3, 3, 0, 1, 2)

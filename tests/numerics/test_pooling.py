@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from tflq.numerics.pooling import average_pool, max_pool
+from tflq.numerics.pooling import average_is_exact, average_pool, max_pool, reciprocal_scale
 
 
 @pytest.mark.parametrize(
-    ("reach", "counts"), [(128, range(1, 200)), (255, (49, 64, 100, 1000, 4096)), (32768, (1, 2, 3, 7, 9, 49))]
+    ("reach", "counts"),
+    [
+        (255, range(1, 4097)),
+        (32768, range(1, 17)),
+        (32768, (99, 100, 127, 128, 1000, 4095, 4096, 4097, 16381, 16383)),
+    ],
 )
-def test_tosa_reciprocal_is_the_division(reach: int, counts: range | tuple[int, ...]) -> None:
+def test_tosa_reciprocal_is_the_division(reach: int, counts: Sequence[int]) -> None:
+    """Both are monotone, so that they agree on all sums if they do on either side of every half."""
+    means = np.arange(-reach, reach + 1)
     for count in counts:
-        total = np.arange(-reach * count, reach * count + 1)
-        k = (count - 1).bit_length()
-        tosa = (total * ((((1 << 30) + 1) << k) // count) + (1 << (29 + k))) >> (30 + k)
+        assert average_is_exact((1, count), -reach, reach, 0)
+        half = means * count + (count + 1) // 2
+        total = np.concatenate([half + step for step in range(-2, 3)])
+        multiplier, shift = reciprocal_scale(count)
+        tosa = (total * multiplier + (1 << (shift - 1))) >> shift
         np.testing.assert_array_equal(tosa, np.sign(total) * ((np.abs(total) + count // 2) // count))
 
 

@@ -1,11 +1,13 @@
-"""CONV2D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D: exact for any type, window and zero point; refused where TOSA has none."""
+"""CONV2D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D: exact for any type, window and zero point; refused where there is none."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from harness import const
-from on_tosa import INTEGER, assert_exact, emitted, lowered_names
+from on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
 from tflq.errors import UnsupportedError
 from tflq.ir.builder import Builder
@@ -108,9 +110,17 @@ def test_int4_is_kept_but_for_a_value_that_tosa_has_not(least: int, kept: Scalar
     assert lowered.main.ops[0].operand(1).type.storage == kept
 
 
-def wide(weights: np.ndarray, element: ScalarType, acc: ScalarType, bias: np.ndarray, out: Shape, **options: object):
+def wide(
+    weights: np.ndarray,
+    element: ScalarType,
+    acc: ScalarType,
+    bias: np.ndarray,
+    out: Shape,
+    pad: Sequence[int] = (0, 0, 0, 0),
+    depthwise: bool = False,
+) -> Emit:
     def emit(b: Builder, x: Value) -> Value:
-        sums = b.conv2d(x, packed(weights, element), b.constant(bias, acc), out, acc=acc, **options)
+        sums = b.conv2d(x, packed(weights, element), b.constant(bias, acc), out, acc=acc, pad=pad, depthwise=depthwise)
         return b.rescale(sums, Multiplier(1 << 30, -20), i16)
 
     return emit

@@ -74,9 +74,13 @@ def divided(resized: Op, exponent: int, t: Tosa) -> Value:
 
 def _weighted(op: Op, x: Value, t: Tosa) -> Value:
     """The weighted sums of x, of the operator's sizes."""
-    steps, sizes = steps_of(op.attributes["scale"], op.attributes["offset"]), _plane(x)
+    steps = list(steps_of(op.attributes["scale"], op.attributes["offset"]))
     out = _known((op.result.type.shape or ())[1:3])
-    if all(_within(t, s, size, o) for s, size, o in zip(steps, sizes, out, strict=True)):
+    for axis, (step, made) in enumerate(zip(steps, out, strict=True), 1):
+        size = _plane(x)[axis - 1]
+        if not _within(t, step, size, made) and is_copy(step, size, made) and step.n <= 2048:
+            x, steps[axis - 1] = take(t, x, nearest_index(step, size, made), axis), Steps(step.n, step.n, 0)
+    if all(_within(t, s, size, o) for s, size, o in zip(steps, _plane(x), out, strict=True)):
         return _resized(t, x, steps, out, "BILINEAR")
     if x.type.storage == i16:
         raise Refused("RESIZE of int16 outside TOSA's limits, and no other operator adds 48 bits")

@@ -37,6 +37,8 @@ def fitted(
         if size is None or out is None:
             if step != 1:
                 raise Refused(f"dim {axis} is not known, and TOSA takes only sizes that a stride of {step} uses up")
+        elif out < 1:
+            raise Refused("the result has no elements")
         else:
             shape[axis], after = exact_end(size, reach, step, before, after, out)
         pads += before, after
