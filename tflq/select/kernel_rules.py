@@ -15,6 +15,9 @@ from tflq.resources import resource
 
 __all__ = ["Kernels", "load_rules"]
 
+_ANY = "any"
+"""The variable that need not be the same type wherever it occurs."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
@@ -41,7 +44,9 @@ class _Signature:
                 if not optional:
                     return False
             elif name in self.choices:
-                if found not in self.choices[name] or bound.setdefault(name, found) != found:
+                if found not in self.choices[name]:
+                    return False
+                if name != _ANY and bound.setdefault(name, found) != found:
                     return False
             elif found != name:
                 return False
