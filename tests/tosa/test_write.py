@@ -162,11 +162,13 @@ def test_more_than_two_gibibytes() -> None:
         tosa_bytes(module)
 
 
-def test_unknown_size() -> None:
+def test_unknown_sizes() -> None:
     b = TosaBuilder()
     x = Value(TensorType((None, 2), i8), "in")
-    with pytest.raises(VerificationError, match="not known"):
-        tosa_bytes(Module([Function("f", [x], [b.identity(x)], b.ops)]))
+    assert block(tosa_bytes(Module([Function("f", [x], [b.identity(x)], b.ops)])))["tensors"][0]["shape"] == (-1, 2)
+    y = Value(TensorType(None, i8), "in")
+    with pytest.raises(VerificationError, match="rank that is not known"):
+        tosa_bytes(Module([Function("f", [y], [y], [])]))
 
 
 def test_what_tosa_has_not() -> None:

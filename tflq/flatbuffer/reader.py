@@ -22,7 +22,7 @@ from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
 from tflq.ir.core import NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
 
-__all__ = ["NO_DATA", "Source", "read"]
+__all__ = ["NO_DATA", "Source", "open_source", "read"]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 
@@ -35,7 +35,7 @@ _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buf
 
 def read(source: Source) -> Module:
     """The module of a path, of bytes or of a file object. InvalidModelError if it is not a valid model."""
-    data, name = _open(source)
+    data, name = open_source(source)
     try:
         check(data)
         module = _Reader(data, name).module()
@@ -47,7 +47,7 @@ def read(source: Source) -> Module:
     return module
 
 
-def _open(source: Source) -> tuple[memoryview, str]:
+def open_source(source: Source) -> tuple[memoryview, str]:
     """The bytes of a source, and its path if it has one."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return memoryview(source).cast("B").toreadonly(), ""

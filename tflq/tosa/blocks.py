@@ -1,73 +1,179 @@
-"""SPACE_TO_DEPTH, DEPTH_TO_SPACE, SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: a reshape that splits dims in blocks, a
-transpose, a reshape. Kernels of these names."""
+"""A basic block of a TOSA flatbuffer → a function: its operators one by one."""
 
 from __future__ import annotations
 
-from tflq.ir.core import Op, Value
-from tflq.tosa.known import constant_of, dims_of
-from tflq.tosa.movement import reshaped
-from tflq.tosa.registry import Refused, Tosa, lowering
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
-__all__: list[str] = []
+from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.flatbuffer.layout import TOSA
+from tflq.ir.core import Function, Location, Op, Value
+from tflq.ir.dialects import op_names
+from tflq.tosa.attributes import member, read_attributes
+from tflq.tosa.constants import Constants
+from tflq.tosa.dtypes import ELEMENTS
+from tflq.tosa.operands import Slot, accumulator, attribute, slots
+from tflq.tosa.tensors import Tensors
 
+__all__ = ["Block"]
 
-def _inner(x: Value) -> list[int]:
-    """The dims after the batch, which must be known."""
-    dims = dims_of(x)[1:]
-    if None in dims:
-        raise Refused("height, width or channels are not known, and TOSA 1.0 has no run-time shapes")
-    return [d or 0 for d in dims]
-
-
-@lowering("tfl.space_to_depth")
-def space_to_depth(op: Op, t: Tosa) -> Value:
-    x, s = t.value(op.operand(0)), op.attributes["block_size"]
-    n, (h, w, c) = dims_of(x)[0], _inner(x)
-    x = t.transpose(reshaped(t, x, (n, h // s, s, w // s, s, c)), (0, 1, 3, 2, 4, 5))
-    return reshaped(t, x, (n, h // s, w // s, s * s * c))
+_VARIABLE: Final = {"VariableReadAttribute": "VARIABLE_READ", "VariableWriteAttribute": "VARIABLE_WRITE"}
+"""What an IDENTITY with one of these attribute tables is."""
+_UNSIGNED_ZERO_POINTS: Final = {"input_zp": "input_unsigned", "output_zp": "output_unsigned"}
 
 
-@lowering("tfl.depth_to_space")
-def depth_to_space(op: Op, t: Tosa) -> Value:
-    x, s = t.value(op.operand(0)), op.attributes["block_size"]
-    n, (h, w, c) = dims_of(x)[0], _inner(x)
-    x = t.transpose(reshaped(t, x, (n, h, w, s, s, c // (s * s))), (0, 1, 3, 2, 4, 5))
-    return reshaped(t, x, (n, h * s, w * s, c // (s * s)))
+class Block:
+    """Builds one function; `reasons` are what cannot be read. `graph` finds the function that an attribute names."""
+
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        function: Function,
+        where: str,
+        index: int,
+        source: str,
+        constants: Constants,
+        graph: Callable[[str], int],
+    ) -> None:
+        self.fields = fields
+        self.function = function
+        self.where = where
+        self.index = index
+        self.source = source
+        self.graph = graph
+        self.reasons: list[str] = []
+        self.tensors = Tensors(fields, where, constants)
+        self._lost: set[str] = set()  # results of operators that cannot be read
+
+    def initial_values(self) -> list[tuple[str, Value]]:
+        """The variables the block knows, by name, and what they begin with."""
+        try:
+            return list(self.tensors.initial_values())
+        except UnsupportedError as error:
+            self.reasons.append(str(error))
+            return []
+
+    def fill(self) -> None:
+        """Builds the function."""
+        for i, name in enumerate(self.fields["inputs"] or ()):
+            with self._at(f"inputs[{i}]", [name]):
+                self.function.inputs.append(self.tensors.define(name))
+        for i, fields in enumerate(self.fields["operators"] or ()):
+            results = fields["outputs"] or ()
+            place = Location(self.source, self.index, i, fields["op"], results[0] if results else "")
+            with self._at(f"operators[{i}]", results, f"{place}: "):
+                self._operator(fields, place)
+        for i, name in enumerate(self.fields["outputs"] or ()):
+            if name not in self._lost:
+                with self._at(f"outputs[{i}]"):
+                    self.function.outputs.append(self.tensors.value(name))
+
+    @contextmanager
+    def _at(self, where: str, made: Sequence[str] = (), prefix: str = "") -> Iterator[None]:
+        """Notes what is not supported, and that what would have been made is not there; says where a file is wrong."""
+        try:
+            yield
+        except UnsupportedError as error:
+            self.reasons.append(f"{prefix}{error}")
+            self._lost.update(made)
+        except InvalidModelError as error:
+            place = f"{self.where}.{where}" + (f".{error.where}" if error.where else "")
+            raise InvalidModelError(place, error.reason) from None
+
+    def _operator(self, fields: Mapping[str, Any], place: Location) -> None:
+        name, inputs, outputs = fields["op"], fields["inputs"] or (), fields["outputs"] or ()
+        kind, table = fields["attribute"] or (member(name), None)
+        if name == "IDENTITY":
+            name = _VARIABLE.get(kind, name)
+        if kind != member(name) or (table is None and TOSA.table(kind).fields):
+            raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {kind}'}")
+        if name in ("CONST", "CONST_SHAPE"):
+            for output in outputs:
+                self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
+        elif f"tosa.{name.lower()}" not in op_names("tosa"):
+            raise UnsupportedError(f"the tosa form has no {name}")
+        elif not self._lost.isdisjoint(inputs):
+            self._lost.update(outputs)
+        elif name != "VARIABLE":  # a declaration: its tensor says all
+            self._emit(name, inputs, outputs, table or {}, fields["location"], place)
+
+    def _emit(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        table: Mapping[str, Any],
+        location: Mapping[str, Any] | None,
+        place: Location,
+    ) -> None:
+        attributes: dict[str, Any] = {}
+        info = {"location": (location or {}).get("text") or ""}
+        if name in ("VARIABLE_READ", "VARIABLE_WRITE"):
+            inputs, outputs, attributes["name"] = self._variable(name, inputs, outputs)
+        operands: list[Value | None] = []
+        constants: list[tuple[Slot, str]] = []
+        for slot, operand in _paired(slots(name.lower()), inputs):
+            if slot.type:
+                constants.append((slot, operand))
+            else:
+                operands.append(self.tensors.value(operand))
+        self._check_signs(inputs, outputs, table)
+        results = [self.tensors.define(output) for output in outputs]
+        for slot, operand in constants:
+            made = self._attribute(slot, operand, table)
+            if slot.name != "shape":  # the result's type says it
+                attributes[slot.name] = made
+            elif results and made != results[0].type.shape and -1 not in made:
+                raise InvalidModelError("inputs", f"the shape is {made}, that of the result {results[0].type.shape}")
+        if results:
+            attributes |= read_attributes(name, table, results[0].type.storage, self.graph)
+        op = Op(f"tosa.{name.lower()}", operands, results, attributes, place, info=info)
+        if "acc_type" in table and results:
+            info |= _accumulator(op, table["acc_type"])
+        self.function.ops.append(op)
+
+    def _variable(
+        self, name: str, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[str], str]:
+        """The operands and results of a VARIABLE_READ or _WRITE without the variable's tensor, and its name."""
+        reads = name == "VARIABLE_READ"
+        tensors = inputs if reads else outputs
+        if len(tensors) != 1 or tensors[0] not in self.tensors.variables:
+            raise InvalidModelError("inputs" if reads else "outputs", f"{name} of what is not one variable")
+        variable = self.tensors.variables[tensors[0]]
+        return (() if reads else inputs), (outputs if reads else ()), variable
+
+    def _attribute(self, slot: Slot, name: str, table: Mapping[str, Any]) -> Any:
+        array, element = self.tensors.elements(name, slot)
+        if not slot.many and not slot.is_shape and array.size != 1:
+            raise InvalidModelError("inputs", f"{slot.name} ('{name}') has {array.size} elements, not one")
+        return attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
+
+    def _check_signs(self, inputs: Sequence[str], outputs: Sequence[str], table: Mapping[str, Any]) -> None:
+        """That no operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""
+        for flag, names in (("input_unsigned", inputs), ("output_unsigned", outputs)):
+            for i, name in enumerate(names):
+                if name in self.tensors.unsigned and (i > 0 or not table.get(flag)):
+                    raise UnsupportedError(f"'{name}' is signed here and unsigned to a RESCALE")
 
 
-@lowering("tfl.space_to_batch_nd")
-def space_to_batch(op: Op, t: Tosa) -> Value:
-    """Padded with zeros, then blocks to the batch."""
-    x = t.value(op.operand(0))
-    sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
-    pairs = [(int(a), int(b)) for a, b in constant_of(op, 2, "paddings").reshape(-1, 2)]
-    spatial, rank = len(sizes), len(dims_of(x))
-    x = t.pad(x, [(0, 0), *pairs, *[(0, 0)] * (rank - 1 - spatial)], t.zero_point(op.operand(0)))
-    n, inner = dims_of(x)[0], _inner(x)
-    outer = [d // s for d, s in zip(inner, sizes, strict=False)]
-    x = reshaped(t, x, (n, *(v for pair in zip(outer, sizes, strict=True) for v in pair), *inner[spatial:]))
-    blocks, places = [2 + 2 * i for i in range(spatial)], [1 + 2 * i for i in range(spatial)]
-    x = t.transpose(x, (*blocks, 0, *places, *range(1 + 2 * spatial, len(dims_of(x)))))
-    batch = n
-    for s in sizes:
-        batch = None if batch is None else batch * s
-    return reshaped(t, x, (batch, *outer, *inner[spatial:]))
+def _accumulator(op: Op, said: str) -> dict[str, str]:
+    """What has to be kept of an `acc_type`: one that is not that of the types."""
+    element = ELEMENTS.get(said)
+    if element is None:
+        raise InvalidModelError("attribute.acc_type", f"{said} is no type to accumulate in")
+    if element == accumulator(op):
+        return {}
+    if not element.is_float:
+        raise InvalidModelError("attribute.acc_type", f"{said}, where the types ask for {accumulator(op)}")
+    return {"acc_type": element.name}
 
 
-@lowering("tfl.batch_to_space_nd")
-def batch_to_space(op: Op, t: Tosa) -> Value:
-    """Blocks of the batch side by side, then cropped."""
-    x = t.value(op.operand(0))
-    sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
-    crops = [(int(a), int(b)) for a, b in constant_of(op, 2, "crops").reshape(-1, 2)]
-    spatial, batch, inner = len(sizes), dims_of(x)[0], _inner(x)
-    for s in sizes:
-        batch = None if batch is None else batch // s
-    x = reshaped(t, x, (*sizes, batch, *inner))
-    order = [v for i in range(spatial) for v in (spatial + 1 + i, i)]
-    x = t.transpose(x, (spatial, *order, *range(2 * spatial + 1, len(dims_of(x)))))
-    whole = [d * s for d, s in zip(inner, sizes, strict=False)]
-    x = reshaped(t, x, (batch, *whole, *inner[spatial:]))
-    kept = [d - before - after for d, (before, after) in zip(whole, crops, strict=True)]
-    starts = [0, *(before for before, _ in crops), *[0] * (len(inner) - spatial)]
-    return t.slice(x, starts, (batch, *kept, *inner[spatial:]))
+def _paired(wanted: Sequence[Slot], names: Sequence[str]) -> list[tuple[Slot, str]]:
+    """Operands with what they are. InvalidModelError if their number is wrong."""
+    if wanted and wanted[-1].many and not wanted[-1].type:
+        wanted = [*wanted[:-1], *[wanted[-1]] * (len(names) - len(wanted) + 1)]
+    if len(wanted) != len(names):
+        raise InvalidModelError("inputs", f"{len(names)} operands, not {len(wanted)}")
+    return list(zip(wanted, names, strict=True))

@@ -2,7 +2,8 @@
 
 One region with one block per function: the entry's is "main", then the functions it reaches by COND_IF and WHILE_LOOP.
 Constants are CONST and CONST_SHAPE operators before their first use; equal compile-time-constant operands of a block
-are one. A variable is a tensor marked so, in every block. Constants stay the views they are.
+are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known is
+-1, as tosa-opt writes it.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class _Block:
     def _operator(self, op: Op) -> None:
         if op.name == "tosa.variable":
             return
-        location = op.info.get("location") or ("" if op.location is None else str(op.location))
+        location = op.info.get("location", "" if op.location is None else str(op.location))
         inputs = [
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
@@ -118,9 +119,10 @@ class _Block:
         self.operators.append({**fields, "location": {"text": location} if location else None})
 
     def _tensor(self, name: str, type: TensorType, **fields: Any) -> None:
-        if type.shape is None or None in type.shape:
-            raise VerificationError(f"'{name}' has a size that is not known: {type}")
-        self.tensors[name] = {"name": name, "shape": type.shape, "type": dtype(type.element), **fields}
+        if type.shape is None:
+            raise VerificationError(f"'{name}' has a rank that is not known")
+        shape = [-1 if size is None else size for size in type.shape]
+        self.tensors[name] = {"name": name, "shape": shape, "type": dtype(type.element), **fields}
 
     def _constant(self, constant: Constant, location: str) -> str:
         """The name of a compile-time-constant operand; equal ones are one tensor or shape."""
