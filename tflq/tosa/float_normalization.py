@@ -44,7 +44,7 @@ def log_softmax(op: Op, t: Tosa, x: Value) -> Value:
 @floating("tfl.l2_normalization")
 def l2_normalization(op: Op, t: Tosa, x: Value) -> Value:
     inverse = t.unary("rsqrt", t.reduce("sum", t.mul(x, x), _last(x)))
-    scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / np.float32(_LEAST_NORM), x)))
+    scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
     return float_activation(t, scaled, op.attributes.get("fused_activation_function", "NONE"))
 
 
