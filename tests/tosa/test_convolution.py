@@ -1,4 +1,4 @@
-"""CONV2D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D: exact for any type, window and zero point; refused where there is none."""
+"""CONV2D, DEPTHWISE_CONV2D, TRANSPOSE_CONV2D: exact for any type, window, zero point; refused where there is none."""
 
 from __future__ import annotations
 
