@@ -26,7 +26,7 @@ __all__ = ["ThresholdLine", "fit_threshold_line"]
 
 _I31 = (1 << 31) - 1
 _BITS = (15, 14, 13, 12, 11, 10)  # b
-_TINY = tuple(2.0**-e for e in range(8, 36, 2))  # by how much less than 1 the line is raised
+_TINY = tuple(2.0**-e for e in range(10, 36))  # by how much less than 1 the line is raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def fit_threshold_line(scale: np.ndarray, last: int, reach: int) -> ThresholdLin
     """
     if not (scale < 0.5).all() or reach > _I31 or last > 1 << 15:
         return None
-    spread = 30 - last.bit_length()
+    spread = 30 - last.bit_length()  # n 2^t is below 2^30, and c may be as much
     reached = np.clip(np.floor(reach * scale + 0.5), 1, last).astype(np.int64)
     rows = [_channel(float(d), np.arange(most), reach, spread) for d, most in zip(scale, reached, strict=True)]
     if any(row is None for row in rows):
@@ -93,7 +93,7 @@ def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int,
             remainder = below - int(below) - Fraction(1, 2)
             c = round(remainder * (1 << (31 + spread)) / rest) if rest else 0
             row = (whole, offset, part, int(below), rest, c, bits)
-            if abs(c) < 1 << spread and _climbs(_line(row, n, spread), thresholds, reach):
+            if abs(c) <= 1 << 30 and _climbs(_line(row, n, spread), thresholds, reach):
                 return row
     return None
 
