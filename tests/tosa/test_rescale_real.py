@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosa_integers import Body, check, single
+from tosa_integers import Body, check, lowered_outputs, single
 
 from tflq.errors import UnsupportedError
 from tflq.ir.builder import Builder
@@ -95,3 +95,27 @@ def test_wide_halves_are_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="rounded away from zero"):
         lower(single([((4,), i16)], body), Target())
+
+
+def product(scale: float, reach: int) -> Body:
+    """int16 by int16, summed in 64 bits and scaled."""
+
+    def body(b: Builder, x: Value, y: Value) -> Value:
+        sums = b.emit("tosa.matmul", [x, y], TensorType((1, 40, 40), i64), a_zp=0, b_zp=0)
+        return real(np.asarray([scale]), i16, 0, reach)(b, sums)
+
+    return body
+
+
+def test_sums_of_48_bits() -> None:
+    """Within int32, exactly; beyond it, one count off near the middle between two results, and the report says so."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-32768, 32767, shape).astype(np.int16) for shape in ((1, 40, 3), (1, 3, 40)))
+    types = [(x.shape, i16), (y.shape, i16)]
+    small = (x // 8).astype(np.int16)
+    check(types, product(2.0**-13 * 0.77, 3 << 27), [small, y])
+    module = single(types, product(2.0**-18 * 0.77, 3 << 30))
+    _, notes = lower(module, Target())
+    assert ["one count off" in text for _, text in notes] == [True]
+    exact = np.rint((x.astype(np.int64) @ y).astype(np.float64) * 2.0**-18 * 0.77)
+    assert np.abs(lowered_outputs(module, [x, y]) - exact).max() <= 1

@@ -26,7 +26,7 @@ __all__ = ["ThresholdLine", "fit_threshold_line"]
 
 _I31 = (1 << 31) - 1
 _BITS = (15, 14, 13, 12, 11, 10)  # b
-_TINY = tuple(2.0**-e for e in range(10, 36))  # by how much less than 1 the line is raised
+_TINY = tuple(2.0**-e for e in range(36, 9, -1))  # by how much less than 1 the line is raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,11 @@ def _channel(scale: float, n: np.ndarray, reach: int, spread: int) -> tuple[int,
     thresholds = np.minimum(float_thresholds(n + 1, np.asarray([scale]))[:, 0], reach + 1)
     if int(inverse) * int(n[-1]) > _I31:
         return None
+    gap = float((1 + (n + 0.5) * float(inverse) - thresholds)[thresholds <= reach].min(initial=1))
     for bits in _BITS:
         fixed = int(inverse * (1 << (bits + 31)))
         whole, part, rest = fixed >> (bits + 31), (fixed >> 31) & ((1 << bits) - 1), fixed & _I31
-        for tiny in _TINY:
+        for tiny in (gap / 2, *_TINY):  # between the line and an integer below it
             constant = 1 + inverse / 2 - Fraction(tiny)
             offset = constant.numerator // constant.denominator
             below = (constant - offset) * (1 << bits)
