@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
+from tflq.legalize.known import known_elements
 from tflq.numerics.convolution import window
 from tflq.tosa.float_arithmetic import float_activation, need_float
-from tflq.tosa.known import constant_of
 from tflq.tosa.real_constants import real
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.window import extents, fitted, same_or_valid
@@ -87,15 +87,15 @@ def conv_3d(op: Op, t: Tosa) -> Value:
 def transpose_conv(op: Op, t: Tosa) -> Value:
     x, weights = _operands(op, t, 2, 1, 4)
     outputs, kernel_h, kernel_w, inputs = _static(weights)
-    size = [int(n) for n in constant_of(op, 0, "size of the result")]
+    size = known_elements(op.operand(0))
     batch, *planes, depth = x.type.shape or ()
-    if len(size) != 4 or None in planes or depth != inputs:
-        raise Refused("the height and width of the input are not known")
+    if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
+        raise Refused("the height and width of the input or of the result are not known")
     stride = (op.attributes["stride_h"], op.attributes["stride_w"])
     out_pad: list[int] = []
     for given, made, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
         found = window(made, kernel, step, 1, op.attributes["padding"])
-        if found is None or given is None or found.output != given:
+        if found is None or given is None or made is None or found.output != given:
             raise Refused(f"an input of {given} does not make a result of {made}")
         out_pad += -found.before, made - ((given - 1) * step + kernel) + found.before
     type = TensorType((batch, *size[1:3], outputs), f32)
