@@ -227,3 +227,20 @@ def test_shape_of_a_known_tensor_is_a_constant() -> None:
     source, lowered = lowered_op("tfl.shape", [x], [argument((2,), i32)], {"out_type": "INT32"})
     array = _draw(i8, (4, 5))
     np.testing.assert_array_equal(run(lowered, [array])[0], run(source, [array])[0])
+
+
+def test_int64_that_was_widened_is_moved_as_int32() -> None:
+    x = argument((2, 2), i32)
+    wide = Op("tosa.cast", [x], [Value(TensorType((2, 2), i64), "wide")])
+    more = const(np.asarray([[1, -1]]), i64)
+    joined = Op("tfl.concatenation", [wide.result, more], [Value(TensorType((3, 2), i64), "joined")], {"axis": 0})
+    back = Op("tosa.cast", [joined.result], [Value(TensorType((3, 2), i32), "back")])
+    module, _ = lower(Module([Function("main", [x], [back.result], [wide, joined, back])]), Target())
+    array = _draw(i32, (2, 2))
+    assert_gives(module.main, [array], [np.concatenate([array, np.asarray([[1, -1]], np.int32)])])
+
+
+def test_int64_arguments_are_refused_by_name() -> None:
+    x = argument((2, 2), i64, "wide")
+    with pytest.raises(UnsupportedError, match="'wide' is int64, which TOSA has not"):
+        lowered_op("tfl.reverse_v2", [x, const(np.asarray([0]), i32)], [argument((2, 2), i64)])

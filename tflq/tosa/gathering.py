@@ -18,6 +18,7 @@ from tflq.tosa.joining import part
 from tflq.tosa.known import constant_of, dims_of, known_array, product
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__ = ["as_index", "flat_index", "taken"]
 
@@ -48,7 +49,7 @@ def taken(t: Tosa, values: Value, indices: Value) -> Value:
 
 @lowering("tosa.gather")
 def gather_by_operands(op: Op, t: Tosa) -> Value:
-    return taken(t, t.value(op.operand(0)), t.value(op.operand(1)))
+    return taken(t, narrow(op.operand(0), t), narrow(op.operand(1), t))
 
 
 @lowering("tfl.gather")
@@ -63,8 +64,8 @@ def gather(op: Op, t: Tosa) -> Value:
         _check(indices.array, dims_of(x)[axis], where.name)
         consecutive = _consecutive(indices.array, batch)
         if consecutive is not None:
-            return _sliced(t, t.value(x), axis, consecutive, dims_of(where), batch)
-    return _gathered(t, t.value(x), indices, axis, batch)
+            return _sliced(t, narrow(x, t), axis, consecutive, dims_of(where), batch)
+    return _gathered(t, narrow(x, t), indices, axis, batch)
 
 
 def _check(indices: np.ndarray, size: int | None, name: str) -> None:
@@ -121,7 +122,7 @@ def gather_nd(op: Op, t: Tosa) -> Value:
         for i, size in enumerate(leading):
             _check(indices.array[..., i], size, where.name)
     flat = reshaped(t, flat_index(t, indices, leading), (1, product(places[:-1])))
-    values = reshaped(t, t.value(x), (1, math.prod(leading), product(shape[depth:])))
+    values = reshaped(t, narrow(x, t), (1, math.prod(leading), product(shape[depth:])))
     return reshaped(t, taken(t, values, flat), (*places[:-1], *shape[depth:]))
 
 
@@ -146,7 +147,7 @@ def embedding_lookup(op: Op, t: Tosa) -> Value:
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
-    return _gathered(t, t.value(table), indices, 0, 0)
+    return _gathered(t, narrow(table, t), indices, 0, 0)
 
 
 @lowering("tfl.one_hot")
@@ -155,7 +156,7 @@ def one_hot(op: Op, t: Tosa) -> Value:
     where = op.operand(0)
     indices = as_index(t, where)
     depth = int(constant_of(op, 1, "depth").reshape(-1)[0])
-    on, off = t.value(op.operand(2)), t.value(op.operand(3))
+    on, off = narrow(op.operand(2), t), narrow(op.operand(3), t)
     shape = dims_of(indices)
     axis = op.attributes["axis"]
     axis = len(shape) if axis == -1 else axis
@@ -168,7 +169,7 @@ def one_hot(op: Op, t: Tosa) -> Value:
 @lowering("tfl.reverse_sequence")
 def reverse_sequence(op: Op, t: Tosa) -> Value:
     """Of each batch, the first elements along the sequence reversed: gathered at length - 1 - i where i < length."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     shape = dims_of(x)
     seq, batch = op.attributes["seq_dim"] % len(shape), op.attributes["batch_dim"] % len(shape)
     size = shape[seq]

@@ -17,6 +17,7 @@ from tflq.tosa.float_arithmetic import float_activation
 from tflq.tosa.known import constant_of, dims_of, known_axis
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__ = ["joined", "part"]
 
@@ -53,7 +54,7 @@ def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
 
 @lowering("tosa.concat", "tfl.concatenation")
 def concatenation(op: Op, t: Tosa) -> Value:
-    parts = t.values(op.operands)
+    parts = [narrow(v, t) for v in op.operands if v is not None]
     result = joined(t, parts, op.attributes["axis"] % len(dims_of(parts[0])))
     activation = op.attributes.get("fused_activation_function", "NONE")
     if activation != "NONE" and not result.type.storage.is_float:
@@ -64,7 +65,7 @@ def concatenation(op: Op, t: Tosa) -> Value:
 @lowering("tfl.pack")
 def pack(op: Op, t: Tosa) -> Value:
     """Each operand with one dim more, joined."""
-    parts = t.values(op.operands)
+    parts = [narrow(v, t) for v in op.operands if v is not None]
     shape = dims_of(parts[0])
     axis = op.attributes["axis"] % (len(shape) + 1)
     return joined(t, [reshaped(t, p, (*(s := dims_of(p))[:axis], 1, *s[axis:])) for p in parts], axis)
@@ -73,7 +74,7 @@ def pack(op: Op, t: Tosa) -> Value:
 @lowering("tfl.unpack")
 def unpack(op: Op, t: Tosa) -> list[Value]:
     """Each index of an axis, without that dim."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     shape = dims_of(x)
     axis = op.attributes["axis"] % len(shape)
     rest = (*shape[:axis], *shape[axis + 1 :])
@@ -83,7 +84,7 @@ def unpack(op: Op, t: Tosa) -> list[Value]:
 @lowering("tfl.split")
 def split(op: Op, t: Tosa) -> list[Value]:
     """As many equal parts as there are results."""
-    x = t.value(op.operand(1))
+    x = narrow(op.operand(1), t)
     axis = known_axis(op, 0, len(dims_of(x)))
     size = _size(x, axis) // len(op.results)
     return [part(t, x, axis, i * size, size) for i in range(len(op.results))]
@@ -92,7 +93,7 @@ def split(op: Op, t: Tosa) -> list[Value]:
 @lowering("tfl.split_v")
 def split_v(op: Op, t: Tosa) -> list[Value]:
     """Parts of the sizes stated; -1 is what the others leave."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     axis = known_axis(op, 2, len(dims_of(x)))
     sizes = constant_of(op, 1, "sizes").reshape(-1).astype(np.int64)
     rest = _size(x, axis) - int(sizes[sizes >= 0].sum())

@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import Shape, i1
+from tflq.ir.types import ScalarType, Shape, i1, i32, i64
 from tflq.tosa.known import constant_of, dims_of, known_elements
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
-__all__ = ["reshaped"]
+__all__ = ["kept_storage", "reshaped"]
 
 
 def reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
@@ -23,16 +24,22 @@ def reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
     return t.reshape(x, shape)
 
 
+def kept_storage(t: Tosa, value: Value) -> ScalarType:
+    """The element type of what a value becomes: int32 for int64, which TOSA has not."""
+    storage = t.storage(value)
+    return i32 if storage == i64 else storage
+
+
 @lowering("tosa.reshape", "tfl.squeeze", "tfl.expand_dims")
 def reshape_to_result(op: Op, t: Tosa) -> Value:
     """The same elements in the shape of the result."""
-    return reshaped(t, t.value(op.operand(0)), op.result.type.shape)
+    return reshaped(t, narrow(op.operand(0), t), op.result.type.shape)
 
 
 @lowering("tfl.reshape")
 def reshape(op: Op, t: Tosa) -> Value:
     """The same elements in the shape that the operand, the option or the result states; one dim may be left open."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     return reshaped(t, x, _stated_shape(op, x.type.shape))
 
 
@@ -56,12 +63,12 @@ def _stated_shape(op: Op, source: Shape) -> Shape:
 
 @lowering("tosa.transpose")
 def transpose_by_attribute(op: Op, t: Tosa) -> Value:
-    return _transposed(t, t.value(op.operand(0)), op.attributes["perms"])
+    return _transposed(t, narrow(op.operand(0), t), op.attributes["perms"])
 
 
 @lowering("tfl.transpose")
 def transpose(op: Op, t: Tosa) -> Value:
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     rank = len(dims_of(x))
     return _transposed(t, x, [int(p) % rank for p in constant_of(op, 1, "permutation").reshape(-1)])
 
@@ -72,12 +79,12 @@ def _transposed(t: Tosa, x: Value, perms: list[int]) -> Value:
 
 @lowering("tosa.tile")
 def tile_by_attribute(op: Op, t: Tosa) -> Value:
-    return t.tile(t.value(op.operand(0)), op.attributes["multiples"])
+    return t.tile(narrow(op.operand(0), t), op.attributes["multiples"])
 
 
 @lowering("tfl.tile")
 def tile(op: Op, t: Tosa) -> Value:
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     multiples = [int(m) for m in constant_of(op, 1, "multiples").reshape(-1)]
     if 0 in multiples:
         raise Refused("a result without elements has no form in TOSA")
@@ -87,7 +94,7 @@ def tile(op: Op, t: Tosa) -> Value:
 @lowering("tfl.broadcast_to")
 def broadcast_to(op: Op, t: Tosa) -> Value:
     """TILE of the dims of 1."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     shape = [int(d) for d in constant_of(op, 1, "shape").reshape(-1)]
     x = t.ranked(x, len(shape))
     dims = zip(dims_of(x), shape, strict=True)
@@ -102,32 +109,32 @@ def fill(op: Op, t: Tosa) -> Value:
     shape = [int(d) for d in constant_of(op, 0, "shape").reshape(-1)]
     value = op.operand(1)
     if value.is_constant:
-        one = t.value(value)
+        one = narrow(value, t)
         return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
-    return t.spread(t.reshape(t.value(value), ()), shape)
+    return t.spread(t.reshape(narrow(value, t), ()), shape)
 
 
 @lowering("tfl.zeros_like")
 def zeros_like(op: Op, t: Tosa) -> Value:
     """A constant; of an open dim, zeros as long as the operand: all of it covered by a choice that is never made."""
     x = op.operand(0)
-    shape, storage, zero = dims_of(x), t.storage(op.result), t.zero_point(op.result)
+    shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
     if None not in shape:
         return t.constant(np.full([d or 0 for d in shape], zero), storage)
     one = (1,) * len(shape)
     never = t.constant(np.zeros(one), i1)
-    return t.select(never, t.value(x), t.constant(np.full(one, zero), storage))
+    return t.select(never, narrow(x, t), t.constant(np.full(one, zero), storage))
 
 
 @lowering("tosa.reverse")
 def reverse_by_attribute(op: Op, t: Tosa) -> Value:
-    return t.reverse(t.value(op.operand(0)), op.attributes["axis"])
+    return t.reverse(narrow(op.operand(0), t), op.attributes["axis"])
 
 
 @lowering("tfl.reverse_v2")
 def reverse(op: Op, t: Tosa) -> Value:
     """REVERSE along one axis after another."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     rank = len(dims_of(x))
     for axis in constant_of(op, 1, "axes").reshape(-1):
         x = t.reverse(x, int(axis) % rank)

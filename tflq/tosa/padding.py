@@ -8,6 +8,7 @@ from tflq.ir.core import Op, Value
 from tflq.tosa.joining import joined, part
 from tflq.tosa.known import constant_of, dims_of
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__: list[str] = []
 
@@ -16,7 +17,7 @@ __all__: list[str] = []
 def pad_by_attributes(op: Op, t: Tosa) -> Value:
     pairs = np.reshape(op.attributes["padding"], (-1, 2)).tolist()
     return t.pad(
-        t.value(op.operand(0)), [(a, b) for a, b in pairs], op.attributes["pad_const"] - t.offset(op.operand(0))
+        narrow(op.operand(0), t), [(a, b) for a, b in pairs], op.attributes["pad_const"] - t.offset(op.operand(0))
     )
 
 
@@ -24,13 +25,13 @@ def pad_by_attributes(op: Op, t: Tosa) -> Value:
 def pad(op: Op, t: Tosa) -> Value:
     """With zeros."""
     x = op.operand(0)
-    return t.pad(t.value(x), _pairs(op), t.zero_point(x))
+    return t.pad(narrow(x, t), _pairs(op), t.zero_point(x))
 
 
 @lowering("tfl.padv2")
 def padv2(op: Op, t: Tosa) -> Value:
     """With a value; one that is computed is joined to each side, as often as it takes."""
-    x, fill = t.value(op.operand(0)), t.value(op.operand(2))
+    x, fill = narrow(op.operand(0), t), narrow(op.operand(2), t)
     if fill.is_constant:
         return t.pad(x, _pairs(op), fill.array.reshape(()).item())
     fill = t.reshape(fill, (1,) * len(dims_of(x)))
@@ -49,7 +50,7 @@ def padv2(op: Op, t: Tosa) -> Value:
 @lowering("tfl.mirror_pad")
 def mirror_pad(op: Op, t: Tosa) -> Value:
     """Each end of each dim, reversed; REFLECT leaves out the outermost element."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     edge = 1 if op.attributes["mode"] == "REFLECT" else 0
     for axis, (before, after) in enumerate(_pairs(op)):
         if not before and not after:

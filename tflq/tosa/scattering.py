@@ -20,6 +20,7 @@ from tflq.tosa.joining import joined, part
 from tflq.tosa.known import constant_of, dims_of, known_array, product
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__: list[str] = []
 
@@ -37,7 +38,7 @@ def scatter_nd(op: Op, t: Tosa) -> Value:
         raise Refused("an index of SCATTER_ND is out of bounds")
     strides = [math.prod(leading[i + 1 :]) for i in range(depth)]
     targets = (indices.reshape(-1, depth).astype(np.int64) * strides).sum(-1)
-    updates = reshaped(t, t.value(op.operand(1)), (1, targets.size, inner))
+    updates = reshaped(t, narrow(op.operand(1), t), (1, targets.size, inner))
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
     total: Value | None = None
@@ -75,7 +76,7 @@ def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
 @lowering("tfl.dynamic_update_slice")
 def dynamic_update_slice(op: Op, t: Tosa) -> Value:
     """The operand with a block in it replaced."""
-    x, update = t.value(op.operand(0)), t.value(op.operand(1))
+    x, update = narrow(op.operand(0), t), narrow(op.operand(1), t)
     shape, block = dims_of(x), dims_of(update)
     start = known_array(op.operand(2))
     if None in shape or None in block:
@@ -90,10 +91,10 @@ def dynamic_update_slice(op: Op, t: Tosa) -> Value:
     base = flat_index(t, t.reshape(clamped, (1, rank)), [d or 0 for d in shape])
     inside = np.ravel_multi_index(tuple(np.indices([b or 0 for b in block])), [d or 0 for d in shape])
     places = t.add(base, t.constant(inside.reshape(1, -1)))
-    narrow = i8 if x.type.storage == i1 else x.type.storage
-    values = t.reshape(t.cast(x, narrow), (1, product(shape), 1))
+    held = i8 if x.type.storage == i1 else x.type.storage
+    values = t.reshape(t.cast(x, held), (1, product(shape), 1))
     written = t.emit(
-        "tosa.scatter", [values, places, t.reshape(t.cast(update, narrow), (1, product(block), 1))], values.type
+        "tosa.scatter", [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))], values.type
     )
     return t.cast(t.reshape(written, shape), x.type.storage)
 

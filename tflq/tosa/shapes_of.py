@@ -6,6 +6,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.tosa.known import known_array
+from tflq.tosa.movement import kept_storage
 from tflq.tosa.registry import Refused, Tosa, lowering
 
 __all__: list[str] = []
@@ -17,4 +18,4 @@ def known_sizes(op: Op, t: Tosa) -> Value:
     array = known_array(op.result)
     if array is None:
         raise Refused("its result is known only when the model runs, and TOSA 1.0 has no run-time shapes")
-    return t.constant(np.ascontiguousarray(array).reshape(array.shape), t.storage(op.result))
+    return t.constant(np.ascontiguousarray(array).reshape(array.shape), kept_storage(t, op.result))

@@ -14,19 +14,20 @@ from tflq.tosa.joining import part
 from tflq.tosa.known import constant_of, dims_of, product
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__: list[str] = []
 
 
 @lowering("tosa.slice")
 def slice_by_attributes(op: Op, t: Tosa) -> Value:
-    return t.slice(t.value(op.operand(0)), op.attributes["start"], op.attributes["size"])
+    return t.slice(narrow(op.operand(0), t), op.attributes["start"], op.attributes["size"])
 
 
 @lowering("tfl.slice")
 def slice_(op: Op, t: Tosa) -> Value:
     """A size of -1 is the rest."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     begin = [int(b) for b in constant_of(op, 1, "begin").reshape(-1)]
     stated = [int(s) for s in constant_of(op, 2, "size").reshape(-1)]
     size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, stated, strict=True)]
@@ -45,7 +46,7 @@ class _Dim:
 @lowering("tfl.strided_slice")
 def strided_slice(op: Op, t: Tosa) -> Value:
     """Each dim sliced, then those of stride, then dims dropped and added."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     taken, shape = _interpret(op, dims_of(x))
     for axis, dim in enumerate(taken):
         if dim.step < 0:

@@ -7,6 +7,7 @@ from tflq.ir.core import Op, Value
 from tflq.tosa.known import constant_of, dims_of
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__: list[str] = []
 
@@ -21,7 +22,7 @@ def _inner(x: Value) -> list[int]:
 
 @lowering("tfl.space_to_depth")
 def space_to_depth(op: Op, t: Tosa) -> Value:
-    x, s = t.value(op.operand(0)), op.attributes["block_size"]
+    x, s = narrow(op.operand(0), t), op.attributes["block_size"]
     n, (h, w, c) = dims_of(x)[0], _inner(x)
     x = t.transpose(reshaped(t, x, (n, h // s, s, w // s, s, c)), (0, 1, 3, 2, 4, 5))
     return reshaped(t, x, (n, h // s, w // s, s * s * c))
@@ -29,7 +30,7 @@ def space_to_depth(op: Op, t: Tosa) -> Value:
 
 @lowering("tfl.depth_to_space")
 def depth_to_space(op: Op, t: Tosa) -> Value:
-    x, s = t.value(op.operand(0)), op.attributes["block_size"]
+    x, s = narrow(op.operand(0), t), op.attributes["block_size"]
     n, (h, w, c) = dims_of(x)[0], _inner(x)
     x = t.transpose(reshaped(t, x, (n, h, w, s, s, c // (s * s))), (0, 1, 3, 2, 4, 5))
     return reshaped(t, x, (n, h * s, w * s, c // (s * s)))
@@ -38,7 +39,7 @@ def depth_to_space(op: Op, t: Tosa) -> Value:
 @lowering("tfl.space_to_batch_nd")
 def space_to_batch(op: Op, t: Tosa) -> Value:
     """Padded with zeros, then blocks to the batch."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
     pairs = [(int(a), int(b)) for a, b in constant_of(op, 2, "paddings").reshape(-1, 2)]
     spatial, rank = len(sizes), len(dims_of(x))
@@ -57,7 +58,7 @@ def space_to_batch(op: Op, t: Tosa) -> Value:
 @lowering("tfl.batch_to_space_nd")
 def batch_to_space(op: Op, t: Tosa) -> Value:
     """Blocks of the batch side by side, then cropped."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
     crops = [(int(a), int(b)) for a, b in constant_of(op, 2, "crops").reshape(-1, 2)]
     spatial, batch, inner = len(sizes), dims_of(x)[0], _inner(x)

@@ -13,6 +13,7 @@ from tflq.ir.types import i32
 from tflq.tosa.joining import joined
 from tflq.tosa.known import constant_of, dims_of
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import narrow
 
 __all__: list[str] = []
 
@@ -22,7 +23,7 @@ _MOST_ROUNDS = 256
 @lowering("tfl.topk_v2")
 def top_k(op: Op, t: Tosa) -> list[Value]:
     """Values and their indices."""
-    x = t.value(op.operand(0))
+    x = narrow(op.operand(0), t)
     k = int(constant_of(op, 1, "k").reshape(-1)[0])
     storage, rank = x.type.storage, len(dims_of(x))
     size = dims_of(x)[-1]
