@@ -158,10 +158,12 @@ def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: b
 
 
 def accumulator(op: Op) -> ScalarType:
-    """The `acc_type` of a convolution or an average: what the file said, else that of its result, i32 of an average."""
+    """The `acc_type` of a convolution or an average: what the file said, else that of its result; i32 of an integer
+    average, f32 of bf16 and of float averages.
+    """
     if (said := op.info.get("acc_type")) is not None:
         return SCALARS[said]
     element = element_storage(op.result.type.element)
-    if op.name == "tosa.avg_pool2d":
-        return SCALARS["f32"] if element.is_float else i32
-    return element
+    if element is bf16 or (element.is_float and op.name == "tosa.avg_pool2d"):
+        return SCALARS["f32"]
+    return i32 if op.name == "tosa.avg_pool2d" else element
