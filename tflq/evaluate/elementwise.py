@@ -6,7 +6,8 @@ import numpy as np
 
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.parameters import parameters
+from tflq.ir.types import ScalarType
 from tflq.numerics.fixed_point import rescale
 
 __all__: list[str] = []
@@ -76,26 +77,16 @@ def _same(op: Op, x: np.ndarray) -> np.ndarray:
     return x
 
 
-def _parameters(element: object, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scale (float32) and zero point (int32), shaped to broadcast against a tensor of `rank`."""
-    if isinstance(element, UniformQuantizedType):
-        return np.asarray(element.scale, np.float32), np.asarray(element.zero_point, np.int32)
-    if isinstance(element, UniformQuantizedPerAxisType):
-        view = [-1 if i == element.axis else 1 for i in range(rank)]
-        return element.scales.reshape(view), element.zero_points.astype(np.int32).reshape(view)
-    raise NotImplementedError(f"no evaluator for {type(element).__name__}")
-
-
 @evaluator("quant.dcast")
 def _dcast(op: Op, x: np.ndarray) -> np.ndarray:
-    scale, zero_point = _parameters(op.operand(0).type.element, x.ndim)
+    scale, zero_point = parameters(op.operand(0).type)
     return (x.astype(np.int32) - zero_point).astype(np.float32) * scale
 
 
 @evaluator("quant.qcast")
 def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
-    scale, zero_point = _parameters(element, x.ndim)
+    scale, zero_point = parameters(op.result.type)
     y = np.asarray(x, np.float32) / scale
     # for all else the kernels' conversion gives the smallest int32; their sum wraps
     fits = np.abs(y) < 2.0**31

@@ -5,7 +5,7 @@ goes around it.
 
     x < 0     |x|^y for an even y, -|x|^y for an odd one, else not a number
     x = 0     0 for y > 0, 1 for y = 0, infinity below
-    constant exponents 1, 2, 3, 4 and their negatives are products, 1/2 a square root
+    constant exponents 1, 2, 3, 4 and their negatives are products, 1/2 and -1/2 square roots
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.types import f32
 from tflq.tosa.float_quotient import reciprocal, scalar
 from tflq.tosa.floating import floating
 from tflq.tosa.registry import Tosa
@@ -26,7 +27,11 @@ def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
     """base^exponent for positive bases; for others, of the least positive normal number."""
     if not exponent.is_constant:
         exponent = t.limits(exponent, -_GREATEST, _GREATEST)
-    return t.binary("pow", t.limits(base, _LEAST, _GREATEST), exponent)
+    if base.is_constant:
+        base = t.constant(np.clip(base.array, _LEAST, _GREATEST), f32)
+    else:
+        base = t.limits(base, _LEAST, _GREATEST)
+    return t.binary("pow", base, exponent)
 
 
 @floating("tfl.pow")
@@ -34,7 +39,8 @@ def power(op: Op, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
         return t.ranked(simple, len(op.result.type.shape or ()))
-    size = positive_power(t, t.unary("abs", base), exponent)
+    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.unary("abs", base)
+    size = positive_power(t, size, exponent)
     zero, one = scalar(t, 0, exponent), scalar(t, 1, exponent)
     if not (base.is_constant and (base.array != 0).all()):
         below = t.select(t.equal(exponent, zero), one, scalar(t, np.inf, exponent))
@@ -51,6 +57,8 @@ def power(op: Op, t: Tosa, base: Value, exponent: Value) -> Value:
 
 def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
     """x^exponent as products, or as a square root."""
+    if exponent == -0.5:
+        return t.unary("rsqrt", x)
     if exponent < 0 and (inverse := _simple(t, x, -exponent)) is not None:
         return reciprocal(t, inverse)
     if exponent == 0.5:
