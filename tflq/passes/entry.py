@@ -8,6 +8,9 @@ from tflq.ir.core import Module
 
 __all__ = ["entries", "extract"]
 
+_OF_ALL = ("metadata_buffer", "absent")
+"""What a file says by indices into all that it holds."""
+
 
 def entries(module: Module) -> list[str]:
     """The keys of a module's signatures, in order; "" for its first function where it has none."""
@@ -18,7 +21,7 @@ def extract(module: Module, key: str) -> Module:
     """The module reduced to one entry: its function comes first, then those that it runs, with their indices anew.
 
     "" is the first function where no signature has that key. The functions are those of `module`, which is not to be
-    used any more. TflqError: there is no such entry.
+    used any more; buffers and operator codes are those they need. TflqError: there is no such entry.
     """
     chosen = next((s for s in module.signatures or () if (s.key or "") == key), None)
     if chosen is None and key:
@@ -39,11 +42,9 @@ def extract(module: Module, key: str) -> Module:
         module.metadata,
         module.description,
         module.version,
-        module.buffers,
-        module.operator_codes,
-        module.info,
-        module.source,
-        module.warnings,
+        info={name: item for name, item in module.info.items() if name not in _OF_ALL},
+        source=module.source,
+        warnings=list(module.warnings),
     )
 
 
