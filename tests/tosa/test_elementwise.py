@@ -141,3 +141,31 @@ def test_quotients_and_leading_zeros() -> None:
     y[y == 0] = 7
     check([(x.shape, i32), (y.shape, i32)], lambda b, v, w: b.emit("tosa.intdiv", [v, w], v.type), [x, y])
     check([(x.shape, i32)], lambda b, v: b.clz(v), [x])
+
+
+@pytest.mark.parametrize("storage", [i8, ui8])
+@pytest.mark.parametrize("zero", [0, 5, -128, 127, 200])
+@pytest.mark.parametrize("up", [0, 7, 20])
+def test_centring_is_one_rescale(storage: ScalarType, zero: int, up: int) -> None:
+    x = some(storage)
+
+    def body(b: Builder, v: Value) -> Value:
+        centred = b.sub(b.cast(v, i32), b.constant(np.asarray(zero)))
+        return b.mul(centred, b.constant(np.asarray(1 << up))) if up else centred
+
+    check([(x.shape, storage)], body, [x])
+    names = [op.name for op in lower(single([(x.shape, storage)], body), Target())[0].main.ops]
+    within = storage.minimum <= zero <= storage.maximum
+    assert not within or names == ["tosa.rescale"] * (1 if storage == i8 else 2)
+
+
+@pytest.mark.parametrize("reach", [1 << 28, 1 << 31])
+@pytest.mark.parametrize("to", [i8, ui8, i16])
+def test_saturating_casts(to: ScalarType, reach: int) -> None:
+    x = some(i32)
+
+    def body(b: Builder, v: Value) -> Value:
+        bounded = b.clamp(v, -reach, reach - 1)
+        return b.cast(b.clamp(b.add(bounded, b.constant(np.asarray(0))), to.minimum, to.maximum), to)
+
+    check([(x.shape, i32)], body, [x])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.ir.core import Op, Value
+from tflq.tosa.centring import centred_difference
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.wide import in_int32
 
@@ -17,6 +18,8 @@ def same(op: Op, t: Tosa) -> Value:
 
 @lowering("tosa.add", "tosa.sub", "tosa.intdiv")
 def sum_or_difference(op: Op, t: Tosa) -> Value:
+    if op.name == "tosa.sub" and (difference := centred_difference(op, t)):
+        return difference
     return t.binary(op.name.removeprefix("tosa."), *in_int32(op, t))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.casts import float_cast
+from tflq.tosa.centring import centred_product
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.requantize import emit_rescale, limited
 from tflq.tosa.wide import bounds, in_int32, narrow, widened_product
@@ -80,6 +81,8 @@ def multiply(op: Op, t: Tosa) -> Value:
     shift = op.attributes.get("shift", 0)
     if widened_product(op.result) is not None:
         return Value(t.type(op.result))
+    if not shift and (product := centred_product(op, t)):
+        return product
     x, y = in_int32(op, t)
     if x.type.storage in (i8, i16):
         x, y = t.aligned(x, y)
@@ -104,12 +107,28 @@ def cast(op: Op, t: Tosa) -> Value | Sequence[Value]:
         raise Refused(f"TOSA has no cast between {storage} and {to}")
     if to == i64:
         return plain(source, t)
+    if saturating := _saturating(source, to, t):
+        return saturating
     x = narrow(source, t)
     if to == storage:
         return x
     if storage == ui8:
         return _from_uint8(x, to, t)
     return _to_uint8(x, source, t) if to == ui8 else t.cast(x, to)
+
+
+def _saturating(source: Value, to: ScalarType, t: Tosa) -> Value | None:
+    """RESCALE by 1, which saturates, in the place of a CLAMP to all of the type."""
+    op = source.producer
+    if op is None or op.name != "tosa.clamp" or source.type.storage != i32 or to not in (i8, ui8, i16):
+        return None
+    low, high = bounds(op.operand(0))
+    if (op.attributes["min_val"], op.attributes["max_val"]) != (to.minimum, to.maximum):
+        return None
+    if low < -(1 << 29) or high >= 1 << 29:
+        return None
+    x = t.value(op.operand(0))
+    return emit_rescale(t, x, *_UNIT, i8, output_zp=-128) if to == ui8 else emit_rescale(t, x, *_UNIT, to)
 
 
 def _from_uint8(x: Value, to: ScalarType, t: Tosa) -> Value:
