@@ -10,7 +10,7 @@ from harness import argument, const
 
 from tflq.errors import UnsupportedError
 from tflq.evaluate import Run, evaluate_function
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
 from tflq.legalize import legalize
 from tflq.tosa.engine import lower
@@ -136,3 +136,35 @@ def test_without_the_extension_control_flow_is_refused() -> None:
     functions = [Function("main", [condition, x], branch.results, [branch]), _reversal(i8, [0])]
     with pytest.raises(UnsupportedError, match="IF needs the extension controlflow"):
         lower(Module(functions), Target(extensions=frozenset()))
+
+
+def test_entry_points_keep_unsigned_edges_also_where_they_are_called() -> None:
+    condition, x = argument((), i1), argument((2, 3), ui8)
+    branch = _op("tfl.if", [condition, x], [x.type], then_subgraph_index=2, else_subgraph_index=2)
+    unused, called = _reversal(ui8, [1]), _reversal(ui8, [0])
+    main = Function("main", [condition, x], branch.results, [branch])
+    signatures = [
+        Signature("a", 0, [("c", condition), ("x", x)], [("y", branch.result)]),
+        Signature("b", 2, [("x", called.inputs[0])], [("y", called.outputs[0])]),
+    ]
+    module, _ = lower(Module([main, unused, called], signatures), Target())
+    assert [f.inputs[-1].type.storage for f in module.functions] == [ui8, ui8, i8]
+    assert module.signatures is not None
+    assert [s.function for s in module.signatures] == [0, 1]
+    for signature in module.signatures:
+        function = module.functions[signature.function]
+        assert [v for _, v in signature.inputs or ()] == function.inputs
+        assert [v for _, v in signature.outputs or ()] == function.outputs
+    array = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    np.testing.assert_array_equal(_run(module, [np.asarray(True), array])[0], array[::-1])
+
+
+def test_what_nothing_needs_is_not_refused() -> None:
+    x = argument((2, 3), i8)
+    unknown = _op("tfl.unique", [argument((4,), i32)], [TensorType((None,), i32)])
+    flip = _op("tfl.reverse_v2", [x, const(np.asarray([0]), i32)], [x.type])
+    function = Function("main", [x, unknown.operand(0)], flip.results, [unknown, flip])
+    assert len(lower(Module([function]), Target())[0].main.ops) == 1
+    function.outputs = [*flip.results, *unknown.results]
+    with pytest.raises(UnsupportedError, match=r"TOSA has no form of tfl\.unique"):
+        lower(Module([function]), Target())

@@ -11,7 +11,7 @@ from lowered_tosa import assert_gives, lowered_op, run
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, f32, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.engine import lower
 from tflq.tosa.target import Target
 
@@ -126,6 +126,15 @@ class TestEveryType:
         array = np.asarray([[0, 3, 4], [200, 1, 1]], np.uint8)
         hit = array[:, None] == np.arange(4)[None, :, None]
         assert_gives(lowered, [array], [np.where(hit, on, off)])
+
+
+def test_embedding_lookup_dequantizes_its_table() -> None:
+    element = UniformQuantizedPerAxisType.of(i8, 0, np.asarray([0.5, 0.25, 3.0]), np.asarray([0, 0, 0]))
+    ids, table = argument((2,), i32), _draw(i8, (3, 4))
+    _, lowered = lowered_op("tfl.embedding_lookup", [ids, const(table, element)], [argument((2, 4), f32)])
+    picks = np.asarray([2, 0], np.int32)
+    scales = np.asarray([[0.5], [0.25], [3.0]], np.float32)
+    assert_gives(lowered, [picks], [(table * scales)[picks]])
 
 
 @pytest.mark.parametrize("storage", [i8, i16, i32, f32])

@@ -17,6 +17,7 @@ from tflq.ir.types import i1, i8, i32
 from tflq.tosa.joining import part
 from tflq.tosa.known import constant_of, dims_of, known_array, product
 from tflq.tosa.movement import reshaped
+from tflq.tosa.real_constants import real
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.wide import narrow
 
@@ -140,14 +141,12 @@ def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
 
 @lowering("tfl.embedding_lookup")
 def embedding_lookup(op: Op, t: Tosa) -> Value:
-    """The rows of a table."""
+    """The rows of a table; of a quantized one, as floats."""
     ids, table = op.operand(0), op.operand(1)
-    if table.type.quantized and not op.result.type.quantized:
-        raise Refused("EMBEDDING_LOOKUP of quantized rows into float has no form in TOSA yet")
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
-    return _gathered(t, narrow(table, t), indices, 0, 0)
+    return _gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
 
 
 @lowering("tfl.one_hot")

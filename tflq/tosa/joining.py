@@ -14,6 +14,7 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32
 from tflq.tosa.float_arithmetic import float_activation
+from tflq.tosa.grouped_convolution import grouped, is_grouped
 from tflq.tosa.known import constant_of, dims_of, known_axis
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
@@ -54,6 +55,8 @@ def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
 
 @lowering("tosa.concat", "tfl.concatenation")
 def concatenation(op: Op, t: Tosa) -> Value:
+    if is_grouped(op):
+        return grouped(op, t)
     parts = [narrow(v, t) for v in op.operands if v is not None]
     result = joined(t, parts, op.attributes["axis"] % len(dims_of(parts[0])))
     activation = op.attributes.get("fused_activation_function", "NONE")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.shapes.known import Known, constant_elements, elements_of
+from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
 from tflq.tosa.context import Refused
 
 __all__ = ["constant_of", "dims_of", "known_array", "known_axis", "known_elements", "product"]
@@ -20,13 +20,24 @@ __all__ = ["constant_of", "dims_of", "known_array", "known_axis", "known_element
 
 def known_elements(value: Value) -> Known | None:
     """What is known of a tensor's elements, whatever the model is run on."""
-    op = value.producer
-    if op is None:
-        return constant_elements(value)
-    if not value.type.storage.is_integer:
+    return _elements(value, {})
+
+
+def _elements(value: Value, seen: dict[Value, Known | None]) -> Known | None:
+    if value not in seen:
+        seen[value] = _computed(value, seen) if value.producer else constant_elements(value)
+    return seen[value]
+
+
+def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
+    """What is known of a result of an op."""
+    op, shape = value.producer, value.type.shape
+    if op is None or not op.name.startswith("tfl.") or not value.type.storage.is_integer:
+        return None
+    if shape is None or (product(shape) or 0) > LIMIT:
         return None
     computes = op.name not in ("tfl.shape", "tfl.rank")
-    known = [known_elements(v) if computes and v is not None else None for v in op.operands]
+    known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
     found = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
     return None if found is None else found[op.results.index(value)]
 
