@@ -159,6 +159,32 @@ def test_int16_by_int16() -> None:
     assert "matmul" in assert_exact(emit, [i16], [x])
 
 
+@pytest.mark.parametrize("zero_point", [19, -128])
+def test_int16_by_weights_with_a_zero_point(zero_point: int) -> None:
+    weights = draw((5, 1, 1, 4), i8)
+
+    def emit(b: Builder, x: Value) -> Value:
+        bias, shape = b.constant(np.arange(5), i64), (6, 1, 1, 5)
+        sums = b.conv2d(b.reshape(x, (6, 1, 1, 4)), const(weights, i8), bias, shape, weight_zp=zero_point, acc=i64)
+        return b.rescale(sums, Multiplier(1 << 30, -8), i16)
+
+    assert_exact(emit, [i16], [draw((6, 4), i16, 1)])
+
+
+def test_int16_in_groups() -> None:
+    def emit(b: Builder, x: Value) -> Value:
+        parts = []
+        for group in range(3):
+            part = b.emit(
+                "tosa.slice", [x], TensorType((1, 4, 4, 2), i16), start=(0, 0, 0, 2 * group), size=(1, 4, 4, 2)
+            )
+            weights, bias = const(draw((2, 3, 3, 2), i8, group), i8), b.constant([group, -(1 << 40)], i64)
+            parts.append(b.conv2d(part, weights, bias, (1, 2, 2, 2), acc=i64))
+        return b.rescale(b.concat(parts, 3, (1, 2, 2, 6)), Multiplier(1 << 30, -10), i16)
+
+    assert "concat" not in assert_exact(emit, [i16], [draw((1, 4, 4, 6), i16, 1)])
+
+
 def test_batch_of_any_size() -> None:
     def emit(b: Builder, x: Value) -> Value:
         weights, bias = const(draw((2, 3, 3, 4), i8), i8), b.constant(np.zeros(2))

@@ -27,24 +27,23 @@ _BIAS_INPUTS = 3
 
 @lowering("tosa.conv2d")
 def conv2d(op: Op, t: Tosa) -> Value:
-    x, weights = t.value(op.operand(0)), filters_of(t, op.operand(0), op.operand(1))
+    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
     if weights.type.storage == i16:
         return _wide_product(op, t, x, weights)
-    kernel = [d or 0 for d in (weights.type.shape or ())[1:3]]
-    return _convolved(op, t, x, weights, kernel)
+    return _convolved(op, t, x, weights, zero_point)
 
 
 @lowering("tosa.depthwise_conv2d")
 def depthwise_conv2d(op: Op, t: Tosa) -> Value:
-    x, weights = t.value(op.operand(0)), filters_of(t, op.operand(0), op.operand(1))
+    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
     if weights.type.storage == i16:
         raise Refused("TOSA has no depthwise convolution of int16 by int16")
-    kernel = [d or 0 for d in (weights.type.shape or ())[:2]]
-    return _convolved(op, t, x, weights, kernel, depthwise=True)
+    return _convolved(op, t, x, weights, zero_point, depthwise=True)
 
 
-def _convolved(op: Op, t: Tosa, x: Value, weights: Value, kernel: list[int], *, depthwise: bool = False) -> Value:
+def _convolved(op: Op, t: Tosa, x: Value, weights: Value, zero_point: int, *, depthwise: bool = False) -> Value:
     a, shape = op.attributes, op.result.type.shape
+    kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
     x, pad = fitted(t, x, extents(kernel, a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 4)[1:3])
     terms = prod(d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 4)])
     acc = accumulated(t, op, x, weights, terms)
@@ -57,28 +56,36 @@ def _convolved(op: Op, t: Tosa, x: Value, weights: Value, kernel: list[int], *, 
         stride=a["stride"],
         dilation=a["dilation"],
         input_zp=t.zero_point(op.operand(0), a["input_zp"]),
-        weight_zp=t.zero_point(op.operand(1), a["weight_zp"]),
+        weight_zp=zero_point,
         acc=acc,
         depthwise=depthwise,
     )
     return narrowed(t, sums, op.result.type.storage)
 
 
-def filters_of(t: Tosa, x: Value, weights: Value) -> Value:
-    """The weights, int4 widened where TOSA has not the product, which it has with int8, or not the value: -8."""
-    found = t.value(weights)
-    if found.type.storage != i4 or (t.storage(x) == i8 and found.array.min(initial=0) > i4.minimum):
-        return found
-    return constant(np.ascontiguousarray(found.array.astype(np.int8)))
+def filters_of(t: Tosa, op: Op) -> tuple[Value, int]:
+    """The weights and their zero point, as TOSA takes them beside the operator's input.
+
+    int4 is widened where TOSA has not the product, which it has with int8, or not the value: -8. Beside int16, which
+    has no zero points, weights are less theirs, int16 where that does not fit int8.
+    """
+    weights, beside = t.value(op.operand(1)), t.storage(op.operand(0))
+    zero_point = t.zero_point(op.operand(1), op.attributes["weight_zp"])
+    if weights.type.storage == i4 and (beside != i8 or weights.array.min(initial=0) == i4.minimum):
+        weights = constant(np.ascontiguousarray(weights.array.astype(np.int8)))
+    if beside == i16 and zero_point and weights.is_constant:
+        centred = weights.array.astype(np.int16) - np.int16(zero_point)
+        narrow = (centred == centred.astype(np.int8)).all()
+        weights, zero_point = constant(centred.astype(np.int8) if narrow else centred), 0
+    return weights, zero_point
 
 
 def accumulated(t: Tosa, op: Op, x: Value, weights: Value, terms: int) -> ScalarType:
     """What TOSA sums in: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave that."""
-    zero_points = op.attributes["input_zp"], op.attributes["weight_zp"]
     if x.type.storage != i16:
         return i32
     t.need("int16", "a convolution of int16")
-    if any(zero_points):
+    if op.attributes["input_zp"] or (op.attributes["weight_zp"] and not weights.is_constant):
         raise Refused("TOSA has no zero points beside int16")
     bias = op.operand(2)
     offset = bias.array if bias.is_constant else np.asarray([i32.minimum, i32.maximum])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType
+from tflq.ir.types import TensorType, i16
 from tflq.tosa.convolution import accumulated, bias_like, filters_of, narrowed
 from tflq.tosa.registry import Refused, Tosa, lowering
 
@@ -14,7 +14,9 @@ __all__: list[str] = []
 
 @lowering("tosa.transpose_conv2d")
 def transpose_conv2d(op: Op, t: Tosa) -> Value:
-    a, x, weights = op.attributes, t.value(op.operand(0)), filters_of(t, op.operand(0), op.operand(1))
+    a, x, (weights, zero_point) = op.attributes, t.value(op.operand(0)), filters_of(t, op)
+    if weights.type.storage == i16:
+        raise Refused("TOSA has no transposed convolution of int16 by int16")
     _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
     top, bottom, left, right = a["out_pad"]
     if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
@@ -27,6 +29,6 @@ def transpose_conv2d(op: Op, t: Tosa) -> Value:
         out_pad=tuple(a["out_pad"]),
         stride=tuple(a["stride"]),
         input_zp=t.zero_point(op.operand(0), a["input_zp"]),
-        weight_zp=t.zero_point(op.operand(1), a["weight_zp"]),
+        weight_zp=zero_point,
     )
     return narrowed(t, sums, op.result.type.storage)
