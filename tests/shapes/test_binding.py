@@ -138,6 +138,25 @@ def test_other_open_dims_are_named() -> None:
         bind_batch(make(), dims={"img": (2, 5, 6, 2)})
 
 
+def test_without_a_batch_only_sizes_become_constants() -> None:
+    with pytest.raises(UnsupportedError, match=r"input 'x' \[\?, 4, 6, 2\]: dim\(s\) 0 are not known; give a batch"):
+        bind_batch(scaled_by_size())
+    module = bind_batch(bind_batch(scaled_by_size(), 2))
+    assert module == bind_batch(scaled_by_size(), 2)
+
+
+def test_a_size_can_be_what_the_model_gives() -> None:
+    def make() -> Module:
+        x = argument((None, 4), f32)
+        ops: list[Op] = []
+        y = emit(ops, "shape", [x], (2,), i32, out_type="INT32")
+        return Module([Function("main", [x], [y, x], ops)])
+
+    bound = bind_batch(make(), 3)
+    assert bound.main.ops == []
+    check_equal(make(), bound, 3)
+
+
 def test_what_only_the_data_say_is_named() -> None:
     x = argument((None, 3), f32)
     ops: list[Op] = []

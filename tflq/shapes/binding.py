@@ -75,11 +75,12 @@ def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> 
         if shape and n is not None and (shape[0] is None or value in resized):
             shape = (n, *shape[1:])
         if None in shape:
-            listed = ", ".join(str(i) for i, d in enumerate(shape) if d is None)
-            wrong.append(f"input '{value.name}' {text(shape)}: dim(s) {listed} are not known; give its whole shape")
+            unknown = [i for i, d in enumerate(shape) if d is None]
+            what = "give a batch" if unknown == [0] else "give its whole shape"
+            wrong.append(f"input '{value.name}' {text(shape)}: dim(s) {str(unknown)[1:-1]} are not known; {what}")
         bound[value] = shape
     if wrong:
-        raise UnsupportedError("the shapes of the model's inputs do not follow from a batch:", wrong)
+        raise UnsupportedError("not all shapes of the model's inputs are known:", wrong)
     return bound
 
 

@@ -28,7 +28,9 @@ def fold_sizes(module: Module, known: Mapping[Value, Known]) -> None:
 def _is_known(op: Op, known: Mapping[Value, Known]) -> bool:
     if not op.results or not is_pure(op):
         return False
-    return all(
-        v in known and known[v].complete and v.type.storage.kind in ("int", "bool") and v.type.storage.bits >= 8
-        for v in op.results
-    )
+    return all(v in known and known[v].complete and _is_size(v, known[v]) for v in op.results)
+
+
+def _is_size(value: Value, known: Known) -> bool:
+    storage = value.type.storage
+    return storage.kind in ("int", "bool") and storage.bits >= 8 and known.array.dtype == storage.dtype
