@@ -17,7 +17,7 @@ from tflq.tosa.casts import float_cast
 from tflq.tosa.centring import centred_product
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.requantize import emit_rescale, limited
-from tflq.tosa.wide import bounds, in_int32, narrow, widened_product
+from tflq.tosa.wide import bounds, fits_int32, in_int32, narrow, widened_product
 
 __all__ = ["ordered", "plain", "stored"]
 
@@ -83,11 +83,29 @@ def multiply(op: Op, t: Tosa) -> Value:
         return Value(t.type(op.result))
     if not shift and (product := centred_product(op, t)):
         return product
+    if not shift and (shifted := _shifted_left(op, t)):
+        return shifted
     x, y = in_int32(op, t)
     if x.type.storage in (i8, i16):
         x, y = t.aligned(x, y)
         return t.emit("tosa.mul", [x, y], t.type(op.result), shift=shift)
     return t.mul(x, y, shift=shift)
+
+
+def _shifted_left(op: Op, t: Tosa) -> Value | None:
+    """A product by powers of two that may leave int32, where it wraps: TOSA's MUL must not, a left shift loses bits."""
+    x, factor = op.operand(0), op.operand(1)
+    if op.result.type.storage != i32 or not factor.is_constant or not factor.array.size:
+        return None
+    factors = factor.array
+    if (factors <= 0).any() or (factors & (factors - 1)).any():
+        return None
+    low, high = bounds(x)
+    largest = int(factors.max())
+    if fits_int32((low * largest, high * largest)):
+        return None
+    places = np.frexp(factors.astype(np.float64))[1] - 1
+    return t.logical_left_shift(t.value(x), t.constant(places))
 
 
 @lowering("tosa.select")

@@ -71,13 +71,14 @@ def _by_rescale(
     fit = fit_rescale(scale, lows, highs, least, most)
     if fit is None:
         low, high = told_apart(scale, lows, highs)
-        nearer = max(least, min(low, 0)), min(most, max(high, 0))
+        low, high = min(low, 0), max(high, 0)
+        nearer = min(max(least, low), high), min(max(most, low), high)
         if nearer == (least, most):
             return None
         fit = fit_rescale(scale, lows, highs, *nearer)
         if fit is None:
             return None
-        x = limited(x, t, nearer[0] if nearer[0] > least else None, nearer[1] if nearer[1] < most else None)
+        x = limited(x, t, low if least < low else None, high if most > high else None)
     if (fit.factor != 1).any():
         x = t.mul(x, constant_row(t, fit.factor))
     return emit_rescale(t, x, fit.multiplier, fit.shift, to, output_zp=zero)
