@@ -131,7 +131,8 @@ def test_operator_is_valid(
 @pytest.mark.parametrize("name", ["exp", "logistic", "softmax", "l2_normalization", "pow", "atan2", "floor_mod"])
 def test_an_integer_target_refuses_by_name(name: str) -> None:
     count = 2 if name in ("pow", "atan2", "floor_mod") else 1
-    options = {"softmax": {"beta": 1.0}, "l2_normalization": NONE}.get(name, {})
+    known: dict[str, Mapping[str, Any]] = {"softmax": {"beta": 1.0}, "l2_normalization": NONE}
+    options = known.get(name, {})
     data = model(name, options, [np.zeros((2, 3), np.float32)] * count)
     with pytest.raises(UnsupportedError, match=f"{name.upper()} in float needs the profile pro_fp"):
         lowered(data, Target(profiles=frozenset({"pro_int"})))

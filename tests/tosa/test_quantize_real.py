@@ -72,7 +72,7 @@ def test_quantize_is_the_kernel(storage: ScalarType, seed: int) -> None:
     rng = np.random.default_rng(seed)
     scale = float([np.exp(rng.uniform(-12, 6)), 10.0 ** rng.uniform(-44, 38), 2.0 ** rng.integers(-20, 20)][seed % 3])
     zero_point = 0 if seed % 4 == 0 else int(rng.integers(storage.minimum, storage.maximum, endpoint=True))
-    element = UniformQuantizedType.of(storage, np.float32(scale), zero_point)
+    element = UniformQuantizedType.of(storage, scale, zero_point)
     want, _, got = quantize(hard_floats(storage, element.scale, zero_point, seed), element)
     np.testing.assert_array_equal(got, want)
 
