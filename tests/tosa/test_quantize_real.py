@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from harness import argument, interpret, one_op
-from running import reference
+from running import reference, validate
 
 from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function
@@ -29,6 +31,7 @@ from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thr
 from tflq.pipelines import to_tosa
 from tflq.tosa import lower
 from tflq.tosa.target import Target
+from tflq.tosa.text import mlir_text
 
 INFINITY = 0x7F800000
 ENDS = np.asarray([np.inf, -np.inf, np.nan, 0, -0.0, 3.4e38, -3.4e38, 1e-45], np.float32)
@@ -173,3 +176,14 @@ def test_no_tensor_of_int4_is_computed() -> None:
     module = conversion("quant.qcast", TensorType((3,), f32), TensorType((3,), UniformQuantizedType.of(i4, 0.5)))
     with pytest.raises(UnsupportedError, match="i4"):
         lower(module, Target())
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16, i32])
+@pytest.mark.parametrize("scale", [0.0123, 0.25])
+def test_valid_without_extensions(storage: ScalarType, scale: float, tmp_path: Path) -> None:
+    element = UniformQuantizedType.of(storage, scale, 0 if storage is i16 else 3)
+    target = Target(extensions=frozenset())
+    for name, types in (("quant.qcast", (f32, element)), ("quant.dcast", (element, f32))):
+        operand, result = (TensorType((2, 5), t) for t in types)
+        lowered, _ = lower(conversion(name, operand, result), target)
+        validate(mlir_text(lowered, target), tmp_path)
