@@ -1,6 +1,9 @@
-"""Feed mutated models to `tflq.read`: each must give a module or `InvalidModelError`, in bounded time and memory.
+"""Feed mutated models to the readers: each must give a module or `InvalidModelError`, in bounded time and memory.
+
+A TOSA graph may be refused by `UnsupportedError` as well.
 
     python scripts/fuzz.py --count 20000            models/ beside this file, and the corpus if there is one
+    python scripts/fuzz.py --models a.tosa b.tosa   TOSA graphs, or other TFLite models
     python scripts/fuzz.py --only 1234 --save x     the mutant of one number again, saved
 
 Half of the mutants are changed byte by byte (1 to 64 bytes changed, inserted, deleted, or the end cut off), half by
@@ -34,12 +37,15 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.errors import InvalidModelError  # noqa: E402
+from tflq.errors import InvalidModelError, UnsupportedError  # noqa: E402
 from tflq.flatbuffer.codec import decode  # noqa: E402
 from tflq.flatbuffer.encoder import encode  # noqa: E402
-from tflq.flatbuffer.layout import enum, table, union  # noqa: E402
+from tflq.flatbuffer.layout import TFLITE, TOSA, Schema  # noqa: E402
 from tflq.flatbuffer.reader import read  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
+from tflq.ir.core import Module  # noqa: E402
+from tflq.tosa.read import read_tosa  # noqa: E402
+from tflq.tosa.write import tosa_bytes  # noqa: E402
 
 SECONDS = 5
 SPARE_MEMORY = 200 << 20
@@ -124,16 +130,21 @@ def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
 
 def mutate_fields(data: bytes, rng: random.Random) -> bytes:
     """Change one to four fields of the decoded model, anywhere in it, by type."""
-    tree = copy.deepcopy(decode(data))
+    schema = TOSA if _is_tosa(data) else TFLITE
+    tree = copy.deepcopy(decode(data, schema=schema))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        places = list(_fields("Model", tree))
+        places = list(_fields(schema, schema.root, tree))
         holder, layout_field = rng.choice(_balanced(places, rng))
-        holder[layout_field.name] = _changed(holder[layout_field.name], layout_field, rng)
-    return encode(tree)
+        holder[layout_field.name] = _changed(schema, holder[layout_field.name], layout_field, rng)
+    return encode(tree, schema=schema)
 
 
-def _fields(name: str, tree: Tree) -> Iterator[tuple[Tree, Any]]:
-    for item in table(name).fields:
+def _is_tosa(data: bytes) -> bool:
+    return data[4:8] == TOSA.identifier
+
+
+def _fields(schema: Schema, name: str, tree: Tree) -> Iterator[tuple[Tree, Any]]:
+    for item in schema.table(name).fields:
         if item.kind == "union_type":
             continue
         value = tree[item.name]
@@ -141,18 +152,18 @@ def _fields(name: str, tree: Tree) -> Iterator[tuple[Tree, Any]]:
         if value is None:
             continue
         if item.kind == "table":
-            yield from _fields(item.type, value)
+            yield from _fields(schema, item.type, value)
         elif item.kind == "union":
-            yield from _fields(*value)
+            yield from _fields(schema, *value)
         elif item.kind == "tables":
             for element in value:
-                yield from _fields(item.type, element)
+                yield from _fields(schema, item.type, element)
 
 
 def _balanced(places: list[tuple[Tree, Any]], rng: random.Random) -> list[tuple[Tree, Any]]:
     """All places with one field name, so that rare fields are hit as often as frequent ones; set ones first."""
     names = sorted({item.name for holder, item in places if rng.random() < 0.1 or _is_set(holder[item.name])})
-    name = rng.choice(names)
+    name = rng.choice(names or sorted({item.name for _, item in places}))
     found = [(holder, item) for holder, item in places if item.name == name]
     return [place for place in found if place[0][name] is not None] or found
 
@@ -161,18 +172,20 @@ def _is_set(value: Any) -> bool:
     return bool(value.size) if isinstance(value, np.ndarray) else bool(value)
 
 
-def _changed(value: Any, item: Any, rng: random.Random) -> Any:
+def _changed(schema: Schema, value: Any, item: Any, rng: random.Random) -> Any:
     if item.kind == "scalar":
         return _number(item.scalar, rng)
     if item.kind == "enum":
-        return rng.choice(list(enum(item.type).values))
+        return rng.choice(list(schema.enum(item.type).values))
     if item.kind == "string":
         return rng.choice((None, "", "x", "ünï", "a" * 300))
     if item.kind in ("vector", "enums"):
         return _changed_vector(value, item, rng)
     if item.kind == "union":
-        return _changed_union(item, rng)
-    if item.kind == "tables" and value:
+        return _changed_union(schema, item, rng)
+    if item.kind == "strings" and value and rng.random() < 0.3:
+        return (*value[:-1], rng.choice(("", "x", "a" * 300)))
+    if item.kind in ("tables", "strings") and value:
         return _changed_list(list(value), rng)
     return None if rng.random() < 0.5 else value
 
@@ -206,14 +219,14 @@ def _changed_vector(value: Any, item: Any, rng: random.Random) -> Any:
     return tuple(values)
 
 
-def _changed_union(item: Any, rng: random.Random) -> Any:
+def _changed_union(schema: Schema, item: Any, rng: random.Random) -> Any:
     if rng.random() < 0.2:
         return None
-    member = rng.choice([name for name in union(item.type).values if name != "NONE"])
-    defaults: Tree = {f.name: f.default for f in table(member).fields if f.kind != "union_type"}
-    for f in table(member).fields:
+    member = rng.choice([name for name in schema.union(item.type).values if name != "NONE"])
+    defaults: Tree = {f.name: f.default for f in schema.table(member).fields if f.kind != "union_type"}
+    for f in schema.table(member).fields:
         if f.kind == "enum":
-            defaults[f.name] = enum(f.type).names[int(f.default or 0)]
+            defaults[f.name] = schema.enum(f.type).names[int(f.default or 0)]
     return (member, defaults)
 
 
@@ -231,15 +244,20 @@ def _changed_list(values: list[Any], rng: random.Random) -> list[Any]:
 
 def examine(data: bytes) -> str:
     """What happens to one file: "refused" or "accepted". Any other exception is the finding."""
+    reader, writer = (read_tosa, tosa_bytes) if _is_tosa(data) else (read, write)
     try:
-        module = read(data)
+        module: Module = reader(data)
     except InvalidModelError:
+        return "refused"
+    except UnsupportedError:
+        if reader is read:
+            raise
         return "refused"
     for op in module.ops():
         for value in op.operands:
             if value is not None and value.is_constant and value.type.storage.numpy and "sparsity" not in value.info:
                 _ = value.array
-    read(write(module))
+    reader(writer(module))
     return "accepted"
 
 

@@ -135,10 +135,9 @@ def pools(element: ScalarType) -> None:
 
 def convolutions(name: str, element: ScalarType, weight: ScalarType, acc: ScalarType) -> None:
     zero: dict[str, Any] = {"input_zp": 3 if element is i8 else 0, "weight_zp": 0}
-    rng = np.random.default_rng(1)
 
     def filters(*shape: int) -> Value:
-        drawn = rng.integers(-7, 8, shape)
+        drawn = np.random.default_rng(1).integers(-7, 8, shape)
         if weight is i4:
             flat = drawn.reshape(-1).astype(np.uint8) & 15
             flat = np.append(flat, np.zeros(flat.size % 2, np.uint8))

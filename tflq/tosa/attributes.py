@@ -86,10 +86,10 @@ def read_attributes(
 
 
 def _plain(field: Field, value: Any) -> Any:
-    if value == "UNKNOWN" and field.kind == "enum":
-        _missing(field)
     if field.kind == "vector":
         return () if value is None else tuple(int(v) for v in value)
+    if value == "UNKNOWN":
+        _missing(field)
     return "SINGLE_ROUND" if value == "INEXACT_ROUND" else value
 
 

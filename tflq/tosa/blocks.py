@@ -13,7 +13,7 @@ from tflq.ir.dialects import op_names
 from tflq.tosa.attributes import member, read_attributes
 from tflq.tosa.constants import Constants
 from tflq.tosa.dtypes import ELEMENTS
-from tflq.tosa.operands import Slot, accumulator, attribute, slots
+from tflq.tosa.operands import Slot, accumulator, attribute, constant_type, signless, slots
 from tflq.tosa.tensors import Tensors
 
 __all__ = ["Block"]
@@ -120,15 +120,11 @@ class Block:
                 operands.append(self.tensors.value(operand))
         self._check_signs(inputs, outputs, table)
         results = [self.tensors.define(output) for output in outputs]
-        for slot, operand in constants:
-            made = self._attribute(slot, operand, table)
-            if slot.name != "shape":  # the result's type says it
-                attributes[slot.name] = made
-            elif results and made != results[0].type.shape and -1 not in made:
-                raise InvalidModelError("inputs", f"the shape is {made}, that of the result {results[0].type.shape}")
         if results:
             attributes |= read_attributes(name, table, results[0].type.storage, self.graph)
         op = Op(f"tosa.{name.lower()}", operands, results, attributes, place, info=info)
+        for slot, operand in constants:
+            self._attribute(op, slot, operand, table)
         if "acc_type" in table and results:
             info |= _accumulator(op, table["acc_type"])
         self.function.ops.append(op)
@@ -144,11 +140,22 @@ class Block:
         variable = self.tensors.variables[tensors[0]]
         return (() if reads else inputs), (outputs if reads else ()), variable
 
-    def _attribute(self, slot: Slot, name: str, table: Mapping[str, Any]) -> Any:
+    def _attribute(self, op: Op, slot: Slot, name: str, table: Mapping[str, Any]) -> None:
+        """Gives the op the attribute that a compile-time-constant operand stands for."""
+        if not op.results:
+            raise InvalidModelError("outputs", "there is none")
         array, element = self.tensors.elements(name, slot)
+        wanted = constant_type(op, slot)
+        if element != signless(wanted):
+            raise InvalidModelError("inputs", f"{slot.name} ('{name}') is {element}, not {signless(wanted)}")
         if not slot.many and not slot.is_shape and array.size != 1:
             raise InvalidModelError("inputs", f"{slot.name} ('{name}') has {array.size} elements, not one")
-        return attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
+        made = attribute(slot, array, element, unsigned=bool(table.get(_UNSIGNED_ZERO_POINTS.get(slot.name, ""))))
+        shape = op.result.type.shape
+        if slot.name != "shape":  # the result's type says it
+            op.attributes[slot.name] = made
+        elif made != shape and -1 not in made:
+            raise InvalidModelError("inputs", f"the shape is {made}, that of the result {shape}")
 
     def _check_signs(self, inputs: Sequence[str], outputs: Sequence[str], table: Mapping[str, Any]) -> None:
         """That no operator reads as signed what another reads as unsigned: the IR has one type for a tensor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from tflq.tosa.dtypes import ELEMENTS, stored_size, unpacked
 
 __all__ = ["Constants", "tensor_type"]
 
-_BLOCK_SCALED = ("scale_data", "scale_offset", "scale_size")
+_MOST_DIMS: Final = 32
+"""MAX_RANK without a level (TOSA specification, Levels)."""
 
 
 def tensor_type(fields: Mapping[str, Any]) -> TensorType:
@@ -30,6 +31,8 @@ def tensor_type(fields: Mapping[str, Any]) -> TensorType:
     if fields["is_unranked"]:
         raise UnsupportedError("its rank is not known")
     shape = () if fields["shape"] is None else fields["shape"]
+    if len(shape) > _MOST_DIMS:
+        raise UnsupportedError(f"it has {len(shape)} dims, and TOSA's tensors {_MOST_DIMS} at most")
     return TensorType(tuple(None if d < 0 else int(d) for d in shape), element)
 
 

@@ -119,15 +119,15 @@ def operands(op: Op) -> list[Value | Constant]:
         return [op.operand(i) for i in range(len(op.operands))]
     named = [slot for slot in slots(name) if not slot.type]
     given = {slot.name: op.operand(i) for i, slot in enumerate(named)}
-    return [_constant(op, slot, given) if slot.type else given[slot.name] for slot in slots(name)]
+    return [_constant(op, slot) if slot.type else given[slot.name] for slot in slots(name)]
 
 
-def _constant(op: Op, slot: Slot, given: dict[str, Value]) -> Constant:
+def _constant(op: Op, slot: Slot) -> Constant:
     value = op.result.type.shape or () if slot.name == "shape" else op.attributes[slot.name]
     if slot.is_shape:
         inferred = [-1 if size is None else size for size in value]
         return Constant(slot.name, np.asarray(inferred, np.int64), index)
-    element, flat = _element(op, slot, given), np.atleast_1d(np.asarray(value))
+    element, flat = constant_type(op, slot), np.atleast_1d(np.asarray(value))
     if element is bf16:
         return Constant(slot.name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
     if element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
@@ -136,13 +136,16 @@ def _constant(op: Op, slot: Slot, given: dict[str, Value]) -> Constant:
     return Constant(slot.name, flat.astype(element.dtype).view(plain.dtype), plain)
 
 
-def _element(op: Op, slot: Slot, given: dict[str, Value]) -> ScalarType:
-    """The element type of a constant operand."""
+def constant_type(op: Op, slot: Slot) -> ScalarType:
+    """The element type of a compile-time-constant operand, that of an unsigned tensor's zero point unsigned."""
     if slot.type == "multiplier":
         return i32 if op.attributes["scale32"] else i16
     if slot.type in SCALARS:
         return SCALARS[slot.type]
-    return element_storage((op.result if slot.type == "output" else given[slot.type]).type.element)
+    if slot.type == "output":
+        return element_storage(op.result.type.element)
+    named = [other.name for other in slots(op.name.removeprefix("tosa.")) if not other.type]
+    return element_storage(op.operand(named.index(slot.type)).type.element)
 
 
 def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:

@@ -2,8 +2,8 @@
 
 One region with one block per function: the entry's is "main", then the functions it reaches by COND_IF and WHILE_LOOP.
 Constants are CONST and CONST_SHAPE operators before their first use; equal compile-time-constant operands of a block
-are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known is
--1, as tosa-opt writes it.
+are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known
+is -1, as tosa-opt writes it.
 """
 
 from __future__ import annotations
