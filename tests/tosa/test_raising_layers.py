@@ -9,7 +9,7 @@ import pytest
 from lowered import draw
 from raised import assert_same, one_op
 
-from tflq.ir.core import Value, constant
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64
 
 BOTH = pytest.mark.parametrize("element", [i8, f32], ids=str)
@@ -124,3 +124,18 @@ def test_resize(
     result = {i8: i32, i16: i64, f32: f32}[element] if mode == "BILINEAR" else element
     attributes = {"scale": scale, "offset": offset, "border": border, "mode": mode}
     assert_same(one_op("resize", [x], ((1, height, width, 3), result), attributes), [x], ulps=4)
+
+
+@pytest.mark.parametrize(("high", "builtins"), [(6.0, ["conv_2d"]), (5.0, ["conv_2d", "maximum", "minimum"])])
+def test_a_clamp_is_the_activation(high: float, builtins: list[str]) -> None:
+    x = elements(f32, 1, 5, 5, 3)
+    attributes = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1), "input_zp": 0, "weight_zp": 0}
+    operands = [x, constant(elements(f32, 4, 3, 3, 3, seed=1)), bias_of(f32, 4)]
+    module = one_op("conv2d", operands, ((1, 3, 3, 4), f32), attributes)
+    (convolution,) = module.main.ops
+    convolution.result.name = ""
+    clamped = Value(convolution.result.type, "clamped")
+    limits = {"min_val": 0.0, "max_val": high}
+    module.main.ops.append(Op("tosa.clamp", [convolution.result], [clamped], limits, convolution.location))
+    module.main.outputs = [clamped]
+    assert assert_same(module, [x], ulps=4) == builtins

@@ -17,7 +17,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
 from tflq.select.digits import Digit, Digits, digits, fills
-from tflq.select.float_layers import conv2d_of_floats
+from tflq.select.float_layers import activated, conv2d_of_floats
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_convolve
@@ -31,7 +31,8 @@ def conv2d(op: Op, k: Kernels) -> Value:
     """`convolve` with the op's attributes."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
-    return convolve(k, op, x, weights, bias, geometry)
+    result = convolve(k, op, x, weights, bias, geometry)
+    return activated(k, op, result) if result.type.storage.is_float else result
 
 
 def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:

@@ -20,7 +20,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution import convolve, fits_int32
 from tflq.select.digits import digits, fills
-from tflq.select.float_layers import depthwise_of_floats
+from tflq.select.float_layers import activated, depthwise_of_floats
 from tflq.select.im2col import Geometry, pad_spatial, taps
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_depthwise
@@ -41,7 +41,7 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
         return convolve(k, op, x, filters, bias, geometry)
     if x.type.storage.is_float:
-        return depthwise_of_floats(k, x, weights, bias, geometry)
+        return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
     zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
     acc = op.result.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc

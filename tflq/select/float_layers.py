@@ -1,14 +1,18 @@
-"""Convolutions of floats: the builtins, on an input that is padded first where TFLite has no name for its padding."""
+"""Convolutions of floats: the builtins, on an input that is padded first where TFLite has no name for its padding.
+
+A CLAMP that reads the result alone, and is RELU or RELU6, is the builtin's own activation.
+"""
 
 from __future__ import annotations
 
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
+from tflq.select.floats import rectifier
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels
 from tflq.select.mac_float import conv_options, padded_for
 
-__all__ = ["conv2d_of_floats", "depthwise_of_floats"]
+__all__ = ["activated", "conv2d_of_floats", "depthwise_of_floats"]
 
 
 def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
@@ -32,3 +36,15 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
     type = TensorType(geometry.output(x.type.shape, shape[-1]), x.type.storage)
     options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
     return k.emit("tfl.depthwise_conv_2d", [padded, filters, bias], type, **options)
+
+
+def activated(k: Kernels, op: Op, result: Value) -> Value:
+    """`result`, what a builtin with an activation makes of `op`, and that of the clamp after it, if it has one."""
+    clamp, producer = k.only_user(op.result, "tosa.clamp"), result.producer
+    if clamp is None or producer is None or "fused_activation_function" not in producer.attributes:
+        return result
+    name = rectifier(clamp.attributes["min_val"], clamp.attributes["max_val"], result.type.storage)
+    if name is None:
+        return result
+    producer.attributes["fused_activation_function"] = name
+    return k.fuse(clamp, result)

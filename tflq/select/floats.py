@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType
 from tflq.numerics.erf import LIMIT, inner, outer
 from tflq.select.broadcasting import elementwise
 from tflq.select.lowering import Kernels, lowering
 
-__all__ = ["limited", "rounded", "rounded_small"]
+__all__ = ["limited", "rectifier", "rounded", "rounded_small"]
 
 _UNARY = {
     "tosa.cos": "cos",
@@ -90,11 +91,19 @@ def rounded_small(k: Kernels, x: Value) -> Value:
     return k.sub(k.add(x, unit), unit)
 
 
+def rectifier(low: float, high: float, storage: ScalarType) -> str | None:
+    """The activation that limits floats to [low, high]: RELU, RELU6, or none."""
+    if low != 0:
+        return None
+    return {6.0: "RELU6", float(np.finfo(storage.dtype).max): "RELU", np.inf: "RELU"}.get(high)
+
+
 def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
     """x within [low, high], floats: RELU or RELU6 if that is it, else MAXIMUM and MINIMUM where they can bite."""
+    name = rectifier(low, high, x.type.storage)
+    if name is not None:
+        return k.emit(f"tfl.{name.lower()}", [x], x.type)
     largest = float(np.finfo(x.type.storage.dtype).max)
-    if low == 0 and high in (6.0, largest, np.inf):
-        return k.emit("tfl.relu6" if high == 6 else "tfl.relu", [x], x.type)
     if low > -largest:
         x = k.maximum(x, k.constant(low, x.type.storage))
     if high < largest:

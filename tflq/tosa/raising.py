@@ -5,12 +5,16 @@ Most of it is the integer form already. What differs:
     bias of one element    is repeated for every channel
     INEXACT_ROUND          any rounding will do: SINGLE_ROUND
     VARIABLE               its initial value is written by a function of its own, which CALL_ONCE runs first
+    accumulators           their bounds are noted again (`tflq.tosa.accumulators`)
+    names                  that a serializer made up go, so that what they are on can be fused
 
-Functions, names and signatures stay. What TFLite's builtins cannot say is refused by name: operators that are not
-declared (FFT2D, RFFT2D, CUSTOM) and arithmetic in 16-bit or 8-bit floats.
+Functions, their arguments and results, and signatures stay. What TFLite's builtins cannot say is refused by name:
+operators that are not declared (FFT2D, RFFT2D, CUSTOM) and arithmetic in 16-bit or 8-bit floats.
 """
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 
@@ -18,10 +22,13 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.dialects import declaration
 from tflq.ir.types import f32
+from tflq.tosa.accumulators import note_bounds
 
 __all__ = ["raise_module"]
 
 _BIASED = frozenset({"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d", "tosa.transpose_conv2d"})
+_MADE_UP = re.compile(r"(t|layer_|%)\d+")
+"""What our writer and LLVM's serializer call a tensor without a name."""
 
 
 def raise_module(module: Module) -> Module:
@@ -29,10 +36,20 @@ def raise_module(module: Module) -> Module:
     reasons = [reason for op in module.ops() if (reason := _refusal(op)) is not None]
     if reasons:
         raise UnsupportedError(f"{len(reasons)} operator(s) have no form on TFLite's builtins:", reasons)
+    _forget_names(module)
     for op in module.ops():
         _rewrite(op)
+        note_bounds(op)
     _declare_variables(module)
     return module
+
+
+def _forget_names(module: Module) -> None:
+    kept = {v for function in module.functions for v in (*function.inputs, *function.outputs)}
+    for op in module.ops():
+        for value in op.results:
+            if value not in kept and _MADE_UP.fullmatch(value.name):
+                value.name = ""
 
 
 def _refusal(op: Op) -> str | None:
