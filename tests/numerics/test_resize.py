@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.numerics.resize import (
+    Steps,
     float_nearest_index,
     float_taps,
     integer_steps,
@@ -14,6 +15,7 @@ from tflq.numerics.resize import (
     rational_steps,
     taps,
     uint8_is_rational,
+    within_tosa,
 )
 
 FLAGS = [(False, False), (True, False), (False, True)]
@@ -96,3 +98,25 @@ def test_uint8_of_every_pair(flags: tuple[bool, bool]) -> None:
     for out in range(1, 40):
         if uint8_is_rational((1, 2), (1, out), *flags):
             np.testing.assert_array_equal(float_kernel(x, (1, out), flags), rational(x, (1, out), flags))
+
+
+@pytest.mark.parametrize(
+    ("steps", "size", "out", "taken"),
+    [
+        (Steps(1024, 512, -256), 4, 8, True),
+        (Steps(2048, 2048, 0), 3, 3, True),
+        (Steps(2050, 2050, 0), 3, 3, False),
+        (Steps(1, 15, 0), 31, 3, True),
+        (Steps(1, 16, 0), 33, 3, False),
+        (Steps(2, 3, -3), 4, 3, False),
+        (Steps(4, 1, 3), 2, 6, False),  # the last sample is a whole element beyond the last one
+        (Steps(256, 1, 0), 2, 257, True),
+        (Steps(257, 1, 0), 2, 258, False),
+    ],
+)
+def test_limits_of_tosa(steps: Steps, size: int, out: int, taken: bool) -> None:
+    assert within_tosa(steps, size, out) == taken
+
+
+def test_the_ratio_is_limited_by_the_level() -> None:
+    assert within_tosa(Steps(257, 1, 0), 2, 258, level=False)

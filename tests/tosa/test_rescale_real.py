@@ -70,13 +70,13 @@ def test_uint8_layer_to_int16() -> None:
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_sums_that_are_all_beyond_the_result(sign: int) -> None:
     """What they are limited to is not among them."""
-    bounds = tuple(sorted((sign * 1126125854, sign * 1126385949)))
+    least, most = sorted((sign * 1126125854, sign * 1126385949))
 
     def body(b: Builder, x: Value) -> Value:
-        options = {"scale": np.asarray([0.7838]), "output_zp": 0, "input_range": bounds}
+        options = {"scale": np.asarray([0.7838]), "output_zp": 0, "input_range": (least, most)}
         return b.emit("ext.rescale_f64", [x], x.type.with_element(i16), **options)
 
-    x = np.linspace(*bounds, 50).astype(np.int32)[:, None]
+    x = np.linspace(least, most, 50).astype(np.int32)[:, None]
     check([(x.shape, i32)], body, [x])
 
 
