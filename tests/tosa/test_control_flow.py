@@ -15,6 +15,7 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1,
 from tflq.legalize import legalize
 from tflq.tosa.engine import lower
 from tflq.tosa.target import Target
+from tflq.tosa.write import tosa_bytes
 
 
 def _op(name: str, operands: list[Value | None], types: list[TensorType], **attributes: Any) -> Op:
@@ -168,3 +169,17 @@ def test_what_nothing_needs_is_not_refused() -> None:
     function.outputs = [*flip.results, *unknown.results]
     with pytest.raises(UnsupportedError, match=r"TOSA has no form of tfl\.unique"):
         lower(Module([function]), Target())
+
+
+def test_a_second_entry_point_is_written_with_its_variables() -> None:
+    source = _stateful(i8, np.ones((2, 3), np.int8))
+    x = argument((2, 3), i8)
+    handle = _op("tfl.var_handle", [], [TensorType((), resource)], container="", shared_name="state")
+    read = _op("tfl.read_variable", [handle.result], [x.type])
+    source.functions.append(Function("peek", [x], read.results, [handle, read]))
+    source.signatures = [
+        Signature("a", 0, [("x", source.main.inputs[0])], [("y", source.main.outputs[0])]),
+        Signature("b", 2, [("x", x)], [("y", read.result)]),
+    ]
+    module, _ = lower(source, Target())
+    assert b"state" in tosa_bytes(module, 1)

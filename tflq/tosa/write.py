@@ -152,7 +152,10 @@ class _Writer:
         for f in reached.values():
             names.reserve(f.values())
         regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in reached.items()}
-        declared = [op for f in reached.values() for op in f.ops if op.name == "tosa.variable"]
+        used = {
+            op.attributes.get("name") for f in reached.values() for op in f.ops if op.name.startswith("tosa.variable")
+        }
+        declared = [op for op in module.ops() if op.name == "tosa.variable" and op.attributes["name"] in used]
         variables = {op.attributes["name"]: (op.operand(0), names.free(op.attributes["name"])) for op in declared}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in reached.items()}
         for block in self.blocks.values():
