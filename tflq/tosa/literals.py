@@ -15,7 +15,17 @@ from tflq.ir.types import ScalarType, Shape, TensorType, element_storage, i1, i4
 from tflq.tosa.dtypes import packed
 from tflq.tosa.operands import Constant, signless
 
-__all__ = ["array_text", "constant_text", "dense", "element_text", "number_text", "string", "type_text", "value_text"]
+__all__ = [
+    "array_text",
+    "constant_text",
+    "dense",
+    "element_text",
+    "listed",
+    "number_text",
+    "string",
+    "type_text",
+    "value_text",
+]
 
 LISTED: Final = 16
 """Up to so many elements are listed."""
@@ -72,8 +82,8 @@ def constant_text(constant: Constant) -> tuple[str, str]:
     """The elements of a compile-time-constant operand, and its type: a tensor's, or `!tosa.shape<n>`."""
     shape = constant.array.shape
     if constant.is_shape:
-        listed = dense(constant.array.view(np.uint8), index, shape)
-        return f"{listed} : tensor<{constant.array.size}xindex>", f"!tosa.shape<{constant.array.size}>"
+        elements = dense(constant.array.view(np.uint8), index, shape)
+        return f"{elements} : tensor<{constant.array.size}xindex>", f"!tosa.shape<{constant.array.size}>"
     type = f"tensor<{_dims(shape)}{element_text(constant.element)}>"
     return f"{dense(constant.array.view(np.uint8), constant.element, shape)} : {type}", type
 
@@ -83,13 +93,14 @@ def dense(data: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> str:
     width = 8 if element is index else max(1, element.bits // 8)
     rows = data.reshape(-1, width)
     if len(rows) > 1 and (rows[0] == rows[-1]).all() and (rows == rows[0]).all():
-        return f"dense<{_list(rows[:1], element, ())}>"
+        return f"dense<{listed(rows[:1], element, ())}>"
     if len(rows) > LISTED and element not in (i1, index):
         return f'dense<"0x{packed(data, element).tobytes().hex()}">'
-    return f"dense<{_list(rows, element, shape)}>"
+    return f"dense<{listed(rows, element, shape)}>"
 
 
-def _list(rows: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> str:
+def listed(rows: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> str:
+    """Elements as nested lists, a row of bytes each."""
     if element == i1:
         return str(rows.reshape(shape).astype(bool).tolist()).lower()
     if element.is_float:

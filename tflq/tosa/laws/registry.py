@@ -103,7 +103,7 @@ def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None 
 def zero_point(op: Op, name: str, value: Value) -> Violations:
     """A zero point: any of 8 bits, 0 or 32768 of ui16, else 0."""
     point, element = op.attributes[name], value.type.storage
-    if element.name in ("i8", "ui8", "i4"):
+    if element.name in ("i8", "ui8"):
         yield from bounds(name, [point], element.minimum, element.maximum)
     elif point != 0 and not (element.name == "ui16" and point == 32768):
         yield f"{name} of {point} with a tensor of {element}"
