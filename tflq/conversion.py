@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +64,7 @@ def convert(
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
     batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
     force: bool = False,
 ) -> Conversion:
@@ -79,6 +80,7 @@ def convert(
     semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
         parameters and drops requantizations between float operators.
     batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
+    shapes: whole shapes of inputs, by name.
     signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
     force: replace existing files.
 
@@ -91,7 +93,7 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(read(source), batch, signature)
+    module = _narrowed(read(source), batch, shapes, signature, static=format == "tosa")
     real = semantics == "real"
     if is_tosa(module):
         if tosa is None:
@@ -113,16 +115,27 @@ def convert(
     return conversion
 
 
-def _narrowed(module: Module, batch: int | None, signature: str | None) -> Module:
-    """The module of one signature, its open batch bound."""
+def _narrowed(
+    module: Module,
+    batch: int | None,
+    shapes: Mapping[str, Sequence[int]] | None,
+    signature: str | None,
+    *,
+    static: bool,
+) -> Module:
+    """The module of one signature, its open dims bound; `static`: what follows from known shapes is known, too."""
     if signature is not None:
         from tflq.passes.entry import extract
 
         module = extract(module, signature)
-    if batch is not None:
+    given = batch is not None or bool(shapes)
+    if is_tosa(module):
+        if given:
+            raise UnsupportedError("a TOSA file has no open dims to bind: its shapes are those it was written with")
+    elif given or (static and all(v.type.is_static for f in module.functions for v in f.inputs)):
         from tflq.shapes import bind_batch
 
-        module = bind_batch(module, batch)
+        module = bind_batch(module, batch, shapes)
     return module
 
 

@@ -53,6 +53,14 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
 )
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
+@click.option(
+    "--shape",
+    "shapes",
+    metavar="INPUT=1,224,224,3",
+    multiple=True,
+    callback=lambda _, __, given: _shapes(given),
+    help="The whole shape of an input; may be repeated.",
+)
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
 @click.option("--report", "report_path", type=FILE, help="Write a JSON report: what became of each operator.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -90,6 +98,20 @@ def command(
     print_report(conversion.report)
     output.field("size", f"{output.size(sizes[0])} -> {output.size(sizes[1])}")
     output.field("time", f"{seconds:.2f} s")
+
+
+def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs by name."""
+    found = {}
+    for text in given:
+        name, _, dims = text.rpartition("=")
+        try:
+            found[name] = tuple(int(d) for d in dims.split(",") if d)
+        except ValueError:
+            name = ""
+        if not name:
+            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
+    return found
 
 
 def _check_paths(source: Path, destination: Path, report: Path | None, *, force: bool) -> None:

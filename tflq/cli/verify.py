@@ -35,10 +35,15 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="The interpreter's kernels: reference, optimized, or with its default delegate.",
 )
+@click.option(
+    "--interface/--no-interface",
+    default=True,
+    help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
-    """Run models A and B in the interpreter and compare them.
+    """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
     names, shapes, types, quantization and signatures. Exit code 5 if anything differs or a model does not run.

@@ -42,6 +42,7 @@ def verify(
     layers: bool = False,
     batch: int | None = None,
     resolver: Resolver = "reference",
+    interface: bool = True,
     timeout: float = 600.0,
 ) -> Verification:
     """Runs models `a` (the original) and `b` on the same inputs and compares everything they give: TFLite files in the
@@ -52,6 +53,8 @@ def verify(
     layers: compare operator results too, by tensor name, on the first set of inputs of each signature.
     batch: size to resize the first dim of inputs to where the model leaves it open.
     resolver: the kernels: "reference", "optimized" (no delegate) or "default" (with delegates).
+    interface: compare names, shapes, types, quantization and signatures, too. Without it, inputs and outputs are taken
+        by position: what came back from TOSA has neither signatures nor quantization parameters.
     timeout: seconds that one run may take.
 
     Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no
@@ -66,7 +69,7 @@ def verify(
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), resolver)
         comparison = _Comparison(result, inputs, seeds, batch, timeout)
-        comparison.run(path_a, path_b, resolver, layers=layers)
+        comparison.run(path_a, path_b, resolver, layers=layers, interface=interface)
         return comparison.result
 
 
@@ -120,7 +123,7 @@ class _Comparison:
         self._layers: list[Layers] = []
         self._fatal = False
 
-    def run(self, path_a: str, path_b: str, resolver: Resolver, *, layers: bool) -> None:
+    def run(self, path_a: str, path_b: str, resolver: Resolver, *, layers: bool, interface: bool) -> None:
         with ExitStack() as stack:
             pool = stack.enter_context(ThreadPoolExecutor(2))
             openings = [
@@ -135,7 +138,7 @@ class _Comparison:
             if a is None or b is None:
                 return
             self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
-            for key in self._comparable(a, b, (path_a, path_b)):
+            for key in self._comparable(a, b, (path_a, path_b), interface):
                 if not self._fatal:
                     self._entry(pool, a, b, key, _plan(key, a, b, (path_a, path_b)) if layers else None)
         if layers:
@@ -145,14 +148,15 @@ class _Comparison:
     def _labels(self) -> tuple[str, str]:
         return self.result.a, self.result.b
 
-    def _comparable(self, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> list[str]:
+    def _comparable(self, a: AnyRunner, b: AnyRunner, paths: tuple[str, str], interface: bool) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
         if isinstance(a, Runner) and not isinstance(b, Runner):
             return self._aligned(a, paths[0], b)
         if isinstance(b, Runner) and not isinstance(a, Runner):
             return self._aligned(b, paths[1], a)
-        self.result.interface = interface_differences(a.entries, b.entries)
-        keys = list(a.entries)
+        keys = list(a.entries) if interface else [""]
+        if interface or not same_inputs(a.entries, b.entries, ""):
+            self.result.interface = interface_differences(a.entries, b.entries)
         return [key for key in (keys if len(keys) > 2 else keys[:1]) if same_inputs(a.entries, b.entries, key)]
 
     def _aligned(self, model: Runner, path: str, tosa: TosaRunner) -> list[str]:

@@ -42,7 +42,7 @@ class TosaRunner(Child):
         if keep:
             extended.write_bytes(tosa_bytes(self.module, fetch=inner))
         outputs = len(self._function.outputs)
-        self.places: Places = {v.name: (0, i + outputs) for i, v in enumerate(inner)}
+        self.places: Places = {v.name: (0, i) for i, v in enumerate((*self._function.outputs, *inner))}
         super().__init__({"tosa": os.path.abspath(model), "extended": str(extended)}, timeout)
         self.interpreter: str = self.head["interpreter"]
         sides = {"inputs": self._function.inputs, "outputs": self._function.outputs}
