@@ -256,7 +256,8 @@ def _(b: TosaBuilder) -> Module:
 @case("pad")
 def _(b: TosaBuilder) -> Module:
     x, y = arg((2, 3), i8, "x"), arg((2,), f32, "y")
-    return module(b, [x, y], b.pad(x, [(1, 0), (0, 2)], -7), b.pad(y, [(1, 1)], 0.5))
+    c = arg((2,), i1, "c")
+    return module(b, [x, y, c], b.pad(x, [(1, 0), (0, 2)], -7), b.pad(y, [(1, 1)], 0.5), b.pad(c, [(1, 0)], 1))
 
 
 def reductions() -> None:

@@ -144,6 +144,26 @@ def test_accumulators_of_half_floats() -> None:
     )
 
 
+def test_bfloat16() -> None:
+    tree = tree_of("clamp f32")
+    for item in main_block(tree)["tensors"]:
+        item["type"] = "BF16"
+    bounds = operator(tree, "CLAMP")["attribute"][1]
+    bounds |= {key: bounds[key][2:] for key in ("min_val", "max_val")}
+    data = encode(tree, schema=TOSA)
+    module = read_tosa(data)
+    assert module.main.ops[0].attributes == {"min_val": 0.5, "max_val": 6.0}
+    assert read_tosa(tosa_bytes(module)) == module
+    tree = tree_of("pad")
+    for item in main_block(tree)["tensors"]:
+        if item["type"] == "FP32":
+            item["type"] = "BF16"
+            item["data"] = None if item["data"] is None else item["data"][2:]
+    module = read_tosa(encode(tree, schema=TOSA))
+    assert module.main.ops[1].attributes["pad_const"] == 0.5
+    assert read_tosa(tosa_bytes(module)) == module
+
+
 def test_data_behind_the_flatbuffer() -> None:
     """As files of more than 2 GiB have it."""
     tree = tree_of("constants")

@@ -6,6 +6,7 @@ INT48 as i64; all others are stored as the IR's buffers hold them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -43,6 +44,7 @@ ELEMENTS: Final = {name: element for element, name in _NAMES.items()}
 """The element type that a DType is in the IR; other DTypes have none."""
 
 
+@cache
 def dtype(element: ElementType) -> str:
     """The DType of an element type. ValueError if TOSA 1.0 has none."""
     name = _NAMES.get(signless(element_storage(element)))

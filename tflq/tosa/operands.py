@@ -17,7 +17,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.dialects import declaration
-from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i8, i16, i32, index, ui8, ui16
+from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
 
 __all__ = [
     "ACCUMULATES",
@@ -25,6 +25,7 @@ __all__ = [
     "Slot",
     "accumulator",
     "attribute",
+    "constant_type",
     "is_unsigned",
     "operands",
     "signless",
@@ -51,6 +52,7 @@ _ORDER: Final = {
 """Operands in TOSA's order where there are more than the op has in the IR: "attribute=type", the type being a scalar
 type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32; "*": an array."""
 
+_SIGNLESS: Final = {ui8: i8, ui16: i16}
 ACCUMULATES: Final = frozenset({"avg_pool2d", "conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d"})
 """Operators with an `acc_type`."""
 
@@ -88,7 +90,7 @@ class Constant:
 
 def signless(element: ScalarType) -> ScalarType:
     """The type that stands for an element type in TOSA: i8 for ui8, i16 for ui16."""
-    return {ui8: i8, ui16: i16}.get(element, element)
+    return _SIGNLESS.get(element, element)
 
 
 def is_unsigned(type: TensorType) -> bool:
@@ -157,7 +159,7 @@ def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: b
     if element is bf16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
     number = array.view(f"u{array.itemsize}" if unsigned else array.dtype).item()
-    return int(number) if slot.name.endswith("_zp") else number
+    return int(number) if slot.name.endswith("_zp") or element is i1 else number
 
 
 def accumulator(op: Op) -> ScalarType:
