@@ -11,7 +11,7 @@ from lowered import draw
 from tflq.evaluate import evaluate_function
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Value
-from tflq.ir.types import i8, i16, i32
+from tflq.ir.types import f32, i8, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.select.ranges import value_range
 
@@ -52,6 +52,12 @@ def test_ranges_hold(steps: list[tuple[int, int]]) -> None:
         low, high = value_range(value)
         assert low <= values[value].min()
         assert values[value].max() <= high
+
+
+def test_floats_have_no_range() -> None:
+    b, x = Builder(), argument((3,), f32)
+    endless = b.maximum(x, b.constant(np.asarray(-np.inf), f32))
+    assert value_range(b.cast(endless, i8)) == (i8.minimum, i8.maximum)
 
 
 def test_a_range_that_leaves_the_type_is_the_type() -> None:

@@ -11,7 +11,7 @@ from harness import argument
 from tflq.evaluate import evaluate_function
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import ScalarType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.passes.dce import DeadCodeElimination
 from tflq.select.tabulate import Tabulate
@@ -114,3 +114,13 @@ def test_equal_tables_are_one_constant() -> None:
     Tabulate().run(module)
     first, second = (op.operand(1) for op in module.ops())
     assert first is second
+
+
+def test_entries_are_integers() -> None:
+    """A dequantization that is written out has float results, which TOSA's TABLE cannot have."""
+    x = argument((2, 3), i8)
+    b = Builder()
+    y = b.mul(b.cast(x, f32), b.constant(np.asarray(0.5), f32))
+    module = Module([Function("main", [x], [y], b.ops)])
+    Tabulate(worth=lambda *_: True).run(module)
+    assert [op.name for op in module.main.ops] == ["tosa.cast", "tosa.mul"]

@@ -16,11 +16,15 @@ __all__ = ["Range", "value_range"]
 Range: TypeAlias = tuple[int, int]
 
 _DEPTH = 12
+_UNKNOWN = (-(1 << 64), 1 << 64)
+"""Beyond every integer type."""
 
 
 def value_range(value: Value, depth: int = _DEPTH) -> Range:
-    """Least and greatest value that an integer tensor can hold."""
+    """Least and greatest value that an integer tensor can hold; what a float makes is not followed."""
     storage = value.type.storage
+    if storage.is_float:
+        return _UNKNOWN
     whole = (storage.minimum, storage.maximum)
     if value.is_constant:
         array = value.array

@@ -18,7 +18,6 @@ import numpy as np
 from tflq.evaluate import evaluate_op
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.types import i1
 from tflq.numerics.arrays import distinct
 from tflq.passes.contract import Pass, PassResult
 from tflq.select import cost
@@ -140,7 +139,7 @@ class _Tabulation:
     def _table(self, op: Op) -> Op | None:
         """The op as a lookup, if that is worth it and its result type can be an entry."""
         sources, storage = self.sources[op.result], op.result.type.storage
-        if storage is i1 or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
+        if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
         cone = self._cone(op, sources)
         if not self.worth(cone, len(sources)):
