@@ -6,12 +6,15 @@ import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Final, Literal, TypeAlias, get_args
+from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from tflq.errors import TflqError
 from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
 from tflq.ir.core import Module
+
+if TYPE_CHECKING:
+    from tflq.tosa.target import Target
 
 __all__ = ["Format", "Source", "is_tosa", "named_by", "read", "serialize", "write"]
 
@@ -68,17 +71,19 @@ def is_tosa(module: Module) -> bool:
     )
 
 
-def serialize(module: Module, format: Format, function: int = 0) -> Iterable[bytes | bytearray | memoryview]:
-    """The pieces of a file; for TOSA, of the entry that is `function`."""
+def serialize(
+    module: Module, format: Format, function: int = 0, target: Target | None = None
+) -> Iterable[bytes | bytearray | memoryview]:
+    """The pieces of a file; for TOSA, of the entry that is `function`. MLIR text says what of the target it needs."""
     if format == "tflite":
         return writer.pieces(module)
     if format == "tosa":
         from tflq.tosa.write import tosa_bytes
 
         return [tosa_bytes(module, function)]
-    from tflq.tosa.text import mlir_text
+    from tflq.tosa.text import mlir_pieces
 
-    return [mlir_text(module, function=function).encode()]
+    return (piece.encode() for piece in mlir_pieces(module, target, function=function))
 
 
 def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
