@@ -107,7 +107,7 @@ def test_a_message_shows_place_reason_and_op() -> None:
         (op("tosa.add", [value(i32)], value(i32)), "it has 1 operand(s), and 2 are declared"),
         (op("tosa.add", [value(i32), None], value(i32)), "operand 'input2' is left out and not optional"),
         (Op("tosa.clz", [value(i32)], [], {}, PLACE), "it has 0 result(s), and 1 are declared"),
-        (op("tosa.add", [value(f32), value(f32)], value(f32)), "'input1' is f32, not i32 or i64"),
+        (op("tosa.add", [value(i16), value(i16)], value(i16)), "'input1' is i16, not i32, i64"),
         (op("tosa.equal", [value(i32), value(i32)], value(i8)), "'output' is i8, not i1"),
         (op("tosa.concat", [value(i8), value(i8), value(i16)], value(i8), axis=0), "'inputs' is i16, not i8"),
         (op("tosa.clz", [value(Q8)], value(i32)), "'input' is quantized, not i32"),
