@@ -24,7 +24,7 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,dev]'
 	@touch $@
 
 demo: $(VENV)/.run

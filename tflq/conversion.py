@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,8 @@ Semantics = Literal["interpreter", "real"]
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`.
+    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`; for
+    TOSA the `target`, too.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
     single entry.
@@ -38,13 +39,16 @@ class Conversion:
     module: Module
     report: Report
     format: Format = "tflite"
+    target: Target | None = None
 
     @cached_property
     def files(self) -> dict[str, bytes]:
         """The bytes of each file, made when first asked for."""
-        return {
-            key: b"".join(serialize(self.module, self.format, at)) for key, at in _entries(self.module, self.format)
-        }
+        return {key: b"".join(self.pieces(at)) for key, at in _entries(self.module, self.format)}
+
+    def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
+        """The bytes of the file of one entry, constants uncopied."""
+        return serialize(self.module, self.format, function, self.target)
 
     @property
     def data(self) -> bytes:
@@ -108,10 +112,10 @@ def convert(
         from tflq.tosa.check import check
 
         report.requirements = check(module, tosa, static=format == "tosa")
-    conversion = Conversion(module, report, format)
+    conversion = Conversion(module, report, format, tosa)
     if path is not None:
         for place, function in destinations(conversion, path, force):
-            replace_file(place, serialize(module, format, function))
+            replace_file(place, conversion.pieces(function))
     return conversion
 
 

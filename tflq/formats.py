@@ -78,9 +78,9 @@ def serialize(
     if format == "tflite":
         return writer.pieces(module)
     if format == "tosa":
-        from tflq.tosa.write import tosa_bytes
+        from tflq.tosa.write import tosa_pieces
 
-        return [tosa_bytes(module, function)]
+        return tosa_pieces(module, function)
     from tflq.tosa.text import mlir_pieces
 
     return (piece.encode() for piece in mlir_pieces(module, target, function=function))

@@ -130,11 +130,18 @@ def test_convert_into_no_folder(cli: Cli, model: Path, tmp_path: Path) -> None:
     assert "no folder" in err
 
 
+def test_convert_to_a_format_that_is_not_there(cli: Cli, model: Path, tmp_path: Path) -> None:
+    code, _, err = cli("convert", model, tmp_path / "out.onnx")
+    assert code == 2
+    assert ".tflite, .tosa, .mlir" in err
+
+
 @pytest.mark.parametrize("suffix", [".tosa", ".mlir"])
-def test_convert_to_a_format_that_is_not_there(cli: Cli, model: Path, tmp_path: Path, suffix: str) -> None:
-    code, _, err = cli("convert", model, tmp_path / f"out{suffix}")
-    assert code == 4
-    assert ".tflite" in err
+def test_convert_to_tosa(cli: Cli, model: Path, tmp_path: Path, suffix: str) -> None:
+    code, out, _ = cli("convert", model, tmp_path / f"out{suffix}")
+    assert code == 0
+    assert "valid for the integer profile" in out
+    assert (tmp_path / f"out{suffix}").stat().st_size
 
 
 def test_convert_for_an_unknown_target(cli: Cli, model: Path, tmp_path: Path) -> None:

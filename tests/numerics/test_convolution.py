@@ -55,7 +55,7 @@ def test_multipliers_differ_in_where_they_round() -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([np.int8, np.uint8]), st.integers(0, 200))
 def test_exact_bounds_are_reached_and_hold(seed: int, dtype: type, weight_zp: int) -> None:
     rng = np.random.default_rng(seed)
-    info = np.iinfo(dtype)
+    info: np.iinfo = np.iinfo(dtype)
     weight_zp = min(weight_zp, info.max)
     weights: np.ndarray = rng.integers(info.min, info.max, (3, 2, 2, 4), endpoint=True).astype(dtype)
     bias = rng.integers(-1000, 1000, 3)

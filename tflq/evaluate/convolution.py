@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing import Any
+
 import numpy as np
 
 from tflq.evaluate.registry import evaluator
@@ -20,7 +22,8 @@ def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation:
     """The elements under the filter at each output position, a view of padded x: [N, OH, OW, C, KH, KW], or with a
     dim of depth before both others."""
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
-    views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=tuple(range(1, x.ndim - 1)))
+    axes: Any = tuple(range(1, x.ndim - 1))
+    views = np.lib.stride_tricks.sliding_window_view(x, extent, axis=axes)
     steps = (slice(None, None, s) for s in stride)
     return views[(slice(None), *steps, slice(None), *(slice(None, None, d) for d in dilation))]
 
