@@ -7,7 +7,6 @@ in i32. Floats are rounded once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
 from typing import Any
 
 import numpy as np
