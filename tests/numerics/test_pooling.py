@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tflq.numerics.pooling import average_is_exact, average_pool, max_pool, reciprocal_scale
+from tflq.numerics.pooling import (
+    average_is_exact,
+    average_pool,
+    max_pool,
+    reciprocal_average_pool,
+    reciprocal_scale,
+    window_counts,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,3 +51,19 @@ def test_greatest() -> None:
 def test_padding_is_never_the_greatest() -> None:
     x = np.full((1, 1, 1, 1), -128, np.int8)
     assert max_pool(x, (3, 3), (1, 1), (1, 1, 1, 1)).item() == -128
+
+
+def test_both_averages_are_the_same_number_also_where_windows_hang_over() -> None:
+    x = np.random.default_rng(0).integers(-128, 128, (2, 7, 6, 3), np.int8)
+    window = ((3, 4), (2, 1), (1, 2, 0, 3))
+    np.testing.assert_array_equal(reciprocal_average_pool(x, *window), average_pool(x, *window))
+
+
+def test_elements_of_windows() -> None:
+    counts = window_counts((3, 2), (2, 2), (1, 1), (1, 0, 0, 1))
+    np.testing.assert_array_equal(counts, [[2, 1], [4, 2], [4, 2]])
+
+
+def test_the_average_of_floats_is_the_quotient() -> None:
+    x = np.asarray([[1, 2], [4, 8]], np.float32).reshape(1, 2, 2, 1)
+    assert average_pool(x, (2, 2), (1, 1), (0, 0, 0, 0)).item() == 3.75

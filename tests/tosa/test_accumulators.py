@@ -42,7 +42,7 @@ def scaled(x: ScalarType, name: str, shapes: tuple[tuple[int, ...], ...], **attr
     return Module([Function("main", [source], [out], ops)])
 
 
-CASES = [
+CASES: list[tuple[str, tuple[tuple[int, ...], ...], dict[str, Any]]] = [
     ("conv2d", ((1, 1, 1, 3), (2, 1, 1, 3), (1, 1, 1, 2)), {"pad": (0, 0, 0, 0)}),
     ("depthwise_conv2d", ((1, 1, 2, 2), (1, 2, 2, 1), (1, 1, 1, 2)), {"pad": (0, 0, 0, 0)}),
     ("transpose_conv2d", ((1, 1, 1, 3), (2, 1, 1, 3), (1, 1, 1, 2)), {"out_pad": (0, 0, 0, 0)}),
@@ -79,7 +79,8 @@ def test_48_bits_that_are_not_used_are_32() -> None:
 
 
 def test_a_bias_that_is_computed_has_no_bounds() -> None:
-    module = scaled(i8, *CASES[0][:2], **CASES[0][2])
+    name, shapes, attributes = CASES[0]
+    module = scaled(i8, name, shapes, **attributes)
     layer, rescale = module.main.ops
     layer.operands[2] = argument((2,), i32, "bias")
     note_bounds(rescale)

@@ -34,7 +34,7 @@ def accumulator(element: ScalarType) -> ScalarType:
 def layer(name: str, x: np.ndarray, weights: np.ndarray, out: tuple[int, ...], channels: int, **window: Any) -> None:
     element = {np.dtype(np.int8): i8, np.dtype(np.int16): i16, np.dtype(np.float32): f32}[x.dtype]
     attributes = {"input_zp": -5 if element == i8 else 0, "weight_zp": 0, **window}
-    operands = [x, constant(weights), bias_of(element, channels)]
+    operands: list[np.ndarray | Value] = [x, constant(weights), bias_of(element, channels)]
     assert_same(one_op(name, operands, (out, accumulator(element)), attributes), [x], ulps=4)
 
 
@@ -73,7 +73,7 @@ def test_transpose_conv2d(element: ScalarType, out_pad: tuple[int, int, int, int
 def test_filters_that_are_computed(element: ScalarType) -> None:
     arrays = [elements(element, 1, 5, 5, 3), elements(element, 4, 3, 3, 3, seed=1)]
     attributes = {"pad": (1, 1, 1, 1), "stride": (1, 1), "dilation": (1, 1), "input_zp": 0, "weight_zp": 0}
-    operands = [*arrays, bias_of(element, 4)]
+    operands: list[np.ndarray | Value] = [*arrays, bias_of(element, 4)]
     assert_same(one_op("conv2d", operands, ((1, 5, 5, 4), accumulator(element)), attributes), arrays, ulps=4)
 
 
@@ -130,7 +130,7 @@ def test_resize(
 def test_a_clamp_is_the_activation(high: float, builtins: list[str]) -> None:
     x = elements(f32, 1, 5, 5, 3)
     attributes = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1), "input_zp": 0, "weight_zp": 0}
-    operands = [x, constant(elements(f32, 4, 3, 3, 3, seed=1)), bias_of(f32, 4)]
+    operands: list[np.ndarray | Value] = [x, constant(elements(f32, 4, 3, 3, 3, seed=1)), bias_of(f32, 4)]
     module = one_op("conv2d", operands, ((1, 3, 3, 4), f32), attributes)
     (convolution,) = module.main.ops
     convolution.result.name = ""
