@@ -61,4 +61,4 @@ def test_a_float_network_of_another_front_end(tmp_path: Path) -> None:
     (want,), _ = tool.run(file.read_bytes(), [x])
     for resolver in RESOLVERS:
         (got,) = interpret(conversion.data, [[x]], resolver)[0]
-        np.testing.assert_allclose(got, want, rtol=1e-6)
+        np.testing.assert_allclose(got, want, rtol=1e-5)  # exp of a sum whose order differs
