@@ -32,7 +32,8 @@ def without_figures(text: str) -> list[str]:
 @pytest.mark.usefixtures("folder")
 def test_commands_print_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    assert len(COMMANDS) == 4
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    assert len(COMMANDS) == 6
     for command, shown in COMMANDS:
         main.run(shlex.split(command))
         printed = capsys.readouterr()

@@ -213,10 +213,18 @@ def test_opt_of_text_that_is_none(cli: Cli, tmp_path: Path) -> None:
     assert "bad.mlir:1:" in err
 
 
-def test_opt_of_a_binary_file(cli: Cli, model: Path) -> None:
-    code, _, err = cli("opt", model, "-p", "cse")
+def test_opt_of_a_model(cli: Cli, model: Path) -> None:
+    code, out, _ = cli("opt", model, "-p", "cse")
+    assert code == 0
+    assert "tfl.pad" in out
+
+
+def test_opt_of_a_binary_file(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(bytes(range(256)))
+    code, _, err = cli("opt", path, "-p", "cse")
     assert code == 3
-    assert "this is no text" in err
+    assert "neither a model nor text" in err
 
 
 def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

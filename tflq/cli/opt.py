@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tflq.ir.core import Module
 
 __all__ = ["command"]
 
@@ -15,23 +19,31 @@ __all__ = ["command"]
     "-p", "--passes", "pipeline", required=True, help="Passes in order, such as 'lower-quant-ops,canonicalize'."
 )
 def command(file: Path, pipeline: str) -> None:
-    """Run passes on the text form of a module and print the result."""
-    from tflq.errors import InvalidModelError, VerificationError
-    from tflq.ir.parser import parse_module
+    """Run passes on a model, or on the text form of a module, and print the text form of the result."""
     from tflq.ir.printer import print_module
-    from tflq.ir.verifier import verify
     from tflq.passes.pipeline_text import parse_pipeline
 
     passes = parse_pipeline(pipeline)
+    click.echo(print_module(passes.run(_read(file)).module))
+
+
+def _read(file: Path) -> Module:
+    """The module of a TFLite or TOSA file, or of text as `inspect --ir` prints it."""
+    from tflq.errors import InvalidModelError, VerificationError
+    from tflq.formats import read
+    from tflq.ir.parser import parse_module
+    from tflq.ir.verifier import verify
+
+    with file.open("rb") as stream:
+        if stream.read(8)[4:] in (b"TFL3", b"TOSA"):
+            return read(file)
     try:
-        text = file.read_text(encoding="utf-8")
+        module = parse_module(file.read_text(encoding="utf-8"), str(file))
     except UnicodeDecodeError as error:
-        raise InvalidModelError(
-            str(file), "this is no text", hint="opt reads the text form, as inspect --ir prints it"
-        ) from error
-    module = parse_module(text, str(file))
+        hint = "opt reads models and the text form, as inspect --ir prints it"
+        raise InvalidModelError(str(file), "this is neither a model nor text", hint=hint) from error
     try:
         verify(module)
     except VerificationError as error:
         raise InvalidModelError(str(file), str(error)) from error
-    click.echo(print_module(passes.run(module).module))
+    return module

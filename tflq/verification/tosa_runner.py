@@ -72,7 +72,11 @@ class TosaRunner(Child):
         count = head["outputs"]
         types = [_dtype(value) for value in self._function.outputs]
         outputs = [array.view(dtype) for array, dtype in zip(arrays[:count], types, strict=True)]
-        return Answer([outputs[i] for i in self._outputs], list(arrays[count:]))
+        fetched: list[np.ndarray | None] = [
+            array.view(types[place]) if place < count else array
+            for (_, place), array in zip(fetch, arrays[count:], strict=True)
+        ]
+        return Answer([outputs[i] for i in self._outputs], fetched)
 
     def close(self) -> None:
         super().close()
