@@ -13,13 +13,13 @@ from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 
 
-def _operand(draw: Draw, shape: Sequence[int], element: ElementType, constant: bool) -> Value:
+def operand_of(draw: Draw, shape: Sequence[int], element: ElementType, constant: bool) -> Value:
     if not constant:
         return argument(shape, element)
     return const(draw.integers(element.storage, shape), element)  # type: ignore[union-attr]
 
 
-def _broadcast(draw: Draw) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def broadcast_shapes(draw: Draw) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Two shapes that broadcast, and the result's."""
     rank = draw.whole(0, 5)
     out = list(draw.dims(rank, 1, 5))
@@ -42,7 +42,7 @@ def _broadcast(draw: Draw) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int,
 def binary(draw: Draw) -> Case:
     name = draw.one("add", "sub", "mul")
     storage = draw.storage()
-    first, second, out = _broadcast(draw)
+    first, second, out = broadcast_shapes(draw)
     activation = draw.activation()
     options: dict[str, object] = {"fused_activation_function": activation}
     a = draw.quantized(storage, draw.scale(-8, 0))
@@ -61,17 +61,17 @@ def binary(draw: Draw) -> Case:
             b = UniformQuantizedType.of(i16, 2.0 ** draw.one(common, common, common - draw.whole(0, 15)))
             y = UniformQuantizedType.of(i16, 2.0**common)
     constant = draw.one(None, None, 0, 1)
-    operands = [_operand(draw, s, e, constant == i) for i, (s, e) in enumerate(((first, a), (second, b)))]
+    operands = [operand_of(draw, s, e, constant == i) for i, (s, e) in enumerate(((first, a), (second, b)))]
     return single(draw, name, operands, [argument(out, y)], options, 2, batched=first == second and constant is None)
 
 
 @generator("maximum_minimum")
 def maximum_minimum(draw: Draw) -> Case:
     storage = draw.storage()
-    first, second, out = _broadcast(draw)
+    first, second, out = broadcast_shapes(draw)
     element = draw.quantized(storage)
     constant = draw.one(None, None, 0, 1)
-    operands = [_operand(draw, s, element, constant == i) for i, s in enumerate((first, second))]
+    operands = [operand_of(draw, s, element, constant == i) for i, s in enumerate((first, second))]
     return single(draw, draw.one("maximum", "minimum"), operands, [argument(out, element)], {}, 2)
 
 
@@ -132,7 +132,7 @@ def prelu(draw: Draw) -> Case:
     if math.prod(shape) != math.prod(np.broadcast_shapes(shape, slopes)):
         slopes = shape[-1:]
     constant = draw.chance(0.8)
-    operands = [argument(shape, x), _operand(draw, slopes, w, constant)]
+    operands = [argument(shape, x), operand_of(draw, slopes, w, constant)]
     batched = constant and (len(slopes) < len(shape) or slopes[0] == 1)
     return single(draw, "prelu", operands, [argument(shape, y)], {}, batched=batched)
 
@@ -195,5 +195,5 @@ def dequantize(draw: Draw) -> Case:
     storage = draw.storage(i8, ui8, i16)
     x = draw.quantized(storage)
     shape = draw.dims(draw.whole(0, 5), 1, 8)
-    operand = _operand(draw, shape, x, draw.chance(0.15))
+    operand = operand_of(draw, shape, x, draw.chance(0.15))
     return single(draw, "dequantize", [operand], [argument(shape, f32)], {}, 3, integer=False)

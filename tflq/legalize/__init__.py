@@ -3,6 +3,7 @@
 from tflq.legalize import (
     activation,
     arg,
+    comparison,
     convolution,
     division,
     elementwise,
@@ -24,6 +25,7 @@ __all__ = [
     "Decision",
     "activation",
     "arg",
+    "comparison",
     "convolution",
     "division",
     "elementwise",

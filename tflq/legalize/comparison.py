@@ -1,0 +1,79 @@
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL.
+
+8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
+compared (`tflq.numerics.comparison`). With small scales neighbouring values are equal then. Where the operands share
+parameters that keep all their values apart, the stored integers are compared. So are those of int16 in the orders, and
+of int32 and int64, whatever their parameters.
+Source: kernels/comparisons.cc, kernels/internal/reference/comparisons.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import centred, kernel_name, per_layer
+from tflq.numerics.comparison import LEFT_SHIFT, compared, comparison_multiplier
+
+__all__: list[str] = []
+
+_EQUALITIES = ("tfl.equal", "tfl.not_equal")
+_RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
+_SIGN = "a scale is above 1: the kernel compares that operand's sign alone"
+
+
+@rule("tfl.equal", "tfl.not_equal", "tfl.less", "tfl.less_equal", "tfl.greater", "tfl.greater_equal")
+def compare(op: Op, b: RuleBuilder) -> Answer:
+    """The operands in the kernel's arithmetic, or as they are stored."""
+    first, second = op.operand(0), op.operand(1)
+    storage = first.type.storage
+    if storage not in (i8, ui8, i16, i32, i64) or second.type.storage != storage:
+        return NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
+    if storage in (i32, i64) or (storage is i16 and op.name not in _EQUALITIES):
+        return _raw(op, b, "" if first.type.element == second.type.element else _RAW)
+    elements = per_layer(op, [first, second])
+    if isinstance(elements, NotApplicable):
+        return elements
+    try:
+        if elements[0] == elements[1] and _distinct(elements[0]):
+            return _raw(op, b)
+        ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
+    except ValueError as error:
+        return NotApplicable(f"the kernel has no answer: {error}")
+    return Rewritten([_compared(op, b, *ready)], warning=_SIGN if max(e.scale for e in elements) > 1 else "")
+
+
+def _distinct(element: UniformQuantizedType) -> bool:
+    """Whether all values of a type stay apart when scaled."""
+    storage = element.storage
+    values = np.arange(storage.minimum, storage.maximum + 1) - element.zero_point
+    return bool((np.diff(compared(values, element.scale, storage.bits)) > 0).all())
+
+
+def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
+    """What the kernel compares of an operand, as i32."""
+    multiplier = comparison_multiplier(element.scale, element.storage.bits)
+    x = centred(b, operand, element)
+    if multiplier is None:
+        positive = b.greater_equal(x, b.constant(np.asarray(0)))
+        return b.select(positive, b.constant(np.asarray(1)), b.constant(np.asarray(-1)))
+    return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)
+
+
+def _raw(op: Op, b: RuleBuilder, warning: str = "") -> Rewritten:
+    """The stored integers compared."""
+    operands = [b.value(op.operand(0)), b.value(op.operand(1))]
+    wide = [x if x.type.storage is i64 else b.cast(x, i32) for x in operands]
+    return Rewritten([_compared(op, b, *wide)], warning=warning)
+
+
+def _compared(op: Op, b: RuleBuilder, x: Value, y: Value) -> Value:
+    """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
+    if op.name in _EQUALITIES:
+        same = b.equal(x, y)
+        return same if op.name == "tfl.equal" else b.emit("tosa.logical_not", [same], same.type)
+    if op.name.startswith("tfl.less"):
+        x, y = y, x
+    return b.greater_equal(x, y) if op.name.endswith("_equal") else b.greater(x, y)
