@@ -66,7 +66,8 @@ def compare(compiled: Path, cases: list[Case]) -> tuple[int, int, float]:
     config = runtime.Config("local-task")
     context = runtime.SystemContext(config=config)
     context.add_vm_module(runtime.VmModule.mmap(context.instance, str(compiled)))
-    entry = context.modules.module["main"]
+    module = context.modules.module
+    entry = module[next(name for name in module.vm_module.function_names if not name.startswith("__"))]
     elements, differing, largest = 0, 0, 0.0
     for inputs, outputs in cases:
         found = entry(*(a.view(np.int8) if a.dtype == np.uint8 else a for a in inputs))
