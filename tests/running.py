@@ -14,7 +14,7 @@ import pytest
 from tflq.ir.core import Module
 from tflq.tosa.write import tosa_bytes
 
-__all__ = ["reference", "tosa_opt", "validate"]
+__all__ = ["invalid", "reference", "tosa_opt", "validate"]
 
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:
@@ -41,10 +41,12 @@ def validate(text: str, tmp_path: Path) -> None:
     """Fails with tosa-opt's message unless it finds MLIR text valid, strictly, for the target that the text names."""
     path = tmp_path / "model.mlir"
     path.write_text(text)
-    run = subprocess.run(
-        [tosa_opt(), str(path), "--tosa-validate=strict-op-spec-alignment", "-o", "/dev/null"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[:2000]
+    problem = invalid(path.read_bytes())
+    assert not problem, problem
+
+
+def invalid(text: bytes) -> str:
+    """What tosa-opt finds wrong with MLIR text, by the letter and for the target that the text names; "" if nothing."""
+    command = [tosa_opt(), "-", "--tosa-validate=strict-op-spec-alignment", "-o", "/dev/null"]
+    run = subprocess.run(command, input=text, capture_output=True, check=False)
+    return run.stderr.decode()[:2000] if run.returncode else ""

@@ -13,7 +13,7 @@ from matrix.draw import GENERATORS, Case, Draw
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
 
-__all__ = ["Outcome", "case_of", "run"]
+__all__ = ["Outcome", "alone", "case_of", "run"]
 
 
 @dataclass
@@ -57,7 +57,7 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
             if difference := _difference(want, got, case.tolerance):
                 return Outcome(f"differs in {resolver}", difference)
     for index in range(1, len(conversion.module.functions)):
-        alone = [_alone(module, index) for module in (tflq.read(case.model), conversion.module)]
+        alone = [alone(module, index) for module in (tflq.read(case.model), conversion.module)]
         batches = edge_inputs(conversion.module.functions[index].inputs)
         want, got = (interpret(model, batches) for model in alone)
         if difference := _difference(want, got, 0):
@@ -65,7 +65,7 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
     return Outcome("ok")
 
 
-def _alone(module: Module, index: int) -> bytes:
+def alone(module: Module, index: int) -> bytes:
     """The file of one function of a module; it calls none of the others."""
     return bytes(write(Module([module.functions[index]])))
 

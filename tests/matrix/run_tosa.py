@@ -1,0 +1,132 @@
+"""Runs a case through TOSA: the file on the reference model, and back in the interpreter, beside the original."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import edge_inputs, interpret
+from running import invalid
+
+import tflq
+from matrix.draw import Case
+from matrix.run import Outcome, alone
+from tflq.conversion import Conversion
+from tflq.ir.core import Value
+
+__all__ = ["INTEGER", "run_tosa"]
+
+INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16"]\n'
+"""A device without floats and without double rounding."""
+
+FLOAT_ERROR = 2e-6
+"""Of the largest magnitude: what float operators written out in others may be off."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    target: Path | None
+    strict: bool
+    back: bool
+
+
+def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, back: bool = False) -> Outcome:
+    """Converts to TOSA and compares on the reference model; `target`: for that one; `strict`: tosa-opt must find the
+    text valid; `back`: the file must give the same as a TFLite model again.
+    """
+    options = _Options(target, strict, back)
+    module = tflq.read(case.model)
+    runs = [(0, batches) for batches in (case.batches, *case.more)]
+    runs += [(i, edge_inputs(module.functions[i].inputs)) for i in range(1, len(module.functions))]
+    for index, batches in runs:
+        original = alone(module, index)
+        try:
+            wanted = interpret(original, batches, case.reference)
+        except RuntimeError as error:
+            return Outcome("skipped", str(error))
+        try:
+            shapes = _shapes(module.functions[index].inputs, batches[0])
+            outcome = _compared(original, shapes, batches, wanted, case.tolerance, options)
+        except tflq.UnsupportedError as error:
+            return Outcome("refused", str(error))
+        except Exception as error:  # noqa: BLE001 what it is for
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return Outcome(f"raised {type(error).__name__}", f"{error!r} at {place.filename}:{place.lineno}")
+        if outcome.kind != "ok":
+            return outcome
+    return Outcome("ok")
+
+
+def _shapes(inputs: Sequence[Value], arrays: Sequence[np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs whose dims are open."""
+    pairs = zip(inputs, arrays, strict=True)
+    return {value.name: array.shape for value, array in pairs if not value.type.is_static}
+
+
+def _compared(
+    original: bytes,
+    shapes: dict[str, tuple[int, ...]],
+    batches: list[list[np.ndarray]],
+    wanted: list[list[np.ndarray]],
+    tolerance: int,
+    options: _Options,
+) -> Outcome:
+    target = None if options.target is None else str(options.target)
+    conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target)
+    if conversion.report.counts["float"]:
+        tolerance = max(tolerance, 1)
+    if options.strict and (problem := invalid(tflq.convert(conversion.data, format="mlir", target=target).data)):
+        return Outcome("not valid", problem)
+    narrow = [[a.astype(np.int32) if a.dtype == np.int64 else a for a in arrays] for arrays in batches]
+    problem, results = _on_reference_model(conversion, narrow, wanted)
+    if problem:
+        return Outcome("does not run on the reference model", problem)
+    if problem := _difference(wanted, results, tolerance):
+        return Outcome("differs on the reference model", problem)
+    if options.back:
+        try:
+            results = interpret(tflq.convert(conversion.data).data, narrow)
+        except RuntimeError as error:
+            return Outcome("back: does not run", str(error))
+        if problem := _difference(wanted, results, tolerance):
+            return Outcome("back: differs", problem)
+    return Outcome("ok")
+
+
+def _on_reference_model(
+    conversion: Conversion, batches: list[list[np.ndarray]], wanted: list[list[np.ndarray]]
+) -> tuple[str, list[list[np.ndarray]]]:
+    """What is wrong, and the outputs; of the originals' types where these are as wide."""
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    results = []
+    for arrays, want in zip(batches, wanted, strict=True):
+        outputs, status = tool.run(conversion.data, arrays, tosa_level="EIGHTK")
+        if status.name != "TOSA_VALID" or len(outputs) != len(want):
+            return f"{status.name}, {len(outputs)} outputs of {len(want)}", []
+        results.append(
+            [o.view(w.dtype) if o.dtype.itemsize == w.itemsize else o for o, w in zip(outputs, want, strict=True)]
+        )
+    return "", results
+
+
+def _difference(wanted: list[list[np.ndarray]], got: list[list[np.ndarray]], tolerance: int) -> str:
+    for batch, (ws, gs) in enumerate(zip(wanted, got, strict=True)):
+        for index, (w, g) in enumerate(zip(ws, gs, strict=True)):
+            if w.shape != g.shape or (w.dtype != g.dtype and w.dtype != np.int64):
+                return f"output {index}: {w.dtype}{w.shape} became {g.dtype}{g.shape}"
+            with np.errstate(all="ignore"):
+                wide, found = w.astype(np.float64), g.astype(np.float64)
+                gap = np.where((w == g) | ((w != w) & (g != g)), 0, np.abs(wide - found))
+                allowed = (
+                    FLOAT_ERROR * np.abs(wide[np.isfinite(wide)]).max(initial=0) if w.dtype.kind == "f" else tolerance
+                )
+            wrong = ~(gap <= allowed)
+            if wrong.any():
+                at = np.unravel_index(int(np.argmax(wrong)), w.shape) if w.shape else ()
+                place = f"output {index}, batch {batch}, at {tuple(map(int, at))}: {w[at]} became {g[at]}"
+                return f"{place}; {wrong.sum()} of {w.size} differ, by up to {gap[wrong].max():g}"
+    return ""
