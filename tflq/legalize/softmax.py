@@ -19,7 +19,7 @@ from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics import softmax as numerics
 from tflq.numerics.fixed_point import Multiplier, rounding_divide_by_pot
 
-__all__: list[str] = []
+__all__ = ["reciprocal"]
 
 _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, i16), (ui8, i16), (i16, i16))
 
@@ -82,16 +82,16 @@ def _softmax_8bit(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType
     terms = b.table(index, rounding_divide_by_pot(table, numerics.ACCUMULATOR_BITS))
     total = b.reduce("sum", terms, _last(terms))
     headroom = b.clz(total)
-    reciprocal = _reciprocal(b, b.logical_left_shift(total, b.sub(headroom, _constant(b, 1))))
+    inverse = reciprocal(b, b.logical_left_shift(total, b.sub(headroom, _constant(b, 1))))
     exponent = b.sub(_constant(b, numerics.ACCUMULATOR_BITS + 31 - storage.bits), headroom)
-    product = b.mul(b.table(index, table), reciprocal, shift=31)
+    product = b.mul(b.table(index, table), inverse, shift=31)
     result = b.arithmetic_right_shift(product, exponent, round=True)
     if storage.minimum:
         result = b.add(result, _constant(b, storage.minimum))
     return b.cast(b.minimum(result, _constant(b, storage.maximum)), storage)
 
 
-def _reciprocal(b: RuleBuilder, half: Value) -> Value:
+def reciprocal(b: RuleBuilder, half: Value) -> Value:
     """1 / (2 * half) in Q0.31, saturated, of a value in [1/2, 1) in Q0.31.
 
     The last doubling saturates: 2 * min(r, 2^30), less one where r reaches 2^30.

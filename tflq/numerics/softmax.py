@@ -39,6 +39,7 @@ __all__ = [
     "exponentials",
     "multiplier_16bit",
     "reciprocal_table_16bit",
+    "scaled_differences",
 ]
 
 ACCUMULATOR_BITS = 12
@@ -80,6 +81,22 @@ def difference_table(beta: float, input_scale: float) -> np.ndarray:
 
     ValueError if beta * scale is too small for the kernel.
     """
+    rescaled, counted = _rescaled(beta, input_scale)
+    return np.where(counted, exponentials(rescaled), 0).astype(np.int32)
+
+
+def scaled_differences(beta: float, input_scale: float) -> np.ndarray:
+    """beta * scale * d in Q5.26 for d in -255..0; -16 below that, and where the kernel leaves a difference out.
+
+    ValueError as `difference_table`.
+    """
+    rescaled, counted = _rescaled(beta, input_scale)
+    least = -(16 << _FRACTION_BITS)
+    return np.where(counted, np.maximum(rescaled, least), least).astype(np.int32)
+
+
+def _rescaled(beta: float, input_scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """beta * scale * d in Q5.26, int32, for d in -255..0, and whether a difference is within what the kernel takes."""
     real = min(float(np.float32(beta)) * float(np.float32(input_scale)) * (1 << _FRACTION_BITS), 2.0**31 - 1.0)
     if real <= 1.0:
         raise ValueError(f"beta * input scale is {real / (1 << _FRACTION_BITS):.3g}, at most 2^-{_FRACTION_BITS}")
@@ -90,8 +107,7 @@ def difference_table(beta: float, input_scale: float) -> np.ndarray:
     radius = math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS) / 2.0**left)
     d = np.arange(-255, 1, dtype=np.int64)
     counted = d >= -radius
-    rescaled = saturating_rounding_doubling_high_mul(np.where(counted, d, 0) << left, mantissa)
-    return np.where(counted, exponentials(rescaled), 0).astype(np.int32)
+    return saturating_rounding_doubling_high_mul(np.where(counted, d, 0) << left, mantissa), counted
 
 
 def multiplier_16bit(beta: float, input_scale: float) -> Multiplier:
