@@ -14,6 +14,7 @@ from tflq.evaluate import CONTROL
 from tflq.ir.core import Module, Op
 from tflq.ir.forms import Form
 from tflq.legalize import Decision, legalize
+from tflq.legalize.engine import State
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, Pipeline, verify_stage
 from tflq.passes.cse import CommonSubexpressionElimination
@@ -34,7 +35,7 @@ __all__ = ["from_tosa", "to_tflite", "to_tosa"]
 
 def to_tflite(module: Module, *, mac: Mac, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
     """A module in the tfl form → one on builtins and plain integers. UnsupportedError lists every operator refused."""
-    module, decisions = _integer_form(module, fallback, real_semantics)
+    module, decisions = _integer_form(module, fallback, real_semantics, "kept")
     return _select(module, decisions, mac)
 
 
@@ -54,7 +55,7 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     from tflq.tosa import lower
     from tflq.tosa.cost import table_pays
 
-    module, decisions = _integer_form(module, fallback, real_semantics)
+    module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
     module, notes = lower(module, target)
     verify_stage(module, "tosa", "lowering to TOSA")
@@ -62,8 +63,8 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     return module, Report.of(module, decisions, notes)
 
 
-def _integer_form(module: Module, fallback: bool, real_semantics: bool) -> tuple[Module, list[Decision]]:
-    module, decisions = legalize(module, fallback=fallback)
+def _integer_form(module: Module, fallback: bool, real_semantics: bool, state: State) -> tuple[Module, list[Decision]]:
+    module, decisions = legalize(module, fallback=fallback, state=state)
     verify_stage(module, "integer", "legalization")
     return _run(module, "integer", *_simplification(real_semantics)), decisions
 

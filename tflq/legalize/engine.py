@@ -2,7 +2,8 @@
 
 Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps
 its quantized tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float
-operator → requantize, if allowed; else the op is refused. All refusals of a module are collected into one
+operator → requantize, if allowed; else the op is refused. Where state is lowered, recurrent operators go by their
+rules, or are refused. All refusals of a module are collected into one
 `UnsupportedError`. Function arguments and results keep their types (`quant.scast` on either side); every other
 quantized tensor becomes its storage type. Each op's result tensor keeps its name.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -19,7 +21,9 @@ from tflq.ir.types import TensorType
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 
-__all__ = ["KEPT", "Decision", "legalize"]
+__all__ = ["KEPT", "Decision", "State", "legalize"]
+
+State = Literal["kept", "lowered"]
 
 
 @dataclass(slots=True)
@@ -33,16 +37,21 @@ class Decision:
     made: list[Op] = field(default_factory=list)
 
 
-def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Decision]]:
+def legalize(module: Module, *, fallback: bool = True, state: State = "kept") -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator; the values of the module given are used on.
 
+    state: whether operators with variable tensors are kept, or lowered to variables by the rules that they have.
+    TFLite's variables outlive `reset_all_variables()`, which variable tensors do not.
     UnsupportedError lists every operator refused.
     """
     decisions: list[Decision] = []
     refused: list[str] = []
     mapping: dict[Value, Value] = {}
     outputs: dict[Value, Value] = {}
-    functions = [_Legalizer(f, decisions, refused, fallback, mapping, outputs).run() for f in module.functions]
+    variables = _named_variables(module) if state == "lowered" else None
+    functions = [
+        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables).run() for f in module.functions
+    ]
     if refused:
         raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
     result = Module(
@@ -56,6 +65,16 @@ def legalize(module: Module, *, fallback: bool = True) -> tuple[Module, list[Dec
     )
     result.warnings = list(module.warnings)
     return result, decisions
+
+
+def _named_variables(module: Module) -> dict[Value, str]:
+    """The names that the module's handles of variables have."""
+    words = ("container", "shared_name")
+    return {
+        op.result: "/".join(op.attributes[w] for w in words if op.attributes.get(w))
+        for op in module.ops()
+        if op.name == "tfl.var_handle"
+    }
 
 
 def _is_hybrid(op: Op) -> bool:
@@ -86,6 +105,7 @@ class _Legalizer:
         fallback: bool,
         mapping: dict[Value, Value],
         outputs: dict[Value, Value],
+        variables: dict[Value, str] | None,
     ) -> None:
         self.source = function
         self.decisions = decisions
@@ -93,7 +113,8 @@ class _Legalizer:
         self.fallback = fallback
         self.plain: dict[Value, Value] = mapping
         self.outputs = outputs
-        self.b = RuleBuilder([], self.plain)
+        self.lowers_state = variables is not None
+        self.b = RuleBuilder([], self.plain, variables)
 
     def run(self) -> Function:
         for value in self.source.inputs:
@@ -142,7 +163,8 @@ class _Legalizer:
         if not quantized:
             self._pass_through(op)
             return Decision(op, "kept", "no quantized tensor")
-        if op.name in KEPT:
+        recurrent = self.lowers_state and op.name in KEPT and op.name in RULES
+        if op.name in KEPT and not recurrent:
             self._keep(op)
             return Decision(op, "kept", KEPT[op.name])
         if _is_hybrid(op):
@@ -166,6 +188,9 @@ class _Legalizer:
             self._name_results(op, answer.results, start)
             return Decision(op, "integer", answer.note, answer.warning)
         reason = "; ".join(reasons) or f"{op.name[4:].upper()} has no integer rule"
+        if recurrent:
+            self._refuse(op, reason)
+            return None
         if not self.fallback:
             self._refuse(op, f"{reason}; allow the float fallback to convert it")
             return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TypeAlias
 
 from tflq.ir.builder import Builder
@@ -48,11 +49,22 @@ Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Reject
 
 
 class RuleBuilder(Builder):
-    """A `Builder` that knows what the operands of the op at hand have become."""
+    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables by tensor."""
 
-    def __init__(self, ops: list[Op], plain: dict[Value, Value]) -> None:
+    def __init__(self, ops: list[Op], plain: dict[Value, Value], variables: dict[Value, str] | None = None) -> None:
         super().__init__(ops)
         self._plain = plain
+        self._variables = {} if variables is None else variables
+
+    def variable(self, tensor: Value) -> tuple[str, bool]:
+        """The name of the variable that a variable tensor becomes, and whether this is the first time."""
+        known = self._variables.get(tensor)
+        if known is not None:
+            return known, False
+        base, taken = tensor.name or "state", set(self._variables.values())
+        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in taken)
+        self._variables[tensor] = name
+        return name, True
 
     def value(self, operand: Value) -> Value:
         """The operand in the integer form: its stored integers (or itself, if it is not quantized)."""

@@ -102,20 +102,14 @@ class TosaBuilder(Builder):
         (n, _, c), (_, w) = values.type.shape or (None,) * 3, indices.type.shape or (None,) * 2
         return self.emit("tosa.gather", [values, indices], TensorType((n, w, c), values.type.element))
 
-    def lookup(self, table: np.ndarray, index: Value) -> Value:
-        """table[index] for an i32 index of any shape: GATHER from a constant of any dtype."""
+    def lookup(self, table: Value, index: Value) -> Value:
+        """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
         shape: Shape = index.type.shape
-        values = self.constant_like(np.ascontiguousarray(table).reshape(1, -1, 1))
+        values = self.reshape(table, (1, *(table.type.shape or ()), 1))
         known = shape is not None and None not in shape
         count = int(np.prod([d or 1 for d in shape or ()])) if known else None
         found = self.gather(values, self.reshape(index, (1, count)))
         return self.reshape(found, shape or ())
-
-    def constant_like(self, array: np.ndarray) -> Value:
-        """A constant of the array's own type."""
-        from tflq.ir.core import constant
-
-        return constant(array)
 
     def spread(self, x: Value, shape: Sequence[int]) -> Value:
         """x tiled to a shape it broadcasts to."""

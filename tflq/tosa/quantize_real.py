@@ -102,7 +102,7 @@ def _climbed(t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray, bounds: tup
     y = t.sub(ratio(t, x, scale), t.constant(low - zero + 0.5, f32))
     index = t.cast(t.limits(y, -0.25, steps - 0.75), i32)
     place = t.add(index, t.constant(row * steps)) if scales.size > 1 else index
-    reached = t.greater_equal(x, t.lookup(thresholds.reshape(-1), place))
+    reached = t.greater_equal(x, t.lookup(constant(thresholds.reshape(-1)), place))
     return t.add(index, t.cast(reached, i32))
 
 

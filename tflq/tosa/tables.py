@@ -42,7 +42,7 @@ def table_16bit(op: Op, t: Tosa) -> Value:
 def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
     """The entry at x less the least value of its type."""
     index = t.add(t.cast(x, i32), t.constant(np.asarray(-x.type.storage.minimum)))
-    return t.lookup(entries.array, index)
+    return t.lookup(entries, index)
 
 
 @lowering("ext.table_2d")
@@ -51,4 +51,4 @@ def table_2d(op: Op, t: Tosa) -> Value:
     x, y = (t.cast(v, i32) for v in t.values(op.operands[:2]))
     offset = 256 * -i8.minimum - i8.minimum
     row = t.add(t.mul(x, t.constant(np.asarray(256))), t.constant(np.asarray(offset)))
-    return t.lookup(t.value(op.operand(2)).array, t.add(row, y))
+    return t.lookup(t.value(op.operand(2)), t.add(row, y))

@@ -1,4 +1,4 @@
-"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE on TOSA's variables.
+"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE on TOSA's variables, and those of the integer form.
 
 A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
 fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
@@ -39,9 +39,39 @@ def call_once(op: Op, t: Tosa) -> list[Value]:
 
 @lowering("tfl.read_variable")
 def read_variable(op: Op, t: Tosa) -> Value:
-    storage, shape = t.storage(op.result), _shape(op.result)
-    name = _declared(op, t, op.result)
-    kept = t.op("tosa.variable_read", [], [_kept_type(t, op.result)], {"name": name}).result
+    return _read(t, _declared(op, t, op.result), op.result)
+
+
+@lowering("tfl.assign_variable")
+def assign_variable(op: Op, t: Tosa) -> list[Value]:
+    return _write(t, _declared(op, t, op.operand(1)), op.operand(1))
+
+
+@lowering("tosa.variable")
+def variable(op: Op, t: Tosa) -> list[Value]:
+    """Its initial value, as the bytes it is kept in."""
+    t.need("variable", "the state of an operator")
+    start = op.operand(0)
+    type = _kept_type(t, start)
+    array = t.value(start).array
+    t.variables[op.attributes["name"]] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
+    return []
+
+
+@lowering("tosa.variable_read")
+def read(op: Op, t: Tosa) -> Value:
+    return _read(t, op.attributes["name"], op.result)
+
+
+@lowering("tosa.variable_write")
+def write(op: Op, t: Tosa) -> list[Value]:
+    return _write(t, op.attributes["name"], op.operand(0))
+
+
+def _read(t: Tosa, name: str, result: Value) -> Value:
+    """What a variable holds, put together from its bytes."""
+    storage, shape = t.storage(result), _shape(result)
+    kept = t.op("tosa.variable_read", [], [_kept_type(t, result)], {"name": name}).result
     if storage == i1:
         return t.cast(kept, i1)
     if storage not in (i16, i32):
@@ -59,9 +89,8 @@ def read_variable(op: Op, t: Tosa) -> Value:
     return t.cast(t.reshape(total or kept, shape), storage)
 
 
-@lowering("tfl.assign_variable")
-def assign_variable(op: Op, t: Tosa) -> list[Value]:
-    source = op.operand(1)
+def _write(t: Tosa, name: str, source: Value) -> list[Value]:
+    """Makes a value what a variable holds, taken apart into bytes."""
     x, storage, shape = t.value(source), t.storage(source), _shape(source)
     if storage == i1:
         x = t.cast(x, i8)
@@ -69,7 +98,7 @@ def assign_variable(op: Op, t: Tosa) -> list[Value]:
         wide, one = t.reshape(t.cast(x, i32), (1, *shape)), (1,) * (len(shape) + 1)
         shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
         x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
-    t.op("tosa.variable_write", [x], [], {"name": _declared(op, t, source)})
+    t.op("tosa.variable_write", [x], [], {"name": name})
     return []
 
 
