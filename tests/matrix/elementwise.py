@@ -197,3 +197,16 @@ def dequantize(draw: Draw) -> Case:
     shape = draw.dims(draw.whole(0, 5), 1, 8)
     operand = operand_of(draw, shape, x, draw.chance(0.15))
     return single(draw, "dequantize", [operand], [argument(shape, f32)], {}, 3, integer=False)
+
+
+@generator("division")
+def division(draw: Draw) -> Case:
+    """DIV by a constant without zeros."""
+    storage = draw.storage()
+    first, second, out = broadcast_shapes(draw)
+    a, w = draw.quantized(storage, draw.scale(-8, 0)), draw.quantized(storage, draw.scale(-8, 0))
+    y = draw.quantized(storage, draw.near(a.scale / w.scale))
+    divisors = draw.integers(storage, second)
+    divisors = np.where(divisors == w.zero_point, divisors ^ 1, divisors)
+    options = {"fused_activation_function": draw.activation()}
+    return single(draw, "div", [argument(first, a), const(divisors, w)], [argument(out, y)], options, 2)

@@ -1,17 +1,22 @@
-"""DIV of 8-bit tensors, a table of all pairs; FLOOR_DIV and FLOOR_MOD, which disregard quantization parameters.
+"""DIV of 8-bit tensors, a table of all pairs, and of int16; FLOOR_DIV and FLOOR_MOD, which disregard parameters.
 
 Sources: kernels/div.cc, floor_div.cc, floor_mod.cc; arithmetic in `tflq.numerics.division`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Op
-from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import kernel_name, per_layer
+from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
-from tflq.numerics.division import division_table
+from tflq.numerics.division import division_multiplier, division_table, reciprocals
+from tflq.numerics.fixed_point import Multiplier
 
 __all__: list[str] = []
 
@@ -24,18 +29,51 @@ def div(op: Op, b: RuleBuilder) -> Answer:
         return elements
     first, second, output = elements
     storage = output.storage
-    if storage not in (i8, ui8) or first.storage != storage or second.storage != storage:
-        return NotApplicable(f"DIV has no table for {first.storage}, {second.storage} → {storage}")
+    if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
+        return NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
     activation = op.attributes.get("fused_activation_function", "NONE")
     zero_points = (first.zero_point, second.zero_point, output.zero_point)
     try:
         bounds = activation_range(activation, storage.minimum, storage.maximum, output.scale, output.zero_point)
-        table = division_table(storage.dtype, (first.scale, second.scale, output.scale), zero_points, bounds)
+        scales = (first.scale, second.scale, output.scale)
+        if storage is i16:
+            return _div_16bit(op, b, division_multiplier(*scales), elements, bounds)
+        table = division_table(storage.dtype, scales, zero_points, bounds)
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     shape = broadcast(x.type.shape, y.type.shape)
     return b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
+
+
+def _div_16bit(
+    op: Op,
+    b: RuleBuilder,
+    multiplier: Multiplier,
+    elements: Sequence[UniformQuantizedType],
+    bounds: tuple[int, int],
+) -> Answer:
+    """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
+    first, second, output = elements
+    if not -16 <= multiplier.shift <= 14:
+        return NotApplicable(f"a shift by {multiplier.shift} and more has no one meaning in the kernel")
+    zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.operand(1))
+    divisors = np.arange(-32768, 32768) - second.zero_point
+    reciprocal, exponent = reciprocals(divisors)
+    x = centred(b, op.operand(0), first)
+    x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
+    sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
+    headroom = b.sub(b.clz(b.emit("tosa.bitwise_xor", [x, sign], x.type)), one)
+    quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
+    scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
+    beyond = b.greater(shift, b.constant(np.asarray(31)))
+    shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
+    wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
+    result = b.select(beyond, wrong, rounding_shift(b, scaled, shift))
+    if output.zero_point:
+        result = b.add(result, b.constant(np.asarray(output.zero_point)))
+    return b.cast(b.clamp(result, *bounds), i16)
 
 
 @rule("tfl.floor_div", "tfl.floor_mod")

@@ -50,7 +50,7 @@ def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
     else:
         x = b.logical_left_shift(x, b.maximum(b.sub(_constant(b, _BITS), shift), _constant(b, 0)))
         shift = b.maximum(b.sub(shift, _constant(b, _BITS)), _constant(b, 0))
-    y = _divided(b, b.mul(x, mantissa, shift=31), shift)
+    y = rounding_shift(b, b.mul(x, mantissa, shift=31), shift)
     if zero_point:
         y = b.add(y, _constant(b, zero_point))
     return b.cast(b.clamp(y, storage.minimum, storage.maximum), storage)
@@ -78,9 +78,3 @@ def _inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
     mantissa = b.logical_left_shift(b.mul(r, _constant(b, _HALF_SQRT_2), shift=31), back)
     one = b.greater(_constant(b, 2), s)
     return b.select(one, _constant(b, _GREATEST), mantissa), b.maximum(shift, _constant(b, 0))
-
-
-def _divided(b: RuleBuilder, x: Value, shift: Value) -> Value:
-    """x / 2^shift, rounded half away from zero; a negative x is pushed below a half unless the shift is 0."""
-    sign = b.arithmetic_right_shift(x, _constant(b, 31))
-    return b.arithmetic_right_shift(b.add(x, b.mul(sign, b.minimum(shift, _constant(b, 1)))), shift, round=True)

@@ -80,9 +80,16 @@ def scaled(
     return b.cast(b.clamp(wide, to.minimum, to.maximum), to)
 
 
-def rounding_shift(b: RuleBuilder, x: Value, exponent: int) -> Value:
-    """x / 2^exponent of an i32, rounded half away from zero: a negative half is pushed below by its sign."""
-    if not exponent:
-        return x
+def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
+    """x / 2^exponent of an i32, rounded half away from zero: a negative half is pushed below by its sign. An exponent
+    may be a tensor that broadcasts, of 0..31."""
+    if isinstance(exponent, int):
+        if not exponent:
+            return x
+        exponent, rounds = b.constant(np.asarray(exponent)), None
+    else:
+        rounds = b.minimum(exponent, b.constant(np.asarray(1)))
     sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
-    return b.arithmetic_right_shift(b.add(x, sign), b.constant(np.asarray(exponent)), round=True)
+    if rounds is not None:
+        sign = b.mul(sign, rounds)
+    return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)

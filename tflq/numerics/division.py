@@ -1,8 +1,9 @@
-"""DIV of 8-bit values: the kernel's fixed-point quotient of every pair.
+"""DIV: the kernel's fixed-point quotient.
 
 x / y is x shifted left to 31 bits, times the reciprocal of y shifted likewise (Newton steps as in SOFTMAX), times
 input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor come to a right shift of
-more than 31, which x86 takes modulo 32: those quotients are far off, and reproduced. The kernel stops at a zero.
+more than 31, and a large multiplier to one of less than 0, which the processor takes modulo 32: those quotients are far
+off, and reproduced. The kernel stops at a zero.
 Sources: kernels/div.cc (Prepare), kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
 """
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from tflq.numerics.activation import float_ratio
 from tflq.numerics.fixed_point import (
+    Multiplier,
     multiply,
     quantize_multiplier,
     rounding_divide_by_pot,
@@ -19,7 +21,7 @@ from tflq.numerics.fixed_point import (
 )
 from tflq.numerics.softmax import NEWTON_OFFSET, NEWTON_ONE, NEWTON_SLOPE, NEWTON_STEPS
 
-__all__ = ["division_table"]
+__all__ = ["division_multiplier", "division_table", "reciprocals"]
 
 
 def division_table(
@@ -35,24 +37,23 @@ def division_table(
     """
     info = np.iinfo(dtype)
     values = np.arange(info.min, info.max + 1, dtype=np.int64)
-    product = float(np.float32(scales[1]) * np.float32(scales[2]))
-    multiplier = quantize_multiplier(float_ratio(scales[0], product))
+    multiplier = division_multiplier(*scales)
     y = (values - zero_points[1])[None]
     x = (values - zero_points[0])[:, None] * np.where(y < 0, -1, 1)
-    reciprocal, shift = _reciprocal(np.maximum(np.abs(y), 1))
+    reciprocal, shift = reciprocals(y)
     headroom = _leading_sign_bits(x)
     quotient = multiply(x, np.broadcast_to(reciprocal, x.shape), headroom)
     total = multiplier.shift - shift - headroom
-    shifted = multiply(quotient, multiplier.mantissa, np.maximum(total, 0))
-    result = _shifted_right(shifted.astype(np.int64), np.maximum(-total, 0)) + zero_points[2]
-    return np.clip(result, *bounds).astype(dtype)
+    scaled = saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa).astype(np.int64)
+    return np.clip(_divided(scaled, -total) + zero_points[2], *bounds).astype(dtype)
 
 
-def _shifted_right(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Rounding divide by a power of two; beyond 31, of one to the power modulo 32, plus one where x is not negative."""
-    beyond = exponent > 31
-    wrong = (x >> (exponent & 31)) + (x >= 0)
-    return np.where(beyond, wrong, rounding_divide_by_pot(x, np.where(beyond, 0, exponent)))
+def _divided(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Rounding divide by a power of two. The processor takes an exponent modulo 64 for the mask of the remainder, which
+    is all ones from 32 on, and modulo 32 for the shift: one is added there where x is not negative."""
+    bits = exponent & 31
+    wrong = (x >> bits) + (x >= 0)
+    return np.where(exponent & 32, wrong, rounding_divide_by_pot(x, bits))
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
@@ -65,12 +66,19 @@ def _leading_sign_bits(x: np.ndarray) -> np.ndarray:
     return 31 - _bits(np.where(x < 0, -1 - x, x))
 
 
-def _reciprocal(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 / y in Q0.31 of y shifted left to 31 bits, and the exponent that leaves."""
+def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 / |y| in Q0.31 of |y| shifted left to 31 bits, and the exponent that leaves; 0 counts as 1."""
+    y = np.maximum(np.abs(y), 1)
     bits = _bits(y)
     half = y << (31 - bits)
     mul = saturating_rounding_doubling_high_mul
     r = mul(half, NEWTON_SLOPE).astype(np.int64) + NEWTON_OFFSET
     for _ in range(NEWTON_STEPS):
         r = r + (mul(r, NEWTON_ONE - mul(half, r).astype(np.int64)).astype(np.int64) << 2)
-    return np.minimum(r << 1, (1 << 31) - 1), bits - 1
+    return np.minimum(r << 1, (1 << 31) - 1).astype(np.int32), bits - 1
+
+
+def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
+    """What scales the quotient. ValueError if it is too large for a left shift."""
+    product = float(np.float32(divisor_scale) * np.float32(output_scale))
+    return quantize_multiplier(float_ratio(dividend_scale, product))
