@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def replace_file(destination: Path, pieces: Iterable[bytes | bytearray | memoryv
         with destination.open("wb") as file:
             file.writelines(pieces)
         return
-    temporary = destination.with_name(f".{destination.name}.{secrets.token_hex(4)}")
+    temporary = destination.with_name(f".{destination.name}.{os.urandom(4).hex()}")
     try:
         with temporary.open("xb") as file:
             file.writelines(pieces)

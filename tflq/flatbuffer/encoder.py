@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from operator import sub
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,7 +32,10 @@ _INT32 = struct.Struct("<i").pack
 
 
 class Template(NamedTuple):
-    """Inline layout of a table with certain fields there; `pack` takes the vtable's distance, then `slots` in order."""
+    """Inline layout of a table with certain fields there; `pack` takes the vtable's distance, then `slots` in order.
+
+    `row` has the slots with the places of those that hold an offset, 0 for numbers.
+    """
 
     vtable: bytes
     pack: Any
@@ -39,6 +43,7 @@ class Template(NamedTuple):
     align: int
     slots: tuple[int, ...]
     offsets: dict[int, int]  # slot -> place in the table
+    row: tuple[tuple[int, int], ...]
 
 
 @cache
@@ -54,7 +59,8 @@ def template(name: str, present: frozenset[int], schema: Schema = TFLITE) -> Tem
     codes = "".join("I" if f.is_offset else SCALAR_CODES[f.scalar] for f in fields)
     align = max((f.size for f in fields), default=4)
     pack = struct.Struct(f"<i{codes}").pack
-    return Template(vtable, pack, at - 4, max(align, 4), tuple(f.slot for f in fields), offsets)
+    row = tuple((f.slot, offsets[f.slot] if f.is_offset else 0) for f in fields)
+    return Template(vtable, pack, at - 4, max(align, 4), tuple(f.slot for f in fields), offsets, row)
 
 
 @cache
@@ -77,6 +83,7 @@ class Encoder:
         self.end = 0
         self._vtables: dict[bytes, int] = {}
         self._strings: dict[str, int] = {}
+        self._templates: dict[tuple[str, int], Template] = {}
         self._last = template(schema.root, frozenset(), schema)
 
     def reserve(self, size: int, align: int) -> int:
@@ -109,11 +116,11 @@ class Encoder:
 
     def offsets(self, ends: Iterable[int]) -> int:
         """A vector of offsets to objects already written."""
-        places = np.fromiter(ends, np.int64)
-        count = places.size
+        places = list(ends)
+        count = len(places)
         self.end = self.reserve(4 * count, 4) + 4
-        own = self.end - 4 - 4 * np.arange(count, dtype=np.int64)
-        self.chunks.append(_UINT32(count) + (own - places).astype("<u4").tobytes())
+        own = range(self.end - 4, self.end - 4 - 4 * count, -4)
+        self.chunks.append(_vector_pack("I", count)(count, *map(sub, own, places)))
         return self.end
 
     def string(self, text: str) -> int:
@@ -142,27 +149,31 @@ class Encoder:
 
     def table(self, name: str, values: Mapping[str, Any]) -> int:
         """A table and all below it; its `end`. Numbers at their default and None are left out."""
-        inline: dict[int, Any] = {}
-        references: dict[int, int] = {}
-        schema = self.schema
+        found: dict[int, Any] = {}
+        schema, there = self.schema, 0
         for field in schema.table(name).fields:
             value = values.get(field.name)
             if value is None:
                 continue
-            if field.kind == "scalar":
-                if value != field.default:
-                    inline[field.slot] = value
-            elif field.kind == "enum":
-                number = schema.enum(field.type).values[value]
-                if number != field.default:
-                    inline[field.slot] = number
-            elif field.kind == "union":
+            kind, slot = field.kind, field.slot
+            if kind == "scalar" or kind == "enum":
+                if kind == "enum":
+                    value = schema.enum(field.type).values[value]
+                if value == field.default:
+                    continue
+                found[slot] = value
+            elif kind == "union":
                 member, content = value
-                inline[field.slot - 1] = schema.union(field.type).values[member]
-                references[field.slot] = self.table(member, content)
+                found[slot - 1] = schema.union(field.type).values[member]
+                found[slot] = self.table(member, content)
+                there |= 1 << slot - 1
             else:
-                references[field.slot] = self.reference(field, value)
-        return self.pack(template(name, frozenset((*inline, *references)), schema), inline, references)
+                found[slot] = self.reference(field, value)
+            there |= 1 << slot
+        shape = self._templates.get((name, there))
+        if shape is None:
+            shape = self._templates[name, there] = template(name, frozenset(found), schema)
+        return self.pack(shape, found)
 
     def reference(self, field: Field, value: Any) -> int:
         """What an offset field leads to; its `end`."""
@@ -182,11 +193,11 @@ class Encoder:
             value = [members[v] for v in value]
         return self.vector(field.scalar, value, field.align)
 
-    def pack(self, shape: Template, inline: Mapping[int, Any], references: Mapping[int, int]) -> int:
-        """A table of numbers and of offsets to objects already written; its `end`."""
+    def pack(self, shape: Template, values: Mapping[int, Any]) -> int:
+        """A table from its slots' numbers, and the `end`s of what is already written; its `end`."""
         vtable = self.vtable(shape.vtable)
         end = self.end = self.reserve(shape.size, shape.align) + 4
-        row = [inline[s] if s in inline else end - shape.offsets[s] - references[s] for s in shape.slots]
+        row = [end - at - values[slot] if at else values[slot] for slot, at in shape.row]
         self.chunks.append(shape.pack(vtable - end, *row))
         self._last = shape
         return end

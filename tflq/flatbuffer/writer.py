@@ -156,7 +156,7 @@ class _Writer:
         for name, value in rest.items():
             put(name, None if value is None else encoder.reference(slots[name], value))
         inline = {slots["version"].slot: module.version} if module.version else {}
-        return encoder.pack(template("Model", frozenset((*inline, *references))), inline, references)
+        return encoder.pack(template("Model", frozenset((*inline, *references))), {**inline, **references})
 
     def _buffers(self) -> int:
         encoder = self.encoder
@@ -195,7 +195,7 @@ class _Writer:
         return None if buffer.data is NO_DATA else buffer.data
 
     def _outside_table(self, buffer: Buffer) -> int:
-        end = self.encoder.pack(_OUTSIDE_TABLE, {1: 0, 2: buffer.data.size}, {})
+        end = self.encoder.pack(_OUTSIDE_TABLE, {1: 0, 2: buffer.data.size})
         self._put_place(1, self.outside[buffer])
         return end
 
@@ -228,7 +228,7 @@ class _Writer:
         there = {slot: end for slot, end in references.items() if end is not None}
         debug = function.info.get("debug_metadata_index", -1)
         inline = {} if debug == -1 else {5: debug}
-        return encoder.pack(template("SubGraph", frozenset((*inline, *there))), inline, there)
+        return encoder.pack(template("SubGraph", frozenset((*inline, *there))), {**inline, **there})
 
     def _indices(self, values: list[Value], index: Mapping[Value | None, int], absent: bool) -> int | None:
         return None if absent and not values else self.encoder.vector("int32", [index[v] for v in values])

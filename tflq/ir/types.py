@@ -350,7 +350,8 @@ class TensorType:
 
     @property
     def storage(self) -> ScalarType:
-        return element_storage(self.element)
+        element = self.element
+        return element if isinstance(element, ScalarType) else element_storage(element)
 
     @property
     def quantized(self) -> bool:

@@ -98,7 +98,9 @@ def exact_bounds(
     """
     count = int(np.prod([weights.shape[a] for a in axis], dtype=np.int64))
     total = channel_sums(weights, axis) - weight_zp * count
-    positive = channel_sums(np.maximum(weights, weights.dtype.type(weight_zp)), axis) - weight_zp * count
+    rows = weights.reshape(weights.shape[0], -1)
+    least = np.full(rows.shape[1], weight_zp, weights.dtype)  # a row: numpy is ten times slower with a scalar
+    positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - weight_zp * count
     negative = total - positive
     offset = np.asarray(bias, np.int64)
     return int((positive * low + negative * high + offset).min()), int(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
 
 __all__ = ["Range", "value_range"]
@@ -18,6 +20,7 @@ Range: TypeAlias = tuple[int, int]
 _DEPTH = 12
 _UNKNOWN = (-(1 << 64), 1 << 64)
 """Beyond every integer type."""
+_TWO_32 = 1 << 32
 
 
 def value_range(value: Value, depth: int = _DEPTH) -> Range:
@@ -32,7 +35,9 @@ def value_range(value: Value, depth: int = _DEPTH) -> Range:
     op = value.producer
     if op is None or op.name not in _RULES or depth == 0:
         return whole
-    low, high = _RULES[op.name](op, [value_range(v, depth - 1) for v in op.operands if v is not None])
+    noted = "input_range" in op.attributes  # of a RESCALE: its operand need not be followed
+    ranges = [] if noted else [value_range(v, depth - 1) for v in op.operands if v is not None]
+    low, high = _RULES[op.name](op, ranges)
     return (low, high) if whole[0] <= low and high <= whole[1] else whole
 
 
@@ -49,12 +54,17 @@ def _corners(function: Callable[[int, int], int]) -> Callable[[Op, list[Range]],
 def _rescale(op: Op, ranges: list[Range]) -> Range:
     """Both ends of all channels, one more than each to leave the rounding out of it, saturated to the type."""
     a, storage = op.attributes, op.result.type.storage
-    low, high = a.get("input_range", ranges[0])
-    ends = [
-        ((x - a["input_zp"]) * int(m) >> int(s)) + a["output_zp"] + spare
-        for x, spare in ((low, -1), (high, 1), (low, 1), (high, -1))
-        for m, s in zip(a["multiplier"], a["shift"], strict=True)
-    ]
+    low, high = a["input_range"] if "input_range" in a else ranges[0]
+    multiplier, shift = a["multiplier"], a["shift"]
+    ends: list[int] = []
+    for x, spare in ((low, -1), (high, 1), (low, 1), (high, -1)):
+        x -= a["input_zp"]
+        if -_TWO_32 < x < _TWO_32:  # the product of an int32 multiplier fits int64, whose shift by 63 leaves the sign
+            scaled = (int(x) * multiplier.astype(np.int64)) >> np.minimum(shift.astype(np.int64), 63)
+            made = [int(scaled.min()), int(scaled.max())]
+        else:
+            made = [x * int(m) >> int(s) for m, s in zip(multiplier, shift, strict=True)]
+        ends += [end + a["output_zp"] + spare for end in made]
     return max(min(ends) - 1, storage.minimum), min(max(ends) + 1, storage.maximum)
 
 

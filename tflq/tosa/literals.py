@@ -6,34 +6,42 @@ bytes: an element takes whole bytes, i4 one and i48 six. Digits of i1 are not th
 
 from __future__ import annotations
 
+from binascii import b2a_hex
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, element_storage, i1, i4, i64, index
+from tflq.ir.types import SCALARS, ScalarType, Shape, TensorType, element_storage, i1, i4, i64, index
 from tflq.tosa.dtypes import packed
 from tflq.tosa.operands import Constant, signless
 
 __all__ = [
     "array_text",
     "constant_text",
+    "constant_type",
     "dense",
     "element_text",
     "listed",
     "number_text",
     "string",
     "type_text",
+    "value_pieces",
     "value_text",
 ]
 
+_ELEMENTS: Final = {t.name: "i48" if t == i64 else signless(t).name for t in SCALARS.values()}
+
 LISTED: Final = 16
 """Up to so many elements are listed."""
+_PIECE: Final = 1 << 18
+"""Elements that are compared, or written, at a time."""
 
 
 def element_text(element: ScalarType) -> str:
     """i48 for i64, which stands for it; i8 for ui8."""
-    return "i48" if element == i64 else signless(element).name
+    return _ELEMENTS.get(element.name) or element.name
 
 
 def type_text(type: TensorType) -> str:
@@ -47,6 +55,8 @@ def _dims(shape: Shape) -> str:
 
 def string(text: str) -> str:
     """A string in quotes; what is not plain ASCII as hexadecimal digits of its UTF-8 bytes."""
+    if text.isascii() and text.isprintable() and not {'"', "\\"} & set(text):
+        return f'"{text}"'
     plain = "".join(
         chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in text.encode("utf-8", "surrogateescape")
     )
@@ -71,32 +81,56 @@ def array_text(values: Any, element: str = "i64") -> str:
 
 def value_text(value: Value) -> tuple[str, str]:
     """The elements of a constant, and its type."""
+    return "".join(value_pieces(value)), type_text(value.type)
+
+
+def value_pieces(value: Value) -> Iterator[str]:
+    """The elements of a constant, in pieces."""
     element, shape = element_storage(value.type.element), tuple(d or 0 for d in value.type.shape or ())
     assert value.buffer is not None
     data = value.array if element.bits < 8 else value.buffer.data
-    type = type_text(value.type)
-    return f"{dense(np.ascontiguousarray(data).reshape(-1).view(np.uint8), element, shape)} : {type}", type
+    yield from _dense(np.ascontiguousarray(data).reshape(-1).view(np.uint8), element, shape)
+    yield f" : {type_text(value.type)}"
 
 
-def constant_text(constant: Constant) -> tuple[str, str]:
-    """The elements of a compile-time-constant operand, and its type: a tensor's, or `!tosa.shape<n>`."""
+def constant_text(constant: Constant) -> str:
+    """The elements of a compile-time-constant operand."""
     shape = constant.array.shape
     if constant.is_shape:
-        elements = dense(constant.array.view(np.uint8), index, shape)
-        return f"{elements} : tensor<{constant.array.size}xindex>", f"!tosa.shape<{constant.array.size}>"
-    type = f"tensor<{_dims(shape)}{element_text(constant.element)}>"
-    return f"{dense(constant.array.view(np.uint8), constant.element, shape)} : {type}", type
+        return f"{dense(constant.array.view(np.uint8), index, shape)} : tensor<{constant.array.size}xindex>"
+    return f"{dense(constant.array.view(np.uint8), constant.element, shape)} : {constant_type(constant)}"
+
+
+def constant_type(constant: Constant) -> str:
+    """The type of a compile-time-constant operand: a tensor's, or `!tosa.shape<n>`."""
+    if constant.is_shape:
+        return f"!tosa.shape<{constant.array.size}>"
+    return f"tensor<{_dims(constant.array.shape)}{element_text(constant.element)}>"
 
 
 def dense(data: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> str:
     """`dense<...>` of elements as bytes: int64 for i64 and index, one byte each for packed types."""
+    return "".join(_dense(data, element, shape))
+
+
+def _dense(data: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> Iterator[str]:
     width = 8 if element is index else max(1, element.bits // 8)
     rows = data.reshape(-1, width)
-    if len(rows) > 1 and (rows[0] == rows[-1]).all() and (rows == rows[0]).all():
-        return f"dense<{listed(rows[:1], element, ())}>"
-    if len(rows) > LISTED and element not in (i1, index):
-        return f'dense<"0x{packed(data, element).tobytes().hex()}">'
-    return f"dense<{listed(rows, element, shape)}>"
+    if len(rows) > 1 and _alike(rows):
+        yield f"dense<{listed(rows[:1], element, ())}>"
+    elif len(rows) > LISTED and element not in (i1, index):
+        yield 'dense<"0x'
+        for at in range(0, data.size, width * _PIECE):
+            yield b2a_hex(packed(data[at : at + width * _PIECE], element)).decode("ascii")
+        yield '">'
+    else:
+        yield f"dense<{listed(rows, element, shape)}>"
+
+
+def _alike(rows: np.ndarray) -> bool:
+    """Whether all elements are the same."""
+    first, pieces = rows[0], range(0, len(rows), _PIECE)
+    return bool((first == rows[-1]).all()) and all((rows[at : at + _PIECE] == first).all() for at in pieces)
 
 
 def listed(rows: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> str:

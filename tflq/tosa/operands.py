@@ -10,7 +10,7 @@ TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -90,7 +90,7 @@ class Constant:
 
 def signless(element: ScalarType) -> ScalarType:
     """The type that stands for an element type in TOSA: i8 for ui8, i16 for ui16."""
-    return _SIGNLESS.get(element, element)
+    return _SIGNLESS.get(element, element) if element.kind == "uint" else element
 
 
 def is_unsigned(type: TensorType) -> bool:
@@ -114,28 +114,46 @@ def _slot(word: str) -> Slot:
     return Slot(name.removesuffix("*"), type, name.endswith("*"))
 
 
+@cache
+def _places(name: str) -> dict[str, int]:
+    """The place among the IR's operands of each of TOSA's that is one."""
+    return {slot.name: i for i, slot in enumerate(slot for slot in slots(name) if not slot.type)}
+
+
 def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
     name = op.name.removeprefix("tosa.")
     if name not in _ORDER:
         return [op.operand(i) for i in range(len(op.operands))]
-    named = [slot for slot in slots(name) if not slot.type]
-    given = {slot.name: op.operand(i) for i, slot in enumerate(named)}
-    return [_constant(op, slot) if slot.type else given[slot.name] for slot in slots(name)]
+    places = _places(name)
+    return [_constant(op, slot) if slot.type else op.operand(places[slot.name]) for slot in slots(name)]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
     value = op.result.type.shape or () if slot.name == "shape" else op.attributes[slot.name]
     if slot.is_shape:
-        inferred = [-1 if size is None else size for size in value]
-        return Constant(slot.name, np.asarray(inferred, np.int64), index)
-    element, flat = constant_type(op, slot), np.atleast_1d(np.asarray(value))
+        return _shape(slot.name, tuple(value))
+    element = constant_type(op, slot)
+    return _number(slot.name, value, element) if type(value) is int else _made(slot.name, value, element)
+
+
+@lru_cache(maxsize=4096)
+def _shape(name: str, value: tuple[int | None, ...]) -> Constant:
+    return Constant(name, np.asarray([-1 if size is None else size for size in value], np.int64), index)
+
+
+def _made(name: str, value: Any, element: ScalarType) -> Constant:
+    flat = np.atleast_1d(np.asarray(value))
     if element is bf16:
-        return Constant(slot.name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
+        return Constant(name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
     if element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
-        raise ValueError(f"{slot.name} {value} does not fit {element}")
+        raise ValueError(f"{name} {value} does not fit {element}")
     plain = signless(element)
-    return Constant(slot.name, flat.astype(element.dtype).view(plain.dtype), plain)
+    return Constant(name, flat.astype(element.dtype).view(plain.dtype), plain)
+
+
+_number = lru_cache(maxsize=4096)(_made)
+"""Those of integers are few."""
 
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:
@@ -146,8 +164,7 @@ def constant_type(op: Op, slot: Slot) -> ScalarType:
         return SCALARS[slot.type]
     if slot.type == "output":
         return element_storage(op.result.type.element)
-    named = [other.name for other in slots(op.name.removeprefix("tosa.")) if not other.type]
-    return element_storage(op.operand(named.index(slot.type)).type.element)
+    return element_storage(op.operand(_places(op.name.removeprefix("tosa."))[slot.type]).type.element)
 
 
 def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:

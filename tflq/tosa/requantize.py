@@ -84,6 +84,8 @@ def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, outpu
 def _admissible(s: _Scaling) -> _Scaling:
     """Shifts of more than 62 leave nothing of an int32."""
     far = s.shift > 62
+    if not far.any():
+        return s
     return _Scaling(np.where(far, 0, s.multiplier), np.where(far, 62, s.shift), s.double_round, s.least, s.most)
 
 

@@ -51,11 +51,16 @@ class Requirements:
 
 def demands(op: Op) -> list[Signature]:
     """The operator's signature, and that of each constant it takes."""
-    operands = [v for v in op.operands if v is not None]
-    constants = {v.type.storage.name for v in operands if v.is_constant}
-    given = tuple(v.type.storage.name for v in operands)
-    made = tuple(v.type.storage.name for v in op.results)
-    return [(op.name.removeprefix("tosa."), given, made), *(("const", (), (name,)) for name in sorted(constants))]
+    given: list[str] = []
+    constants: set[str] = set()
+    for value in op.operands:
+        if value is not None:
+            given.append(name := value.type.storage.name)
+            if value.is_constant:
+                constants.add(name)
+    made = tuple([v.type.storage.name for v in op.results])
+    signature = op.name.removeprefix("tosa."), tuple(given), made
+    return [signature, *[("const", (), (name,)) for name in sorted(constants)]]
 
 
 def of_type(type: TensorType) -> Signature:

@@ -16,7 +16,7 @@ from tflq.ir.print_types import type_text as quantized_text
 from tflq.ir.types import element_storage
 from tflq.tosa.attribute_text import attributes_text
 from tflq.tosa.laws.control import GRAPHS
-from tflq.tosa.literals import constant_text, element_text, string, type_text, value_text
+from tflq.tosa.literals import constant_text, constant_type, element_text, string, type_text, value_pieces, value_text
 from tflq.tosa.operands import Constant, is_unsigned, operands
 from tflq.tosa.requirements import Requirements, requirements
 from tflq.tosa.target import Target
@@ -30,7 +30,7 @@ def mlir_text(module: Module, target: Target | None = None, *, function: int | N
 
 
 def mlir_pieces(module: Module, target: Target | None = None, *, function: int | None = None) -> Iterator[str]:
-    """The text in pieces, each an operator at most."""
+    """The text in pieces, each an operator or a part of a constant at most."""
     target = target or Target()
     entries = _entries(module)
     chosen = {i: name for i, name in entries.items() if function in (None, i)} or {function or 0: "main"}
@@ -204,18 +204,19 @@ class _Region:
 
     def _value(self, value: Value) -> Iterator[str]:
         """A constant of the module."""
-        listed, type = value_text(value)
         self.names[value] = name = self.parent.number()
         location = f" loc({string(value.name)})" if value.name else ""
-        yield f'{self.indent}{name} = "tosa.const"() <{{values = {listed}}}> : () -> {type}{location}\n'
+        yield f'{self.indent}{name} = "tosa.const"() <{{values = '
+        yield from value_pieces(value)
+        yield f"}}> : () -> {type_text(value.type)}{location}\n"
 
     def _constant(self, constant: Constant) -> tuple[str, str, str]:
         """A compile-time-constant operand: the line that makes it, "" if there is one; name; type."""
-        listed, type = constant_text(constant)
+        type = constant_type(constant)
         key = type, constant.array.tobytes()
         name = self._constants.get(key)
         if name is not None:
             return "", name, type
         name = self._constants[key] = self.parent.number()
         op = "tosa.const_shape" if constant.is_shape else "tosa.const"
-        return f'{self.indent}{name} = "{op}"() <{{values = {listed}}}> : () -> {type}\n', name, type
+        return f'{self.indent}{name} = "{op}"() <{{values = {constant_text(constant)}}}> : () -> {type}\n', name, type
