@@ -25,6 +25,7 @@ from tflq.select import select
 from tflq.select.edges import trim_edges
 from tflq.select.legality import check
 from tflq.select.lowering import Mac
+from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.tabulate import Tabulate
 
 if TYPE_CHECKING:
@@ -73,8 +74,10 @@ def _select(module: Module, decisions: Sequence[Decision], mac: Mac) -> tuple[Mo
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
     module = select(module, mac=mac)
     trim_edges(module)
+    merge_views(module)
     verify_stage(module, "kernels", "selection")
     module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
+    keep_apart(module)
     check(module, decisions, mac)
     return module, Report.of(module, decisions)
 
