@@ -32,9 +32,10 @@ _RECURRENT = (
     *("svdf", "lstm", "unidirectional_sequence_lstm", "bidirectional_sequence_lstm"),
     *("rnn", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"),
 )
+_STATE = "recurrent operator: no other builtin has a state that reset_all_variables() resets"
 KEPT: Final[dict[str, str]] = {
     "tfl.custom": "custom operator",
-    **{"tfl." + name: "recurrent operator" for name in _RECURRENT},
+    **{"tfl." + name: _STATE for name in _RECURRENT},
     **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
 }
 """Operators that keep their quantized tensors in the integer form, and why."""

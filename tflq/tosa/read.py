@@ -16,7 +16,7 @@ from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import Source, open_source
 from tflq.flatbuffer.structure import check
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.forms import verify_form
 from tflq.ir.types import i1
 from tflq.ir.verifier import verify
@@ -69,7 +69,10 @@ class _Reader:
         if self.reasons:
             raise UnsupportedError(f"{len(self.reasons)} thing(s) in the file cannot be read:", self.reasons)
         functions = [block.function for block in blocks]
-        declared = [Op("tosa.variable", [initial], [], {"name": name}) for name, initial in variables.items()]
+        declared = [
+            Op("tosa.variable", [initial], [], {"name": name}, Location(self.source, 0, i, "VARIABLE", name))
+            for i, (name, initial) in enumerate(variables.items())
+        ]
         functions[0].ops[:0] = declared
         module = Module(functions, source=self.source)
         module.warnings = self.warnings

@@ -1,0 +1,58 @@
+"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM on int8: every variant, the state over several runs, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from recurrent import assert_same_states, lstm_model
+
+from tflq.conversion import convert
+from tflq.errors import UnsupportedError
+
+
+@pytest.mark.parametrize("name", ["unidirectional_sequence_lstm", "lstm"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cifg": True},
+        {"peephole": True},
+        {"peephole": True, "cifg": True},
+        {"outputs": 4},
+        {"outputs": 4, "proj_clip": 0.5},
+        {"outputs": 4, "peephole": True, "batch": 1},
+        {"cell_clip": 0.3},
+        {"cell_exponent": -15},
+        {"cell_exponent": -9},
+        {"batch": 1, "steps": 1},
+    ],
+    ids=str,
+)
+def test_state_over_runs(name: str, options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(7)
+    assert_same_states(lstm_model(rng, name, **options), rng)
+
+
+@pytest.mark.parametrize("options", [{}, {"peephole": True}], ids=str)
+def test_time_first(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(8)
+    assert_same_states(lstm_model(rng, time_major=True, steps=4, batch=3, **options), rng)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"steps": 513}, "513 steps would be written out"),
+        ({"cell_exponent": -8}, "has a tanh for 2"),
+    ],
+)
+def test_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        convert(lstm_model(np.random.default_rng(0), **options), format="tosa")
+
+
+def test_the_report_says_how_many_steps() -> None:
+    (row,) = convert(lstm_model(np.random.default_rng(0)), format="tosa").report.rows
+    assert (row.path, row.note) == ("integer", "3 steps written out; its state is variables")
