@@ -89,12 +89,26 @@ def _compared(
         return Outcome("differs on the reference model", problem)
     if options.back:
         try:
-            results = interpret(tflq.convert(conversion.data).data, narrow)
+            results = _back(conversion.data, narrow, wanted)
         except RuntimeError as error:
             return Outcome("back: does not run", str(error))
         if problem := _difference(wanted, results, tolerance):
             return Outcome("back: differs", problem)
     return Outcome("ok")
+
+
+def _back(file: bytes, batches: list[list[np.ndarray]], wanted: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    """Outputs of the file as a TFLite model. It is not told from int8 what uint8 passes through it untouched."""
+    again = tflq.convert(file)
+    types = [v.type.storage.dtype for v in again.module.main.inputs]
+    results = interpret(again.data, [[a.view(t) for a, t in zip(arrays, types, strict=True)] for arrays in batches])
+    return [_as_wanted(outputs, want) for outputs, want in zip(results, wanted, strict=True)]
+
+
+def _as_wanted(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The bytes as the types they are wanted in, where these are as wide."""
+    pairs = zip(outputs, wanted, strict=True)
+    return [o.view(w.dtype) if o.dtype.itemsize == w.itemsize else o for o, w in pairs]
 
 
 def _on_reference_model(
@@ -107,9 +121,7 @@ def _on_reference_model(
         outputs, status = tool.run(conversion.data, arrays, tosa_level="EIGHTK")
         if status.name != "TOSA_VALID" or len(outputs) != len(want):
             return f"{status.name}, {len(outputs)} outputs of {len(want)}", []
-        results.append(
-            [o.view(w.dtype) if o.dtype.itemsize == w.itemsize else o for o, w in zip(outputs, want, strict=True)]
-        )
+        results.append(_as_wanted(outputs, want))
     return "", results
 
 

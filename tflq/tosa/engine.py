@@ -1,10 +1,10 @@
 """Lowering: a module in the integer form → one on TOSA's operators.
 
 Entry points (the first function and those of signatures) keep names and shapes of their arguments and results; their
-types are the storage types, unsigned ones included. Functions that control flow calls follow them, with signed
-arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, and something needs, is
-collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed where they
-are known without it.
+types are the storage types, unsigned ones included, and int32 for int64. Functions that control flow calls follow them,
+with signed arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, and something
+needs, is collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed
+where they are known without it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import replace
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Signature, Value
-from tflq.ir.types import TensorType, element_storage, i8, is_quantized, ui8
+from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.passes.effects import is_pure
 from tflq.tosa.context import Refused, Tosa
 from tflq.tosa.registry import LOWERINGS
 from tflq.tosa.target import Target
+from tflq.tosa.wide import narrow
 
 __all__ = ["Note", "lower"]
 
@@ -155,7 +156,8 @@ class _Function:
             argument = Value(self.t.type(value), value.name, info=info)
             self.t.set(value, argument)
             return argument
-        argument = self.parent.renamed[value] = Value(TensorType(value.type.shape, storage), value.name, info=info)
+        argument = Value(TensorType(value.type.shape, i32 if storage == i64 else storage), value.name, info=info)
+        self.parent.renamed[value] = argument
         seen = argument
         if storage == ui8:
             seen = self.t.rescale(argument, _ONE, i8, output_zp=-128, rounding_mode="SINGLE_ROUND")
@@ -165,7 +167,7 @@ class _Function:
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a value of its own, of its storage type or a signed one, under its name."""
         try:
-            result = self.t.value(value)
+            result = narrow(value, self.t) if value.is_constant else self.t.value(value)
         except Refused as refusal:
             self.parent.refused[f"result '{value.name}': {refusal}"] = None
             return value
