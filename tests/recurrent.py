@@ -104,7 +104,7 @@ def lstm_model(
     shape = (steps, batch, depth) if time_major else (batch, steps, depth)
     made = (*shape[:2], outputs)
     if name == "lstm":
-        shape, made = (batch, depth), (batch, outputs)
+        shape, made = (batch, depth), (batch, outputs)  # type: ignore[assignment]
     operands = [
         argument(shape, per_layer(i8, 0.05, 3)),
         *gates(lambda g: weights(cells, depth, f"w{g}"), *none),

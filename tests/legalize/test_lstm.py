@@ -22,11 +22,15 @@ from tflq.errors import UnsupportedError
         {"peephole": True, "cifg": True},
         {"outputs": 4},
         {"outputs": 4, "proj_clip": 0.5},
-        {"outputs": 4, "peephole": True, "batch": 1},
+        {"outputs": 4, "peephole": True, "batch": 3},
         {"cell_clip": 0.3},
         {"cell_exponent": -15},
         {"cell_exponent": -9},
         {"batch": 1, "steps": 1},
+        {"norm": True},
+        {"norm": True, "cells": 40},
+        {"norm": True, "cells": 2, "cifg": True},
+        {"norm": True, "peephole": True, "cifg": True, "outputs": 4},
     ],
     ids=str,
 )
@@ -35,7 +39,7 @@ def test_state_over_runs(name: str, options: dict[str, Any]) -> None:
     assert_same_states(lstm_model(rng, name, **options), rng)
 
 
-@pytest.mark.parametrize("options", [{}, {"peephole": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"peephole": True, "outputs": 4}], ids=str)
 def test_time_first(options: dict[str, Any]) -> None:
     rng = np.random.default_rng(8)
     assert_same_states(lstm_model(rng, time_major=True, steps=4, batch=3, **options), rng)

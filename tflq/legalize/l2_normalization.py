@@ -18,7 +18,7 @@ from tflq.ir.types import i8, ui8
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import centred, per_layer, rounding_shift
 
-__all__: list[str] = []
+__all__ = ["inverse_square_root"]
 
 _BITS = 7
 """The result's scale is 2^-7."""
@@ -44,7 +44,7 @@ def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
     if not rank:
         return NotApplicable(f"the rank of '{op.operand(0).name}' is 0 or unknown")
     x = centred(b, op.operand(0), source)
-    mantissa, shift = _inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))
+    mantissa, shift = inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))
     if storage is ui8:
         x = b.mul(x, _constant(b, 1 << _BITS))
     else:
@@ -60,7 +60,7 @@ def _constant(b: RuleBuilder, value: int) -> Value:
     return b.constant(np.asarray(value))
 
 
-def _inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
+def inverse_square_root(b: RuleBuilder, s: Value) -> tuple[Value, Value]:
     """Mantissa and right shift of 1 / sqrt(s); 0 and 1, and a sum that wrapped, have the greatest mantissa."""
     positive = b.maximum(s, _constant(b, 2))
     large = b.greater_equal(positive, _constant(b, 1 << 29))

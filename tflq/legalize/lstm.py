@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i16, i32
+from tflq.legalize.accumulate import IGNORED_ZERO_POINT
 from tflq.legalize.lstm_gates import Lstm, read_lstm
 from tflq.legalize.lstm_step import Step
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -42,7 +43,7 @@ def lstm(op: Op, b: RuleBuilder) -> Answer:
     if steps > _MOST_STEPS:
         return NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
     try:
-        step = Step(b, parts, batch, op.attributes["cell_clip"], op.attributes["proj_clip"])
+        step = Step(b, parts, batch, time_major, op.attributes["cell_clip"], op.attributes["proj_clip"])
         given = step.given(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
         rows = _all_steps(b, parts, step, given, steps, time_major)
     except ValueError as error:
@@ -50,7 +51,8 @@ def lstm(op: Op, b: RuleBuilder) -> Answer:
     shape = (steps, batch, parts.outputs) if time_major else (batch, steps, parts.outputs)
     whole = b.concat(rows, 0 if time_major else 1, shape) if steps > 1 else rows[0]
     result = b.reshape(whole, (*outer, parts.outputs))
-    return Rewritten([result], note=f"{steps} step{'s'[: steps > 1]} written out; its state is variables")
+    note = f"{steps} step{'s'[: steps > 1]} written out; its state is variables"
+    return Rewritten([result], note=note, warning=IGNORED_ZERO_POINT if parts.ignored_zero_point() else "")
 
 
 def _all_steps(b: RuleBuilder, parts: Lstm, step: Step, given: Value, steps: int, time_major: bool) -> list[Value]:

@@ -12,10 +12,11 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32
+from tflq.legalize.accumulate import unused_zero_point
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.recurrent import GATE_SCALE, peephole_scale, power_of_two, product_scale
 
-__all__ = ["Gate", "Lstm", "read_lstm"]
+__all__ = ["Gate", "Lstm", "read_lstm", "scale_of"]
 
 _OUTPUT_STATE, _CELL_STATE, _PROJECTION, _PROJECTION_BIAS, _HIDDEN = 18, 19, 16, 17, 4
 
@@ -50,28 +51,31 @@ class Lstm:
     cells: int
     outputs: int
 
-    @property
-    def normalized(self) -> bool:
-        return self.gates["forget"].norm is not None
+    def ignored_zero_point(self) -> bool:
+        """Whether weights have a zero point: the kernel disregards it."""
+        groups = ((g.input, g.recurrent, g.peephole, g.norm) for g in self.gates.values())
+        weights = [v for v in (*(v for group in groups for v in group), self.projection) if v is not None]
+        return any(unused_zero_point(v) for v in weights)
 
     def input_scales(self) -> np.ndarray:
         """Multipliers of the products with the input, per cell of each gate."""
         x = self.source.scale
-        return self._channels([product_scale(_scale(g.input), x, g.scale) for g in self.gates.values()])
+        return self._channels([product_scale(scale_of(g.input), x, g.scale) for g in self.gates.values()])
 
     def recurrent_scales(self) -> np.ndarray:
         s = self.state.scale
-        return self._channels([product_scale(_scale(g.recurrent), s, g.scale) for g in self.gates.values()])
+        return self._channels([product_scale(scale_of(g.recurrent), s, g.scale) for g in self.gates.values()])
 
     def _channels(self, scales: list[float]) -> np.ndarray:
         return np.repeat(np.asarray(scales, np.float64), self.cells)
 
     def peephole_scale(self, gate: Gate) -> float:
         assert gate.peephole is not None
-        return peephole_scale(self.cell_exponent, _scale(gate.peephole), gate.scale)
+        return peephole_scale(self.cell_exponent, scale_of(gate.peephole), gate.scale)
 
 
-def _scale(value: Value) -> float:
+def scale_of(value: Value) -> float:
+    """The scale of a tensor that is quantized per layer."""
     element = value.type.element
     assert isinstance(element, UniformQuantizedType)
     return element.scale
@@ -86,8 +90,6 @@ def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
     if None in states or hidden is None:
         return NotApplicable("a state or the hidden tensor is left out")
     output_state, cell_state = (v for v in states if v is not None)
-    if _operand(op, 21) is not None:
-        return NotApplicable("a layer norm has no integer form")
     named = zip(("input", "forget", "cell", "output"), range(4), strict=True)
     gates = {name: gate for name, place in named if (gate := _gate(op, place)) is not None}
     values = [v for g in gates.values() for v in (g.input, g.recurrent)] + ([projection] if projection else [])

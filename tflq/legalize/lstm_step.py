@@ -9,7 +9,8 @@ import numpy as np
 from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.accumulate import bias_of, bounds_of, fixed
-from tflq.legalize.lstm_gates import Gate, Lstm
+from tflq.legalize.layer_norm import layer_norm
+from tflq.legalize.lstm_gates import Gate, Lstm, scale_of
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table
@@ -22,16 +23,19 @@ __all__ = ["Step"]
 class Step:
     """Emits steps for a batch. ValueError where the kernel's arithmetic leaves int32."""
 
-    def __init__(self, b: RuleBuilder, parts: Lstm, batch: int, cell_clip: float, projection_clip: float) -> None:
+    def __init__(
+        self, b: RuleBuilder, parts: Lstm, batch: int, whole_batch: bool, cell_clip: float, projection_clip: float
+    ) -> None:
         self.b = b
         self.parts = parts
         self.batch = batch
+        self.whole_batch = whole_batch  # or item by item: as the kernel goes where the batch is the first dim
         self.names = list(parts.gates)
         gates = parts.gates.values()
         self.width = len(parts.gates) * parts.cells
         self.input = _joined(b, [g.input for g in gates])
         self.recurrent = _joined(b, [g.recurrent for g in gates])
-        biases = [bias_of(b, g.bias, parts.cells, i32).array for g in gates]
+        biases = [bias_of(b, None if g.norm else g.bias, parts.cells, i32).array for g in gates]
         self.bias = constant(np.concatenate(biases).astype(np.int32))
         self.none = constant(np.zeros(self.width, np.int32))
         self.cell_clip = clip_bound(cell_clip, 2.0**parts.cell_exponent, i16.maximum)
@@ -88,20 +92,24 @@ class Step:
         x = b.emit("tosa.slice", [sums], TensorType(shape, i32), start=(0, start), size=shape)
         if gate.peephole is not None and c is not None:
             x = b.clamp(b.add(x, self._peephole(gate, c)), i16.minimum, i16.maximum)
+        if gate.norm is not None:
+            bias = bias_of(b, gate.bias, cells, i32).array
+            x = layer_norm(b, x, b.value(gate.norm).array, bias, scale_of(gate.norm))
         return self._looked_up(b.cast(x, i16), self.gate_tanh if name == "cell" else self.logistic)
 
     def _peephole(self, gate: Gate, c: Value) -> Value:
-        """The kernel walks as many elements per item as there are outputs."""
+        """The kernel walks the cells of a batch, or of one item, with a row of weights as long as there are outputs."""
         b, parts = self.b, self.parts
         assert gate.peephole is not None
         multiplier = quantize_multiplier(parts.peephole_scale(gate))
         if multiplier.shift > 0:
             raise ValueError("the scaled product with the cell state can leave int32")
-        weights = b.value(gate.peephole).array.astype(np.int64)[: parts.outputs]
         if parts.outputs > parts.cells:
             raise ValueError("the kernel reads peepholes beyond their end where there are more outputs than cells")
-        weights = np.concatenate([weights, np.zeros(parts.cells - parts.outputs, np.int64)])
-        return b.rescale(b.mul(c, b.constant(weights[None])), multiplier, i32)
+        rows = self.batch if self.whole_batch else 1
+        weights = np.zeros(rows * parts.cells, np.int64)
+        weights[: rows * parts.outputs] = np.tile(b.value(gate.peephole).array[: parts.outputs], rows)
+        return b.rescale(b.mul(c, b.constant(weights.reshape(rows, parts.cells))), multiplier, i32)
 
     def _looked_up(self, x: Value, entries: Value) -> Value:
         b = self.b

@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32
-from tflq.legalize.accumulate import bias_of, bounds_of, fixed, viewed
+from tflq.legalize.accumulate import IGNORED_ZERO_POINT, bias_of, bounds_of, fixed, unused_zero_point, viewed
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer
 from tflq.legalize.state import read_state, write_state
@@ -59,7 +59,10 @@ def svdf(op: Op, b: RuleBuilder) -> Answer:
     total = _over_time(op, b, window, time, bias)
     scale = np.asarray([product_scale(held.scale, elements[2].scale, target.scale)])
     result = fixed(b, total, scale, target, "NONE", None)
-    return result if isinstance(result, NotApplicable) else Rewritten([result], note="its state is a variable")
+    if isinstance(result, NotApplicable):
+        return result
+    ignored = any(unused_zero_point(v) for v in (feature, time, state))
+    return Rewritten([result], note="its state is a variable", warning=IGNORED_ZERO_POINT if ignored else "")
 
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
