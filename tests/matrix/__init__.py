@@ -1,6 +1,6 @@
 """Random models of one or a few operators; `GENERATORS` by name, `run` compares a conversion with its original."""
 
-from matrix import chains, comparison, elementwise, movement, pooling, rows, weighted
+from matrix import chains, comparison, elementwise, movement, pooling, rows, stored, weighted
 from matrix.draw import GENERATORS
 
-__all__ = ["GENERATORS", "chains", "comparison", "elementwise", "movement", "pooling", "rows", "weighted"]
+__all__ = ["GENERATORS", "chains", "comparison", "elementwise", "movement", "pooling", "rows", "stored", "weighted"]

@@ -13,26 +13,26 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.requantize import requantize_table, rescaled_value
 
-__all__: list[str] = []
+__all__ = ["COPIED", "parameters_differ", "version_of"]
 
-_SAME_PARAMETERS = (
-    "the result has other quantization parameters than its source: the kernel copies the integers as they are"
-)
+COPIED = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
 
 _WIDENED: dict[str, frozenset[ScalarType]] = {
     "tfl.tile": frozenset({i16}),
     "tfl.space_to_depth": frozenset({i16}),
     "tfl.depth_to_space": frozenset({i16}),
     "tfl.broadcast_to": frozenset({ui8}),
+    "tfl.reverse_sequence": frozenset({i8}),
+    "tfl.scatter_nd": frozenset({i8, ui8}),
 }
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
 
-def _parameters_differ(op: Op) -> bool:
+def parameters_differ(op: Op) -> bool:
     """Whether quantized operands and results have more than one set of scales and zero points."""
     seen = {_comparable(v) for v in op.values if v.type.quantized}
     return len(seen) > 1
@@ -80,11 +80,12 @@ def _per_axis(op: Op) -> Value | None:
         "tfl.select_v2",
         "tfl.reverse_sequence",
     ),
+    *("tfl.dilate", "tfl.fill", "tfl.scatter_nd", "tfl.unique"),
     *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2", "tfl.read_variable", "tfl.assign_variable"),
 )
 def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""
-    differ = any(v.type.quantized for v in op.results) and _parameters_differ(op)
+    differ = any(v.type.quantized for v in op.results) and parameters_differ(op)
     if differ and (axis := _per_axis(op)):
         return NotApplicable(f"tensor '{axis.name}' has per-axis parameters that the result does not share")
     storage = next(v.type.storage for v in op.values if v.type.quantized)
@@ -97,15 +98,15 @@ def move(op: Op, b: RuleBuilder) -> Answer:
             b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
         ]
     types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
-    made = b.op(op.name, operands, types, op.attributes, _version(op))
+    made = b.op(op.name, operands, types, op.attributes, version_of(op))
     results = [
         b.cast(new, old.type.storage) if old.type.quantized else new
         for old, new in zip(op.results, made.results, strict=True)
     ]
-    return Rewritten(results, warning=_SAME_PARAMETERS if differ else "")
+    return Rewritten(results, warning=COPIED if differ else "")
 
 
-def _version(op: Op) -> dict[str, int]:
+def version_of(op: Op) -> dict[str, int]:
     return {"version": op.info["version"]} if "version" in op.info else {}
 
 
@@ -116,14 +117,14 @@ def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"tensor '{axis.name}' is not quantized per layer")
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     result = b.maximum(x, y) if op.name == "tfl.maximum" else b.minimum(x, y)
-    return Rewritten([result], warning=_SAME_PARAMETERS if _parameters_differ(op) else "")
+    return Rewritten([result], warning=COPIED if parameters_differ(op) else "")
 
 
 @rule("tfl.cast")
 def cast(op: Op, b: RuleBuilder) -> Answer:
     """result = the stored integers, converted: the kernel knows no scales. Source: kernels/cast.cc."""
     x, result = op.operand(0), op.result
-    made = b.op("tfl.cast", [b.value(x)], [result.type.stripped()], op.attributes, _version(op)).result
+    made = b.op("tfl.cast", [b.value(x)], [result.type.stripped()], op.attributes, version_of(op)).result
     return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")
 
 
@@ -132,7 +133,7 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand, padded with the zero point. Source: kernels/pad.cc."""
     x, result = op.operand(0), op.result
     element = result.type.element
-    if not isinstance(element, UniformQuantizedType) or _parameters_differ(op):
+    if not isinstance(element, UniformQuantizedType) or parameters_differ(op):
         return NotApplicable("the operand has other quantization parameters than the result, or per-axis ones")
     fill = b.constant(np.asarray(element.zero_point), element.storage)
     return b.emit("tfl.padv2", [b.value(x), b.value(op.operand(1)), fill], result.type.stripped())
@@ -164,7 +165,7 @@ def space_to_batch(op: Op, b: RuleBuilder) -> Answer:
     kernels/space_to_batch_nd.cc."""
     x, block, paddings, result = op.operand(0), op.operand(1), op.operand(2), op.result
     element = result.type.element
-    if not isinstance(element, UniformQuantizedType) or _parameters_differ(op):
+    if not isinstance(element, UniformQuantizedType) or parameters_differ(op):
         return NotApplicable("the operand has other quantization parameters than the result, or per-axis ones")
     if not paddings.is_constant or x.type.shape is None:
         return NotApplicable(f"paddings '{paddings.name}' are not constant, or the operand's rank is unknown")
@@ -186,7 +187,7 @@ def concatenation(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("CONCATENATION has no fused activation")
     target = op.result.type.element
     if not isinstance(target, UniformQuantizedType):
-        if _parameters_differ(op):
+        if parameters_differ(op):
             return NotApplicable("the result is quantized per axis, with other parameters than an operand")
         return _concatenate(op, b, [b.value(v) for v in op.operands if v is not None])
     parts: list[Value] = []
@@ -200,8 +201,8 @@ def concatenation(op: Op, b: RuleBuilder) -> Answer:
             )
             plain = b.table(plain, table)
         parts.append(plain)
-    raw = target.storage.bits != 8 and _parameters_differ(op)
-    return Rewritten([_concatenate(op, b, parts)], warning=_SAME_PARAMETERS if raw else "")
+    raw = target.storage.bits != 8 and parameters_differ(op)
+    return Rewritten([_concatenate(op, b, parts)], warning=COPIED if raw else "")
 
 
 def _concatenate(op: Op, b: RuleBuilder, parts: list[Value]) -> Value:
