@@ -65,7 +65,9 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
 
 
 def _integer_form(module: Module, fallback: bool, real_semantics: bool, state: State) -> tuple[Module, list[Decision]]:
-    module, decisions = legalize(module, fallback=fallback, state=state)
+    module, decisions = legalize(
+        module, fallback=fallback, state=state, semantics="real" if real_semantics else "interpreter"
+    )
     verify_stage(module, "integer", "legalization")
     return _run(module, "integer", *_simplification(real_semantics)), decisions
 

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from tflq.flatbuffer.verify_schema import OpSchema
     from tflq.ir.core import Op, Value
 
-__all__ = ["Notes", "Site"]
+__all__ = ["COPIED", "Notes", "Site"]
+
+COPIED = "the kernel copies values as they are"
+"""How a warning of parameters that differ ends; a conversion says of each such operator what it makes of it."""
 
 _MOST = 200
 """Warnings kept of one model."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tflq.flatbuffer.tensors import quantized_element
+from tflq.flatbuffer.verify_notes import COPIED
 from tflq.flatbuffer.verify_schema import fixed_parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
@@ -150,7 +151,7 @@ def _same(site: Site, names: tuple[str, ...]) -> None:
                 assert isinstance(one, UniformQuantizedType)
                 left = f"'{first.name}' ({one.scale}, {one.zero_point})"
                 right = f"'{value.name}' ({other.scale}, {other.zero_point})"
-                site.warn(f"{left} and {right} differ in scale or zero point; the kernel copies values as they are")
+                site.warn(f"{left} and {right} differ in scale or zero point; {COPIED}")
                 return
 
 

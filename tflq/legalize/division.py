@@ -17,6 +17,7 @@ from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shif
 from tflq.numerics.activation import activation_range
 from tflq.numerics.division import division_multiplier, division_table, reciprocals
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.floor_division import floor_quotients, floor_remainders
 
 __all__: list[str] = []
 
@@ -78,8 +79,11 @@ def _div_16bit(
 
 @rule("tfl.floor_div", "tfl.floor_mod")
 def floor_division(op: Op, b: RuleBuilder) -> Answer:
-    """The kernels divide stored integers, and stop at a zero."""
+    """The kernels divide stored integers, and stop at a zero. Where parameters must hold, a table of all pairs of 8
+    bits, which has an end of the range for a quotient by zero, and 0 for its remainder."""
     storage = op.result.type.storage
+    if b.real and storage in (i8, ui8):
+        return _floor_division_table(op, b)
     if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.values):
         return NotApplicable(
             f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.values)}"
@@ -90,3 +94,19 @@ def floor_division(op: Op, b: RuleBuilder) -> Answer:
     version = {"version": op.info["version"]} if "version" in op.info else {}
     made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version)
     return Rewritten(made.results, warning="the kernel disregards quantization parameters")
+
+
+def _floor_division_table(op: Op, b: RuleBuilder) -> Answer:
+    """The quotient or remainder of real values, as the float kernels compute it, quantized."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    if any(e.storage != elements[-1].storage for e in elements):
+        return NotApplicable(f"{kernel_name(op)} has no table for different storage types")
+    parameters = tuple((e.scale, e.zero_point) for e in elements)
+    function = floor_quotients if op.name == "tfl.floor_div" else floor_remainders
+    table = function(elements[-1].storage.dtype, *parameters)
+    x, y = b.value(op.operand(0)), b.value(op.operand(1))
+    shape = broadcast(x.type.shape, y.type.shape)
+    storage = elements[-1].storage
+    return b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))

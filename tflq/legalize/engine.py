@@ -15,14 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tflq.errors import UnsupportedError
+from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.forms import KEPT
 from tflq.ir.types import TensorType
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 
-__all__ = ["KEPT", "Decision", "State", "legalize"]
+__all__ = ["KEPT", "Decision", "Semantics", "State", "legalize"]
 
+Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "lowered"]
 
 
@@ -37,11 +39,15 @@ class Decision:
     made: list[Op] = field(default_factory=list)
 
 
-def legalize(module: Module, *, fallback: bool = True, state: State = "kept") -> tuple[Module, list[Decision]]:
+def legalize(
+    module: Module, *, fallback: bool = True, state: State = "kept", semantics: Semantics = "interpreter"
+) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator; the values of the module given are used on.
 
     state: whether operators with variable tensors are kept, or lowered to variables by the rules that they have.
     TFLite's variables outlive `reset_all_variables()`, which variable tensors do not.
+    semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
+    a warning), or the parameters ("real").
     UnsupportedError lists every operator refused.
     """
     decisions: list[Decision] = []
@@ -50,7 +56,8 @@ def legalize(module: Module, *, fallback: bool = True, state: State = "kept") ->
     outputs: dict[Value, Value] = {}
     variables = _named_variables(module) if state == "lowered" else None
     functions = [
-        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables).run() for f in module.functions
+        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables, semantics).run()
+        for f in module.functions
     ]
     if refused:
         raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
@@ -63,7 +70,7 @@ def legalize(module: Module, *, fallback: bool = True, state: State = "kept") ->
         info=module.info,
         source=module.source,
     )
-    result.warnings = list(module.warnings)
+    result.warnings = [w for w in module.warnings if not w.endswith(COPIED)]
     return result, decisions
 
 
@@ -106,6 +113,7 @@ class _Legalizer:
         mapping: dict[Value, Value],
         outputs: dict[Value, Value],
         variables: dict[Value, str] | None,
+        semantics: Semantics,
     ) -> None:
         self.source = function
         self.decisions = decisions
@@ -114,7 +122,7 @@ class _Legalizer:
         self.plain: dict[Value, Value] = mapping
         self.outputs = outputs
         self.lowers_state = variables is not None
-        self.b = RuleBuilder([], self.plain, variables)
+        self.b = RuleBuilder([], self.plain, variables, real=semantics == "real")
 
     def run(self) -> Function:
         for value in self.source.inputs:
@@ -185,6 +193,10 @@ class _Legalizer:
                 answer = Rewritten([answer])
             elif not isinstance(answer, Rewritten):
                 answer = Rewritten(answer)
+            if self.b.real and answer.warning:
+                del self.b.ops[start:]
+                reasons.append(answer.warning)
+                continue
             self._name_results(op, answer.results, start)
             return Decision(op, "integer", answer.note, answer.warning)
         reason = "; ".join(reasons) or f"{op.name[4:].upper()} has no integer rule"

@@ -18,7 +18,7 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 
 __all__ = ["fall_back"]
 
-_NOT_FINITE = frozenset({"tfl.div", "tfl.exp", "tfl.log", "tfl.pow", "tfl.rsqrt", "tfl.sqrt"})
+_NOT_FINITE = frozenset({"tfl.div", "tfl.exp", "tfl.floor_mod", "tfl.log", "tfl.pow", "tfl.rsqrt", "tfl.sqrt"})
 """Operators with results that are infinite or not a number."""
 
 
@@ -30,7 +30,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     operands = [None if v is None else b.dcast(b.typed(v)) if v.type.quantized else b.value(v) for v in op.operands]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     version = {"version": op.info["version"]} if "version" in op.info else {}
-    made = b.op(op.name, operands, types, op.attributes, version)
+    attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
+    made = b.op(op.name, operands, types, attributes, version)
     results: list[Value] = []
     for old, new in zip(op.results, made.results, strict=True):
         if not old.type.quantized:

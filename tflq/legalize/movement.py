@@ -2,7 +2,8 @@
 
 The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc,
 pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than
-its source, that reproduces the interpreter and is a warning on the report. Only padding writes a value of its own:
+its source, that reproduces the interpreter and is a warning on the report; where parameters must hold, what is
+moved is requantized. Only padding writes a value of its own:
 the zero point of the result (kernels/pad.cc, mirror_pad.cc, space_to_batch_nd.cc). CONCATENATION requantizes uint8
 operands of other scales in float (internal/reference/concatenation.h, ConcatenationWithScaling), which is a 256-entry
 table per operand.
@@ -10,11 +11,14 @@ table per operand.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer, requantized
 from tflq.numerics.requantize import requantize_table, rescaled_value
 
 __all__ = ["COPIED", "parameters_differ", "version_of"]
@@ -91,19 +95,49 @@ def move(op: Op, b: RuleBuilder) -> Answer:
     storage = next(v.type.storage for v in op.values if v.type.quantized)
     if any(v.type.quantized and v.type.storage != storage for v in op.values):
         return NotApplicable("operands and results have different storage types")
+    if differ and b.real:
+        return _move_real(op, b)
     operands = [None if v is None else b.value(v) for v in op.operands]
     widened = storage in _WIDENED.get(op.name, ())
     if widened:
         operands = [
             b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
         ]
-    types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
-    made = b.op(op.name, operands, types, op.attributes, version_of(op))
     results = [
         b.cast(new, old.type.storage) if old.type.quantized else new
-        for old, new in zip(op.results, made.results, strict=True)
+        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
     ]
     return Rewritten(results, warning=COPIED if differ else "")
+
+
+def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], widened: bool = False) -> list[Value]:
+    """The results of the kernel on plain operands."""
+    types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
+    return b.op(op.name, operands, types, op.attributes, version_of(op)).results
+
+
+def _move_real(op: Op, b: RuleBuilder) -> Answer:
+    """Several sources take the result's parameters and are moved; what is moved of one takes those of each result."""
+    quantized = [v for v in op.operands if v is not None and v.type.quantized]
+    if quantized[0].type.storage.bits not in (8, 16):
+        return NotApplicable(COPIED)
+    sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])
+    if isinstance(sources, NotApplicable) or isinstance(targets, NotApplicable):
+        return NotApplicable(COPIED)
+    common = sources[0] if len(sources) == 1 else targets[0]
+    storage = common.storage
+    widened = storage in _WIDENED.get(op.name, ())
+    operands: list[Value | None] = []
+    for value in op.operands:
+        plain = None if value is None else b.value(value)
+        if value is not None and plain is not None and value.type.quantized:
+            plain = requantized(b, plain, sources.pop(0), common)
+            plain = b.cast(plain, i32) if widened else plain
+        operands.append(plain)
+    return [
+        requantized(b, b.cast(new, storage), common, targets.pop(0)) if old.type.quantized else new
+        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
+    ]
 
 
 def version_of(op: Op) -> dict[str, int]:
@@ -115,16 +149,39 @@ def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
     """result = max or min of the stored integers. Source: kernels/maximum_minimum.cc."""
     if axis := _per_axis(op):
         return NotApplicable(f"tensor '{axis.name}' is not quantized per layer")
-    x, y = b.value(op.operand(0)), b.value(op.operand(1))
-    result = b.maximum(x, y) if op.name == "tfl.maximum" else b.minimum(x, y)
-    return Rewritten([result], warning=COPIED if parameters_differ(op) else "")
+    differ = parameters_differ(op)
+    operands = _under(b, op.operands, op.result) if differ and b.real else [b.value(op.operand(i)) for i in range(2)]
+    if operands is None:
+        return NotApplicable(COPIED)
+    result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)
+    return Rewritten([result], warning="" if b.real or not differ else COPIED)
+
+
+def _under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> list[Value] | None:
+    """Operands of 8 or 16 bits under the result's parameters."""
+    made: list[Value] = []
+    for value in operands:
+        source, target = value.type.element if value else None, result.type.element
+        if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+            return None
+        assert value is not None
+        if source.storage != target.storage or source.storage.bits not in (8, 16):
+            return None
+        made.append(requantized(b, b.value(value), source, target))
+    return made
 
 
 @rule("tfl.cast")
 def cast(op: Op, b: RuleBuilder) -> Answer:
-    """result = the stored integers, converted: the kernel knows no scales. Source: kernels/cast.cc."""
+    """result = the stored integers, converted: the kernel knows no scales; floats are truncated, and saturate. Source:
+    kernels/cast.cc."""
     x, result = op.operand(0), op.result
-    made = b.op("tfl.cast", [b.value(x)], [result.type.stripped()], op.attributes, version_of(op)).result
+    storage = result.type.storage
+    whole = x.type.storage.is_float and storage.bits < 32
+    type = result.type.with_element(i32) if whole else result.type.stripped()
+    made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_of(op)).result
+    if whole:
+        made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
     return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")
 
 
@@ -202,6 +259,8 @@ def concatenation(op: Op, b: RuleBuilder) -> Answer:
             plain = b.table(plain, table)
         parts.append(plain)
     raw = target.storage.bits != 8 and parameters_differ(op)
+    if raw and b.real and (ready := _under(b, op.operands, op.result)):
+        return _concatenate(op, b, ready)
     return Rewritten([_concatenate(op, b, parts)], warning=COPIED if raw else "")
 
 

@@ -58,7 +58,7 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
     if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
         b.ops[-1].attributes["input_range"] = bounds
-    return Rewritten([result], warning="" if averaged or source.storage == ui8 else _MISREAD)
+    return Rewritten([result], warning="" if averaged or source.storage == ui8 or b.real else _MISREAD)
 
 
 @rule("tfl.reduce_max", "tfl.reduce_min")

@@ -38,7 +38,7 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
-    parameters)."""
+    parameters). Where parameters must hold (`RuleBuilder.real`), an answer with a warning is none."""
 
     results: Sequence[Value]
     note: str = ""
@@ -49,10 +49,21 @@ Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Reject
 
 
 class RuleBuilder(Builder):
-    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables by tensor."""
+    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables by tensor.
 
-    def __init__(self, ops: list[Op], plain: dict[Value, Value], variables: dict[Value, str] | None = None) -> None:
+    real: quantization parameters hold where the reference kernel disregards them.
+    """
+
+    def __init__(
+        self,
+        ops: list[Op],
+        plain: dict[Value, Value],
+        variables: dict[Value, str] | None = None,
+        *,
+        real: bool = False,
+    ) -> None:
         super().__init__(ops)
+        self.real = real
         self._plain = plain
         self._variables = {} if variables is None else variables
 

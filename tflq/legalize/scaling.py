@@ -10,8 +10,9 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.requantize import real_table
 
-__all__ = ["centred", "kernel_name", "per_layer", "rounding_shift", "scaled", "symmetric"]
+__all__ = ["centred", "kernel_name", "per_layer", "requantized", "rounding_shift", "scaled", "symmetric"]
 
 
 def kernel_name(op: Op) -> str:
@@ -47,6 +48,14 @@ def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Va
     """x - zero_point of an operand as i32."""
     wide = b.cast(b.value(operand), i32)
     return b.sub(wide, b.constant(np.asarray(element.zero_point))) if element.zero_point else wide
+
+
+def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
+    """The nearest stored values of what x (plain, 8 or 16 bits) stands for, under other parameters."""
+    if (source.scale, source.zero_point) == (target.scale, target.zero_point):
+        return x
+    parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
+    return b.table(x, real_table(source.storage.dtype, *parameters))
 
 
 def scaled(

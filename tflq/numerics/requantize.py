@@ -1,4 +1,5 @@
-"""Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales.
+"""Requantization of 8-bit values in float, as CONCATENATION's reference kernel does it for operands of other scales,
+and of what the stored integers stand for, rounded half away from zero.
 
     stored = clamp(round_half_away(float32(q) * s + bias) + zero_point_out)
     s = scale_in * (1 / scale_out), bias = -zero_point_in * s
@@ -12,7 +13,7 @@ import numpy as np
 
 from tflq.numerics.fixed_point import round_half_away
 
-__all__ = ["requantize_table", "rescaled_value"]
+__all__ = ["real_table", "requantize_table", "rescaled_value"]
 
 
 def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
@@ -24,6 +25,14 @@ def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: 
     real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
     whole = np.trunc(real)
     rounded = whole + np.where(np.abs(real - whole) >= 0.5, np.sign(real), 0)
+    return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
+
+
+def real_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: float, zero_out: int) -> np.ndarray:
+    """The nearest stored value of each value of an 8- or 16-bit `dtype`, smallest first, clamped to the same dtype."""
+    info = np.iinfo(dtype)
+    real = (np.arange(info.min, info.max + 1) - zero_in) * (scale_in / scale_out)
+    rounded = np.sign(real) * np.floor(np.abs(real) + 0.5)
     return np.clip(rounded + zero_out, info.min, info.max).astype(dtype)
 
 
