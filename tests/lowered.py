@@ -12,7 +12,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType
-from tflq.select import select
+from tflq.select.engine import select
 
 __all__ = ["RESOLVERS", "assert_lowered", "draw", "kernels_of"]
 

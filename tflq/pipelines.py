@@ -21,14 +21,10 @@ from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.report import Report
-from tflq.select import select
-from tflq.select.edges import trim_edges
-from tflq.select.legality import check
-from tflq.select.lowering import Mac
-from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.tabulate import Tabulate
 
 if TYPE_CHECKING:
+    from tflq.select.lowering import Mac
     from tflq.tosa.target import Target
 
 __all__ = ["from_tosa", "to_tflite", "to_tosa"]
@@ -73,6 +69,11 @@ def _integer_form(module: Module, fallback: bool, real_semantics: bool, state: S
 
 
 def _select(module: Module, decisions: Sequence[Decision], mac: Mac) -> tuple[Module, Report]:
+    from tflq.select.edges import trim_edges
+    from tflq.select.engine import select
+    from tflq.select.legality import check
+    from tflq.select.sharing import keep_apart, merge_views
+
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
     module = select(module, mac=mac)
     trim_edges(module)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 import tflq.evaluate
-import tflq.select  # noqa: F401  registers the lowerings
+import tflq.select.families  # noqa: F401  registers the lowerings
 from tflq.evaluate.registry import CONTROL, EVALUATORS
 from tflq.ir.dialects import QUANTIZED, declaration, op_names, signature, table
 from tflq.select.lowering import LOWERINGS

@@ -11,7 +11,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, i32
-from tflq.select import select
+from tflq.select.engine import select
 
 EDGES = np.asarray([0, 1, 2, 3, 4, 7, 8, 2**30 - 1, 2**30, 2**31 - 1, -1, -(2**31), 5, 6, 9, 100], np.int32)
 RESOLVERS = ["BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO"]

@@ -10,7 +10,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
-from tflq.select import select
+from tflq.select.engine import select
 
 QuantizedType = UniformQuantizedType | UniformQuantizedPerAxisType
 

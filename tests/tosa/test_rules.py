@@ -19,8 +19,9 @@ from running import tosa_opt
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.dialects import op_names
 from tflq.ir.types import SCALARS
+from tflq.resources import resource
 from tflq.tosa.requirements import demands
-from tflq.tosa.rules import default_rules
+from tflq.tosa.rules import default_rules, read_rules
 from tflq.tosa.target import Target
 from tflq.tosa.text import mlir_text
 
@@ -137,3 +138,8 @@ def test_every_operator_has_signatures() -> None:
     tables = [*rules.profiles.values(), *rules.extensions.values()]
     missing = {name for name in op_names("tosa") if not any(name.removeprefix("tosa.") in t.names for t in tables)}
     assert not missing
+
+
+def test_the_default_is_checked_as_a_file_of_the_users_is() -> None:
+    default = resource("rules/tosa.toml")
+    assert read_rules(default, default)[1] == default_rules()[1]

@@ -1,49 +1,5 @@
-"""Selection: the integer form → TFLite builtins on plain integer tensors. One file per family of ops."""
+"""Selection: the integer form → TFLite builtins on plain integer tensors.
 
-from tflq.select import (
-    arithmetic,
-    basic,
-    bits,
-    casts,
-    control,
-    conv3d,
-    convolution,
-    depthwise,
-    floats,
-    layout,
-    lookup,
-    matmul,
-    pooling,
-    reduction,
-    requantize,
-    rescale_real,
-    resize,
-    shifts,
-    tables,
-    transpose_conv,
-)
-from tflq.select.engine import select
-
-__all__ = [
-    "arithmetic",
-    "basic",
-    "bits",
-    "casts",
-    "control",
-    "conv3d",
-    "convolution",
-    "depthwise",
-    "floats",
-    "layout",
-    "lookup",
-    "matmul",
-    "pooling",
-    "reduction",
-    "requantize",
-    "rescale_real",
-    "resize",
-    "select",
-    "shifts",
-    "tables",
-    "transpose_conv",
-]
+`engine.select` does it. What is not imported here is not needed for TOSA, which takes its tables, bounds and costs from
+this folder, but none of the lowerings.
+"""

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.select import families
 from tflq.select.lowering import LOWERINGS, Kernels, Mac
 
-__all__ = ["select"]
+__all__ = ["families", "select"]
 
 
 def select(module: Module, *, mac: Mac = "integer") -> Module:

@@ -121,7 +121,7 @@ def _dense(data: np.ndarray, element: ScalarType, shape: tuple[int, ...]) -> Ite
     elif len(rows) > LISTED and element not in (i1, index):
         yield 'dense<"0x'
         for at in range(0, data.size, width * _PIECE):
-            yield b2a_hex(packed(data[at : at + width * _PIECE], element)).decode("ascii")
+            yield b2a_hex(packed(data[at : at + width * _PIECE], element).data).decode("ascii")
         yield '">'
     else:
         yield f"dense<{listed(rows, element, shape)}>"

@@ -66,10 +66,13 @@ def default_rules() -> tuple[Rules, Choices]:
 
 
 def read_rules(path: Path, default: Path | None = None) -> tuple[Rules, Choices]:
-    """The rules and the target of a file, over those of another. TflqError names the line and the key at fault."""
+    """The rules and the target of a file; of the user's, over the default. TflqError names the line and the key at
+    fault."""
     file = _File(path)
-    content = file.content if default is None else _merged(_File(default).content, file.content)
-    file.check()
+    content = file.content
+    if default is not None:
+        content = _merged(_File(default).content, content)
+        file.check()
     rules = Rules(
         {name: file.kernels("profile", name, lines) for name, lines in content["profile"].items()},
         {name: file.kernels("extension", name, lines) for name, lines in content["extension"].items()},
