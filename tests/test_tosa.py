@@ -139,6 +139,16 @@ def test_an_open_batch_is_kept_in_text_and_bound_in_a_flatbuffer(open_batch: Pat
         assert tflq.verify(open_batch, conversion.data).equal
 
 
+def test_an_open_batch_there_and_back(open_batch: Path) -> None:
+    tools()
+    key = next((s.key for s in tflq.read(open_batch).signatures or ()), None)
+    back = tflq.convert(tflq.convert(open_batch, format="tosa", signature=key, batch=3).data)
+    alone = tflq.convert(open_batch, signature=key)
+    result = tflq.verify(alone.data, back.data, interface=False)
+    assert result.verdict == "equal", result.to_json()
+    assert tflq.verify(back.data, alone.data, interface=False).equal
+
+
 def test_a_whole_shape_can_be_given(open_batch: Path) -> None:
     module = tflq.read(open_batch)
     key = next((s.key for s in module.signatures or ()), None)

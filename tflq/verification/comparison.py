@@ -155,9 +155,10 @@ class _Comparison:
         if isinstance(b, Runner) and not isinstance(a, Runner):
             return self._aligned(b, paths[1], a)
         keys = list(a.entries) if interface else [""]
-        if interface or not same_inputs(a.entries, b.entries, ""):
+        if interface or not same_inputs(a.entries, b.entries, "", fit=True):
             self.result.interface = interface_differences(a.entries, b.entries)
-        return [key for key in (keys if len(keys) > 2 else keys[:1]) if same_inputs(a.entries, b.entries, key)]
+        keys = keys if len(keys) > 2 else keys[:1]
+        return [key for key in keys if same_inputs(a.entries, b.entries, key, fit=not interface)]
 
     def _aligned(self, model: Runner, path: str, tosa: TosaRunner) -> list[str]:
         """The entry of a TFLite model that a TOSA file is, if they can be compared."""

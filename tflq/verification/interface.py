@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = ["Entries", "interface_differences", "same_inputs"]
@@ -23,12 +23,26 @@ def interface_differences(a: Entries, b: Entries) -> list[str]:
     return found
 
 
-def same_inputs(a: Entries, b: Entries, key: str) -> bool:
-    """Whether both models take the same arrays at an entry, so that they can be compared there."""
-    if key not in b:
+def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
+    """Whether both models take the same arrays at an entry, so that they can be compared there; with `fit`, once each
+    has the dims that the other states and it leaves open, which it is given.
+    """
+    sides = [[d for _, d in entries[key]["inputs"]] for entries in (a, b) if key in entries]
+    if len(sides) < 2 or [d["dtype"] for d in sides[0]] != [d["dtype"] for d in sides[1]]:
         return False
-    taken = [[(d["dtype"], d["shape_signature"]) for _, d in entries[key]["inputs"]] for entries in (a, b)]
-    return taken[0] == taken[1]
+    stated = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
+    if stated[0] == stated[1]:
+        return True
+    if not fit or not all(map(_fits, *stated)):
+        return False
+    for x, y, m, n in zip(*sides, *stated, strict=True):
+        x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
+    return True
+
+
+def _fits(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes may be one; -1 is an open dim."""
+    return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))
 
 
 def _sides(kind: str, a: list[tuple[str, dict[str, Any]]], b: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
