@@ -33,7 +33,7 @@ def test_one_of_two_values(axis: int) -> None:
     index = np.random.default_rng(1).integers(-1, 6, (4, 3)).astype(np.int32)
     operands = [argument((4, 3), i32), const(np.asarray(5), i32), *values]
     model = one_op("tfl.one_hot", operands, [argument(shape, ONE, "y")], {"axis": axis})
-    arrays = [index, np.asarray(9, np.int8), np.asarray(-4, np.int8)]
+    arrays: list[np.ndarray] = [index, np.asarray(9, np.int8), np.asarray(-4, np.int8)]
     convert_and_compare(model, [arrays], fallback="error")
     assert_near_kernel(model, arrays)
 
