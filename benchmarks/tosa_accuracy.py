@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import re
 import shutil
 import subprocess
@@ -26,11 +27,16 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tosa_reference_model
 
+import tflq
+
+CONTEXT = multiprocessing.get_context("fork")
 CLASSES = ("exact", "near", "1", "2-15", ">=16", "refused", "failed")
 OPTIONAL = ["doubleround", "int16", "int4", "variable", "controlflow"]
 
@@ -43,11 +49,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write every model's outcome")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=600)
-    parser.add_argument("--child", nargs=2, metavar=("TOOL", "MODEL"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.child:
-        print(json.dumps(measure(arguments.child[0], Path(arguments.child[1]))))
-        return
     tools = arguments.tools.split(",")
     models = [p for folder in arguments.folders for p in sorted(folder.rglob("*.tflite")) if arguments.match in str(p)]
     jobs = [(tool, model) for model in models for tool in tools]
@@ -67,17 +69,30 @@ def _family(model: Path) -> str:
 
 
 def _in_a_child(tool: str, model: Path, *, timeout: float) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--child", tool, str(model)]
+    """The outcome from a forked process, which may crash or take too long."""
+    receiver, sender = CONTEXT.Pipe(duplex=False)
+    child = CONTEXT.Process(target=_send, args=(sender, tool, model))
+    child.start()
+    sender.close()
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        return {"class": "failed", "why": f"no answer in {timeout:g} s"}
-    lines = run.stdout.strip().splitlines()
-    if run.returncode or not lines:
-        words = (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1]
-        return {"class": "failed", "why": words[-300:]}
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
+        if not receiver.poll(timeout):
+            return {"class": "failed", "why": f"no answer in {timeout:g} s"}
+        found: dict[str, Any] = receiver.recv()
+    except EOFError:
+        child.join()
+        return {"class": "failed", "why": f"the process ended with {child.exitcode}"}
+    else:
+        return found
+    finally:
+        child.kill()
+        child.join()
+
+
+def _send(sender: Connection, tool: str, model: Path) -> None:
+    try:
+        sender.send(measure(tool, model))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the outcome
+        sender.send({"class": "failed", "why": f"{type(error).__name__}: {error}"[:300]})
 
 
 def measure(tool: str, model: Path) -> dict[str, Any]:
@@ -97,8 +112,6 @@ def measure(tool: str, model: Path) -> dict[str, Any]:
 
 
 def _ours(model: Path, made: Path) -> dict[str, Any] | None:
-    import tflq
-
     try:
         module = tflq.read(model)
         keys = [s.key for s in module.signatures or () if s.key]
@@ -141,6 +154,9 @@ def _peer(model: Path, made: Path) -> dict[str, Any] | None:
 
 
 def _tool(name: str) -> str:
+    own = Path(tosa_reference_model.__file__).parents[1] / "bin" / name
+    if own.exists():  # what is on the path is a script that starts it
+        return str(own)
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
         raise SystemExit(f"{name} is not installed: pip install tflq[tosa,bench]")
@@ -244,8 +260,6 @@ def _made(shape: np.ndarray, dtype: np.dtype, case: int, rng: np.random.Generato
 
 
 def _compare(file: bytes, cases: Sequence[Case]) -> dict[str, Any]:
-    import tosa_reference_model
-
     worst, near = 0.0, False
     for inputs, outputs in cases:
         narrow = [a.astype(np.int32) if a.dtype == np.int64 else a for a in inputs]
