@@ -17,6 +17,7 @@ from __future__ import annotations
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i16, i32
 from tflq.legalize.accumulate import IGNORED_ZERO_POINT
+from tflq.legalize.lstm_basic import basic_lstm
 from tflq.legalize.lstm_gates import Lstm, read_lstm
 from tflq.legalize.lstm_step import Step
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -30,8 +31,8 @@ _MOST_STEPS = 512
 @rule("tfl.lstm", "tfl.unidirectional_sequence_lstm")
 def lstm(op: Op, b: RuleBuilder) -> Answer:
     x = op.operand(0)
-    if op.attributes.get("kernel_type", "FULL") != "FULL" or len(op.results) != 1:
-        return NotApplicable("the basic kernel has no integer form")
+    if op.attributes.get("kernel_type", "FULL") == "BASIC":
+        return basic_lstm(op, b)
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
         return NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
     parts = read_lstm(op, b)
