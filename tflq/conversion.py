@@ -17,6 +17,9 @@ from tflq.ir.core import Module
 from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
 from tflq.select.lowering import Mac
+from tflq.targets import INTEGER
+from tflq.targets import Target as Kernels
+from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
@@ -29,8 +32,8 @@ Semantics = Literal["interpreter", "real"]
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`; for
-    TOSA the `target`, too.
+    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
+    for TOSA the `target`, too.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
     single entry.
@@ -76,8 +79,10 @@ def convert(
 
     format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
         says, else "tflite".
-    target: what the result may hold: "integer" (TFLite: every builtin on plain integer tensors), "tosa" (TOSA 1.0 with
-        both profiles: rules/tosa.toml), or a path to a file like that one, with other profiles, extensions or level.
+    target: what the result may hold. For TFLite "integer" (builtins on plain integer tensors), "kernels" (beside them
+        the quantized kernels that the interpreter gets right: rules/kernels.toml), or a path to a file of kernels like
+        rules/npu_example.toml. For TOSA "tosa" (1.0 with both profiles: rules/tosa.toml), or a path to a file like that
+        one, with other profiles, extensions or level.
     mac: multiply-accumulate as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer values, proven
         exact ("float32"); for TFLite.
     fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
@@ -93,7 +98,7 @@ def convert(
     """
     format = _format(format, destination)
     _check_options(mac, fallback, semantics)
-    tosa = _target(target, format)
+    tosa, kernels = _target(target, format)
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
@@ -105,7 +110,7 @@ def convert(
         else:
             report = Report.of(module, [])
     elif tosa is None:
-        module, report = to_tflite(module, mac=mac, fallback=fallback == "float", real_semantics=real)
+        module, report = to_tflite(module, mac=mac, fallback=fallback == "float", real_semantics=real, kernels=kernels)
     else:
         module, report = to_tosa(module, tosa, fallback=fallback == "float", real_semantics=real)
     if tosa is not None:
@@ -177,17 +182,16 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
     return named
 
 
-def _target(target: str | None, format: Format) -> Target | None:
-    """The constraints of a TOSA target; None for TFLite. UnsupportedError for a target of another format."""
+def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]:
+    """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
+    UnsupportedError for a target of another format."""
     if format == "tflite":
-        if target not in (None, "integer"):
-            raise UnsupportedError(f"target {target!r} is not known; this version converts to TFLite for 'integer'")
-        return None
+        return None, load_kernels(target)
     from tflq.tosa.target import load_target
 
-    if target == "integer":
-        raise UnsupportedError(f"target 'integer' is of TFLite files; a .{format} file has the target 'tosa'")
-    return load_target(None if target in (None, "tosa") else Path(str(target)))
+    if target in ("integer", "kernels"):
+        raise UnsupportedError(f"target '{target}' is of TFLite files; a .{format} file has the target 'tosa'")
+    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
 
 
 def _check_options(mac: str, fallback: str, semantics: str) -> None:

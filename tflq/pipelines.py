@@ -22,6 +22,8 @@ from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.report import Report
 from tflq.select.tabulate import Tabulate
+from tflq.targets import INTEGER
+from tflq.targets import Target as Kernels
 
 if TYPE_CHECKING:
     from tflq.select.lowering import Mac
@@ -30,9 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["from_tosa", "to_tflite", "to_tosa"]
 
 
-def to_tflite(module: Module, *, mac: Mac, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
-    """A module in the tfl form → one on builtins and plain integers. UnsupportedError lists every operator refused."""
-    module, decisions = _integer_form(module, fallback, real_semantics, "kept")
+def to_tflite(
+    module: Module, *, mac: Mac, fallback: bool, real_semantics: bool, kernels: Kernels = INTEGER
+) -> tuple[Module, Report]:
+    """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
+    lists every operator refused."""
+    module, decisions = _integer_form(module, fallback, real_semantics, "kept", kernels)
     return _select(module, decisions, mac)
 
 
@@ -60,9 +65,15 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     return module, Report.of(module, decisions, notes)
 
 
-def _integer_form(module: Module, fallback: bool, real_semantics: bool, state: State) -> tuple[Module, list[Decision]]:
+def _integer_form(
+    module: Module, fallback: bool, real_semantics: bool, state: State, kernels: Kernels = INTEGER
+) -> tuple[Module, list[Decision]]:
     module, decisions = legalize(
-        module, fallback=fallback, state=state, semantics="real" if real_semantics else "interpreter"
+        module,
+        fallback=fallback,
+        state=state,
+        semantics="real" if real_semantics else "interpreter",
+        target=kernels,
     )
     verify_stage(module, "integer", "legalization")
     return _run(module, "integer", *_simplification(real_semantics)), decisions

@@ -29,7 +29,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--target",
     metavar="NAME|PATH.toml",
-    help="What the result may hold: integer (.tflite), tosa (.tosa, .mlir), or a file of TOSA profiles and extensions.",
+    help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
 )
 @click.option(
     "--mac",

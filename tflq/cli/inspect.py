@@ -21,7 +21,7 @@ __all__ = ["command"]
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
-@click.option("--target", help="The target that --why asks about: integer (the default), tosa, or a file of TOSA's.")
+@click.option("--target", help="The target that --why asks about: integer (the default), kernels, tosa, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool) -> None:
     """Show what a model holds."""
@@ -47,8 +47,15 @@ def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bo
 
 
 def _format(target: str | None) -> Format:
-    """The format of a target's files; MLIR text, since it can leave a batch open."""
-    return "tflite" if target in (None, "integer") else "mlir"
+    """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
+    from tflq.errors import UnsupportedError
+    from tflq.targets import load_target
+
+    try:
+        load_target(target)
+    except UnsupportedError:
+        return "mlir"
+    return "tflite"
 
 
 def print_why(report: Report) -> None:

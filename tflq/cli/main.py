@@ -24,6 +24,7 @@ INTERRUPTED = 130
 COMMANDS: Final = {
     "convert": "tflq.cli.convert",
     "inspect": "tflq.cli.inspect",
+    "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
     "opt": "tflq.cli.opt",
 }

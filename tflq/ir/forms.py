@@ -38,7 +38,8 @@ KEPT: Final[dict[str, str]] = {
     **{"tfl." + name: _STATE for name in _RECURRENT},
     **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
 }
-"""Operators that keep their quantized tensors in the integer form, and why."""
+"""Operators that keep their quantized tensors in the integer form, and why. Those that a target has kernels for say so
+themselves: "kept" in `Op.info`."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl",),
@@ -93,6 +94,8 @@ def _plain_operator(declared: Declaration) -> Check:
     arity = _operator(declared)
 
     def check(op: Op) -> str | None:
+        if op.info.get("kept"):
+            return arity(op)
         for value in op.operands:
             if value is not None and value.type.element.__class__ is not ScalarType:
                 return arity(op) or _quantized(op)

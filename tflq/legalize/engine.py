@@ -1,7 +1,8 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
 Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps
-its quantized tensors behind `quant.scast`; then the rules of its name; then the fallback, dequantize → the float
+its quantized tensors behind `quant.scast`, and so does one that the target has a kernel for; then the rules of its
+name; then the fallback, dequantize → the float
 operator → requantize, if allowed; else the op is refused. Where state is lowered, recurrent operators go by their
 rules, or are refused. All refusals of a module are collected into one
 `UnsupportedError`. Function arguments and results keep their types (`quant.scast` on either side); every other
@@ -21,6 +22,8 @@ from tflq.ir.forms import KEPT
 from tflq.ir.types import TensorType
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.target_kernels import TargetKernels
+from tflq.targets import INTEGER, Target
 
 __all__ = ["KEPT", "Decision", "Semantics", "State", "legalize"]
 
@@ -40,7 +43,12 @@ class Decision:
 
 
 def legalize(
-    module: Module, *, fallback: bool = True, state: State = "kept", semantics: Semantics = "interpreter"
+    module: Module,
+    *,
+    fallback: bool = True,
+    state: State = "kept",
+    semantics: Semantics = "interpreter",
+    target: Target = INTEGER,
 ) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator; the values of the module given are used on.
 
@@ -48,6 +56,7 @@ def legalize(
     TFLite's variables outlive `reset_all_variables()`, which variable tensors do not.
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
+    target: whose quantized kernels are kept.
     UnsupportedError lists every operator refused.
     """
     decisions: list[Decision] = []
@@ -56,7 +65,7 @@ def legalize(
     outputs: dict[Value, Value] = {}
     variables = _named_variables(module) if state == "lowered" else None
     functions = [
-        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables, semantics).run()
+        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables, semantics, target).run()
         for f in module.functions
     ]
     if refused:
@@ -114,6 +123,7 @@ class _Legalizer:
         outputs: dict[Value, Value],
         variables: dict[Value, str] | None,
         semantics: Semantics,
+        target: Target,
     ) -> None:
         self.source = function
         self.decisions = decisions
@@ -123,6 +133,7 @@ class _Legalizer:
         self.outputs = outputs
         self.lowers_state = variables is not None
         self.b = RuleBuilder([], self.plain, variables, real=semantics == "real")
+        self.kernels = TargetKernels(target, self.plain, self.b) if target.kernels else None
 
     def run(self) -> Function:
         for value in self.source.inputs:
@@ -179,6 +190,11 @@ class _Legalizer:
             self._pass_through(op)
             return Decision(op, "kept", "hybrid: float activations with quantized constants")
         reasons: list[str] = []
+        if self.kernels is not None:
+            verdict = self.kernels.keep(op)
+            if verdict.kept:
+                return Decision(op, "kept", verdict.reason)
+            reasons.append(verdict.reason)
         for candidate in RULES.get(op.name, ()):
             start = len(self.b.ops)
             answer = candidate(op, self.b)

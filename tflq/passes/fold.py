@@ -34,7 +34,12 @@ class Fold(Pass):
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()
         for op in function.ops:
-            if not op.operands or not is_pure(op) or not all(v is None or _is_known(v) for v in op.operands):
+            if (
+                not op.operands
+                or op.info.get("kept")
+                or not is_pure(op)
+                or not all(v is None or _is_known(v) for v in op.operands)
+            ):
                 continue
             arrays = self._evaluate(op)
             if arrays is None:

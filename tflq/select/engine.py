@@ -43,7 +43,7 @@ def _select_function(function: Function, mac: Mac) -> None:
         k.location = op.location
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
-            info, inner = op.info, op.intermediates
+            info, inner = {k: v for k, v in op.info.items() if k != "kept"}, op.intermediates
             k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
             continue
         k.begin()

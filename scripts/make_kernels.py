@@ -1,0 +1,251 @@
+"""Rebuild `rules/kernels.toml`: which quantized kernels the interpreter gets right, measured.
+
+    python scripts/make_kernels.py [--count 80] [--operator NAME]
+
+The random one-operator models of tests/matrix run in the interpreter, in a child process that may die, with the
+reference kernels and with the optimized ones. A signature (builtin, element types) is listed if every model of it that
+keeps some constraint runs, and its results are those of the operator in float between DEQUANTIZE and QUANTIZE, but for
+rounding inside the kernel. It needs a constraint if the models that break it are
+wrong and the others right.
+
+`unsigned` and `uniform`: the kernels whose uint8 and per-axis models (with equal scales) give the same results after
+the exact rescale to int8 and per-layer, in every model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from harness import edge_inputs, interpret  # noqa: E402
+from matrix import GENERATORS  # noqa: E402
+from matrix.draw import Case  # noqa: E402
+from matrix.run import case_of  # noqa: E402
+
+import tflq  # noqa: E402
+from tflq.coverage import samples as coverage_samples  # noqa: E402
+from tflq.flatbuffer.writer import write  # noqa: E402
+from tflq.ir.core import Module, Op, Value  # noqa: E402
+from tflq.ir.dialects import declaration  # noqa: E402
+from tflq.ir.forms import KEPT  # noqa: E402
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, ui8  # noqa: E402
+from tflq.legalize.rule import RULES  # noqa: E402
+from tflq.pipelines import to_tflite  # noqa: E402
+from tflq.targets import INTEGER, Target, Verdict  # noqa: E402
+from tflq.targets.constraints import CONSTRAINTS  # noqa: E402
+
+RIGHT = 0.9
+"""The share of models that must agree with the float operator: some draw scales at which a kernel's own multiplier is
+coarse."""
+COUNTS = {8: 2, 16: 40, 32: 1 << 16}
+"""How far rounding inside a kernel may lead, by bits of the result."""
+CANDIDATES = ("same_scale", "same_operand_scale")
+HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
+# by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
+"""
+
+
+@dataclass
+class Sample:
+    """One model: whether it runs, and agrees with the operator in float."""
+
+    op: Op
+    right: bool
+
+
+class _Probe(Target):
+    """A target that has every kernel, but on int8 and per layer only."""
+
+    def judge(self, op: Op) -> Verdict:
+        bad = any(
+            v.type.quantized and (v.type.storage == ui8 or isinstance(v.type.element, UniformQuantizedPerAxisType))
+            for v in op.values
+        )
+        return Verdict(not bad, "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=80, help="models of each generator")
+    parser.add_argument("--operator", default="", help="only generators whose name contains this, and print the table")
+    parser.add_argument("--partial", type=Path, help="write the table here after each generator")
+    a = parser.parse_args()
+    samples: dict[str, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    shifts: dict[str, dict[str, list[bool]]] = {"unsigned": defaultdict(list), "uniform": defaultdict(list)}
+    for key, model in coverage_samples():
+        if a.operator in key:
+            inputs = tflq.read(model).main.inputs
+            for seed in range(3):
+                _sample(Case(model, edge_inputs(inputs, seed), key), samples, shifts)
+    for name in (n for n in GENERATORS if a.operator in n):
+        for number in range(a.count):
+            _sample(case_of(name, number), samples, shifts)
+        print(name, file=sys.stderr, flush=True)
+        if (checkpoint := a.partial) is not None:
+            checkpoint.write_text(_table(samples, shifts))
+    text = _table(samples, shifts)
+    if a.operator:
+        print(text)
+    else:
+        (ROOT / "rules" / "kernels.toml").write_text(text)
+    return 0
+
+
+def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> None:
+    module = tflq.read(case.model)
+    ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
+    if len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
+        return
+    (op,) = ops
+    name = op.name.removeprefix("tfl.")
+    try:
+        found = interpret(case.model, case.batches)
+        interpret(case.model, case.batches, "AUTO")
+    except RuntimeError:
+        samples[name][_signature(op)].append(Sample(op, False))
+        return
+    samples[name][_signature(op)].append(Sample(op, _agrees(op, found, _in_float(case), module)))
+    if any(v.type.quantized and v.type.storage == ui8 for v in op.values):
+        shifts["unsigned"][name].append(_survives(case.model, case, _probe("unsigned", name)))
+    if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.values):
+        shifts["uniform"][name].append(_survives(_equal_scales(case.model), case, _probe("uniform", name)))
+
+
+def _probe(kind: str, name: str) -> Target:
+    """A target on which a kernel takes other storage by a rescale."""
+    return _Probe("probe", {name: ()}, **{kind: frozenset({name})})
+
+
+def _survives(model: bytes, case: Case, target: Target) -> bool:
+    """Whether the model gives the same on int8 or per-layer kernels."""
+    try:
+        want = interpret(model, case.batches)
+        module, report = to_tflite(tflq.read(model), mac="integer", fallback=True, real_semantics=False, kernels=target)
+        if report.counts["kept"] != len(report.rows):
+            return False
+        got = interpret(bytes(write(module)), case.batches)
+    except (RuntimeError, tflq.TflqError):
+        return False
+    return all(np.array_equal(w, g) for ws, gs in zip(want, got, strict=True) for w, g in zip(ws, gs, strict=True))
+
+
+def _equal_scales(model: bytes) -> bytes:
+    """The model with the first scale and zero point of each per-axis tensor for all of its indices."""
+    module = tflq.read(model)
+    for function in module.functions:
+        for value in function.values():
+            element = value.type.element
+            if isinstance(element, UniformQuantizedPerAxisType):
+                scales = np.full_like(element.scales, element.scales[0])
+                zero = int(element.zero_points[0])
+                of = UniformQuantizedPerAxisType.of(element.storage, element.axis, scales, zero)
+                value.type = value.type.with_element(of)
+    return bytes(write(module))
+
+
+def _in_float(case: Case) -> list[list[np.ndarray]] | None:
+    """Results of the operator in float, between casts."""
+    rules = dict(RULES)
+    RULES.clear()
+    try:
+        module, _ = to_tflite(
+            tflq.read(case.model), mac="integer", fallback=True, real_semantics=False, kernels=INTEGER
+        )
+        return interpret(bytes(write(module)), case.batches)
+    except (RuntimeError, tflq.TflqError):
+        return None
+    finally:
+        RULES.update(rules)
+
+
+def _agrees(op: Op, found: list[list[np.ndarray]], ideal: list[list[np.ndarray]] | None, module: Module) -> bool:
+    """Whether nearly all elements are as near to the float operator's as rounding inside the kernel explains."""
+    if ideal is None:
+        return op.name in ("tfl.quantize", "tfl.dequantize")
+    for ws, gs in zip(ideal, found, strict=True):
+        for value, w, g in zip(module.main.outputs, ws, gs, strict=True):
+            if w.shape != g.shape:
+                return False
+            if w.dtype.kind not in "iu" or not value.type.quantized:
+                if not np.allclose(w.astype(np.float64), g.astype(np.float64), rtol=1e-3, atol=1e-3):
+                    return False
+                continue
+            storage = value.type.storage
+            far = np.abs(w.astype(np.int64) - g.astype(np.int64)) > COUNTS.get(storage.bits, 2)
+            wrapped = (w == storage.minimum) | (w == storage.maximum) | (g == storage.minimum) | (g == storage.maximum)
+            if (far & ~wrapped).mean() > 0.02:  # QUANTIZE of what is far out of range wraps
+                return False
+    return True
+
+
+def _table(samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> str:
+    lines = [HEAD + '[target]\nname = "kernels"\n\n[kernels]']
+    for name in sorted(samples):
+        found = []
+        for signature in sorted(samples[name]):
+            constraint = _constraint(samples[name][signature])
+            if constraint is not None:
+                found.append(signature + (constraint and f"; {constraint}"))
+        if len(found) == 1:
+            lines.append(f'{name} = "{found[0]}"')
+        elif found:
+            lines.append(f"{name} = [\n" + "".join(f'    "{line}",\n' for line in found) + "]")
+    lines.append("\n[rescale]")
+    for key, names in shifts.items():
+        lines.append(f"{key} = [" + ", ".join(f'"{n}"' for n in sorted(names) if all(names[n])) + "]")
+    return "\n".join(lines) + "\n"
+
+
+def _constraint(samples: list[Sample]) -> str | None:
+    """The constraint without which models are wrong, "" if they are right without; None if they are wrong anyway."""
+    if not any(s.right for s in samples):
+        return None
+    for name in CANDIDATES:
+        kept = [CONSTRAINTS[name][0](s.op) is None for s in samples]
+        held = [s.right for s, k in zip(samples, kept, strict=True) if k]
+        broken = [s.right for s, k in zip(samples, kept, strict=True) if not k]
+        if held and broken and np.mean(held) >= RIGHT > np.mean(broken):
+            return name
+    return "" if np.mean([s.right for s in samples]) >= RIGHT else None
+
+
+def _signature(op: Op) -> str:
+    declared = declaration(op.name)
+    assert declared is not None
+    (side,) = declared.signatures
+    many = bool(side.operands and side.operands[-1].variadic), bool(side.results and side.results[-1].variadic)
+    return f"{_side(op.operands, many[0])} -> {_side(op.results, many[1])}"
+
+
+def _side(values: list[Value] | list[Value | None], variadic: bool) -> str:
+    ports = [None if v is None else _port(v) for v in values]
+    while ports and ports[-1] is None:
+        ports.pop()
+    if variadic and ports and len(set(ports[-1:])) == 1:
+        last = ports[-1]
+        while ports and ports[-1] == last:
+            ports.pop()
+        ports.append(f"{last}*")
+    return " ".join("any?" if p is None else p for p in ports)
+
+
+def _port(value: Value) -> str:
+    element = value.type.element
+    storage = value.type.storage.name
+    if not value.type.quantized:
+        return storage
+    if isinstance(element, UniformQuantizedPerAxisType):
+        return f"q{storage}/axis{element.axis}"
+    return f"q{storage}/blocks" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Ports of a kernel's signature: what one operand or result may be.
+
+i32             a plain tensor of that type
+qi8             quantized, stored as that type, one scale (per layer)
+qi8/axis        one scale per index of some axis; qi8/axis3: of that one
+qi8/blocks      one scale per block
+qi8/any         any of these
+qi8<-127:127>   stored integers within these
+qi8:0           zero point 0 (symmetric); qi8/axis:0
+q               any quantized tensor; plain: any other; any: whatever
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir.types import (
+    SCALARS,
+    AnyQuantizedType,
+    CalibratedQuantizedType,
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+)
+
+__all__ = ["Port", "parse_port"]
+
+_KINDS = {
+    "": (UniformQuantizedType,),
+    "axis": (UniformQuantizedPerAxisType,),
+    "blocks": (UniformQuantizedSubChannelType,),
+    "any": (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
+}
+_QUANTIZED = re.compile(r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """What a port takes; `kinds` empty: plain tensors, None: any at all."""
+
+    text: str
+    kinds: tuple[type, ...] | None
+    storage: ScalarType | None = None
+    axis: int | None = None
+    zero_point: int | None = None
+    low: int | None = None
+    high: int | None = None
+
+    def takes(self, element: ElementType) -> bool:
+        """Whether a tensor of these elements fits."""
+        if self.kinds is None:
+            return True
+        if isinstance(element, ScalarType):
+            return not self.kinds and self.storage in (None, element)
+        if isinstance(element, AnyQuantizedType | CalibratedQuantizedType) or not isinstance(element, self.kinds):
+            return False
+        if self.storage not in (None, element.storage):
+            return False
+        if self.axis is not None and getattr(element, "axis", None) != self.axis:
+            return False
+        if self.low is not None and element.storage_min < self.low:
+            return False
+        if self.high is not None and element.storage_max > self.high:
+            return False
+        if self.zero_point is None:
+            return True
+        zero = element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points
+        return bool(np.all(zero == self.zero_point))
+
+
+def parse_port(text: str) -> Port:
+    """ValueError says what is wrong."""
+    if text == "any":
+        return Port(text, None)
+    if text == "plain":
+        return Port(text, ())
+    if text == "q":
+        return Port(text, _KINDS["any"])
+    if text in SCALARS:
+        return Port(text, (), SCALARS[text])
+    found = _QUANTIZED.fullmatch(text)
+    if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
+        raise ValueError(
+            f"'{text}' is no port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"
+        )
+    kind, axis = found[4] or "", found[5]
+    if axis is not None and kind != "axis":
+        raise ValueError(f"'{text}': only /axis has a number")
+    storage = SCALARS[found[1]]
+    low, high, zero = (None if found[i] is None else int(found[i]) for i in (2, 3, 6))
+    if low is not None and high is not None and not storage.minimum <= low < high <= storage.maximum:
+        raise ValueError(f"'{text}': {low}:{high} is no range within {storage}")
+    if zero is not None and not storage.minimum <= zero <= storage.maximum:
+        raise ValueError(f"'{text}': zero point {zero} is outside {storage}")
+    return Port(text, _KINDS[kind], storage, None if axis is None else int(axis), zero, low, high)

@@ -1,0 +1,50 @@
+"""A target: its table of quantized kernels, and what it says of an op."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tflq.ir.core import Op
+from tflq.targets.signature import Signature
+
+__all__ = ["INTEGER", "Target", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the target has a kernel for an op, and why (not)."""
+
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Kernels by name ("conv_2d") and their signatures, the first that fits wins; all else is lowered to plain
+    integers.
+
+    unsigned: kernels whose uint8 form is the int8 one on values less 128. uniform: kernels to which per-axis
+    parameters that are all equal are what one scale is. Of these, other storage is met by an exact rescale.
+    """
+
+    name: str
+    kernels: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
+    unsigned: frozenset[str] = frozenset()
+    uniform: frozenset[str] = frozenset()
+
+    def judge(self, op: Op) -> Verdict:
+        """Whether it runs an op as it is."""
+        for signature in self.kernels.get(op.name.removeprefix("tfl."), ()):
+            if signature.fits(op):
+                broken = signature.broken(op)
+                if broken is None:
+                    return Verdict(True, f"a kernel of the target '{self.name}': {signature.text}")
+                return Verdict(False, broken)
+        if op.name.removeprefix("tfl.") in self.kernels:
+            return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
+        return Verdict(False, f"the target '{self.name}' has no such kernel")
+
+
+INTEGER = Target("integer")
+"""Nothing is kept."""
