@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from harness import argument, const, convert_and_compare, interpret, one_op
@@ -46,14 +48,18 @@ def assert_near(model: bytes, arrays: list[np.ndarray], want: np.ndarray, tolera
 def test_every_pair(name: str, storage: ScalarType) -> None:
     if (name, storage) == ("squared_difference", i8):
         pytest.skip("the kernel has it")
-    function = {"pow": np.power, "atan2": np.arctan2, "squared_difference": lambda x, y: (x - y) ** 2}[name]
+    functions: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+        "pow": np.power,
+        "atan2": np.arctan2,
+        "squared_difference": lambda x, y: (x - y) ** 2,
+    }
     x, y = (g.reshape(1, -1) for g in np.meshgrid(every_value(storage.dtype)[0], every_value(storage.dtype)[0]))
     first, second = Quantized.of(storage, 0.03, 40), Quantized.of(storage, 0.0625, 100)
     output = Quantized.of(storage, 0.02, 20)
     operands = [argument(x.shape, first), argument(y.shape, second, "y")]
     model = one_op(f"tfl.{name}", operands, [argument(x.shape, output, "z")], {})
     with np.errstate(all="ignore"):
-        want = quantized(function(dequantized(x, first), dequantized(y, second)), output)
+        want = quantized(functions[name](dequantized(x, first), dequantized(y, second)), output)
     assert_near(model, [x, y], want, 0)
 
 
@@ -82,7 +88,7 @@ def test_sums_of_many(storage: ScalarType, factors: tuple[float, ...]) -> None:
     arrays = [draw(rng, e, (2, 300)) for e in sources]
     operands = [argument((2, 300), e, f"x{i}") for i, e in enumerate(sources)]
     model = one_op("tfl.add_n", operands, [argument((2, 300), output, "y")], {})
-    want = quantized(sum(dequantized(x, e) for x, e in zip(arrays, sources, strict=True)), output)
+    want = quantized(np.sum([dequantized(x, e) for x, e in zip(arrays, sources, strict=True)], axis=0), output)
     assert_near(model, arrays, want, 1)
 
 
