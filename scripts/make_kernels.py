@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ import tflq  # noqa: E402
 from tflq.coverage import samples as coverage_samples  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.ir.core import Module, Op, Value  # noqa: E402
-from tflq.ir.dialects import declaration  # noqa: E402
+from tflq.ir.dialects import Slot, declaration  # noqa: E402
 from tflq.ir.forms import KEPT  # noqa: E402
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, ui8  # noqa: E402
 from tflq.legalize.rule import RULES  # noqa: E402
@@ -102,7 +103,7 @@ def main() -> int:
 def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> None:
     module = tflq.read(case.model)
     ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
-    if len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
+    if not module.main.inputs or len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
         return
     (op,) = ops
     name = op.name.removeprefix("tfl.")
@@ -168,8 +169,10 @@ def _in_float(case: Case) -> list[list[np.ndarray]] | None:
 
 def _agrees(op: Op, found: list[list[np.ndarray]], ideal: list[list[np.ndarray]] | None, module: Module) -> bool:
     """Whether nearly all elements are as near to the float operator's as rounding inside the kernel explains."""
+    if op.name in ("tfl.quantize", "tfl.dequantize"):
+        return True  # which the operator in float has around it
     if ideal is None:
-        return op.name in ("tfl.quantize", "tfl.dequantize")
+        return False
     for ws, gs in zip(ideal, found, strict=True):
         for value, w, g in zip(module.main.outputs, ws, gs, strict=True):
             if w.shape != g.shape:
@@ -218,23 +221,24 @@ def _constraint(samples: list[Sample]) -> str | None:
 
 
 def _signature(op: Op) -> str:
+    """The element types of an op; indices and operands that may be left out are of any."""
     declared = declaration(op.name)
     assert declared is not None
     (side,) = declared.signatures
-    many = bool(side.operands and side.operands[-1].variadic), bool(side.results and side.results[-1].variadic)
-    return f"{_side(op.operands, many[0])} -> {_side(op.results, many[1])}"
+    return f"{_side(op.operands, side.operands)} -> {_side(op.results, side.results)}"
 
 
-def _side(values: list[Value] | list[Value | None], variadic: bool) -> str:
-    ports = [None if v is None else _port(v) for v in values]
-    while ports and ports[-1] is None:
-        ports.pop()
-    if variadic and ports and len(set(ports[-1:])) == 1:
-        last = ports[-1]
-        while ports and ports[-1] == last:
-            ports.pop()
-        ports.append(f"{last}*")
-    return " ".join("any?" if p is None else p for p in ports)
+def _side(values: Sequence[Value | None], slots: Sequence[Slot]) -> str:
+    ports = []
+    for i, slot in enumerate(slots):
+        value = values[i] if i < len(values) else None
+        if slot.optional:
+            ports.append("any?")
+        elif slot.variadic:
+            ports.append(f"{_port(value)}*" if value is not None else "any*")
+        elif value is not None:
+            ports.append(_port(value) if value.type.quantized or not value.type.storage.is_integer else "plain")
+    return " ".join(ports)
 
 
 def _port(value: Value) -> str:

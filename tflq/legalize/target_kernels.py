@@ -88,6 +88,9 @@ class TargetKernels:
             if not old.type.quantized:
                 continue
             stored = self.b.scast(new, new.type.stripped())
+            if new is old:
+                self.plain[old] = stored
+                continue
             if stored.type.storage != old.type.storage:
                 signed = stored
                 stored = self.b.rescale(signed, _ONE, ui8, output_zp=_OFFSET)
