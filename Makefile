@@ -4,14 +4,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
+CASES ?= 50
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check lint types imports tests format models clean
+.PHONY: help demo test check lint types imports tests matrix format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
 	@echo "make test     lint, types, import rules and tests, as CI runs them"
 	@echo "make check    the same without the tests"
+	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 
@@ -48,6 +50,9 @@ imports: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS)
+
+matrix: $(VENV)/.dev
+	$(BIN)/python scripts/matrix.py --count $(CASES)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

@@ -1,6 +1,29 @@
 """Random models of one or a few operators; `GENERATORS` by name, `run` compares a conversion with its original."""
 
-from matrix import chains, comparison, elementwise, movement, pooling, rows, stored, weighted
+from matrix import (
+    chains,
+    comparison,
+    elementwise,
+    movement,
+    pooling,
+    rows,
+    stored,
+    unary,
+    weighted,
+    without_kernel,
+)
 from matrix.draw import GENERATORS
 
-__all__ = ["GENERATORS", "chains", "comparison", "elementwise", "movement", "pooling", "rows", "stored", "weighted"]
+__all__ = [
+    "GENERATORS",
+    "chains",
+    "comparison",
+    "elementwise",
+    "movement",
+    "pooling",
+    "rows",
+    "stored",
+    "unary",
+    "weighted",
+    "without_kernel",
+]

@@ -24,8 +24,9 @@ class Case:
     """A model, what to run it on, and what the conversion must keep to.
 
     `integer`: no operator may take the float path. `reference`: the kernels that run the original; `tolerance`: how far
-    these may be off, if they are not the reference kernels. `everywhere`: all kernels agree on it.
-    `conversion` are options for `tflq.convert`; `more` are runs after a resize, each with its own batches.
+    these may be off, if they are not the reference kernels. `everywhere`: all kernels agree on it. `twin`: the same
+    operator on float tensors, for what has no quantized kernel. `conversion` are options for `tflq.convert`; `more` are
+    runs after a resize, each with its own batches.
     """
 
     model: bytes
@@ -35,6 +36,7 @@ class Case:
     reference: str = "BUILTIN_REF"
     tolerance: int = 0
     everywhere: bool = True
+    twin: bytes | None = None
     conversion: dict[str, Any] = field(default_factory=dict)
     more: list[list[list[np.ndarray]]] = field(default_factory=list)
 

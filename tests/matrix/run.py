@@ -11,9 +11,10 @@ from harness import edge_inputs, interpret
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module
+from tflq.ir.core import Module, Value
+from tflq.ir.parameters import parameters
 
-__all__ = ["Outcome", "alone", "case_of", "run"]
+__all__ = ["Outcome", "alone", "case_of", "results_of", "run"]
 
 
 @dataclass
@@ -29,11 +30,40 @@ def case_of(name: str, number: int, seed: int = 0) -> Case:
     return GENERATORS[name](Draw([seed, *name.encode(), number]))
 
 
+def results_of(case: Case, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    """What the kernels make of a case, or, rounded and saturated, what its float twin does."""
+    if case.twin is None:
+        return interpret(case.model, batches, case.reference)
+    main = tflq.read(case.model).main
+    reals = [[_real(v, a) for v, a in zip(main.inputs, arrays, strict=True)] for arrays in batches]
+    return [
+        [_stored(v, a) for v, a in zip(main.outputs, arrays, strict=True)]
+        for arrays in interpret(case.twin, reals, case.reference)
+    ]
+
+
+def _real(value: Value, stored: np.ndarray) -> np.ndarray:
+    if not value.type.quantized:
+        return stored
+    scale, zero = parameters(value.type)
+    return (stored.astype(np.int32) - zero).astype(np.float32) * scale
+
+
+def _stored(value: Value, real: np.ndarray) -> np.ndarray:
+    if not value.type.quantized:
+        return real
+    scale, zero = parameters(value.type)
+    storage = value.type.storage
+    counts = np.nan_to_num(real.astype(np.float64) / scale, nan=0.0, posinf=1e9, neginf=-1e9)
+    rounded = np.sign(counts) * np.floor(np.abs(counts) + 0.5) + zero
+    return np.clip(rounded, storage.minimum, storage.maximum).astype(storage.dtype)
+
+
 def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
     """Converts and compares; `resolvers` beside the reference kernels are run, too."""
     runs = [case.batches, *case.more]
     try:
-        wanted = [interpret(case.model, batches, case.reference) for batches in runs]
+        wanted = [results_of(case, batches) for batches in runs]
     except RuntimeError as error:
         return Outcome("skipped", str(error))
     try:
@@ -57,9 +87,9 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
             if difference := _difference(want, got, case.tolerance):
                 return Outcome(f"differs in {resolver}", difference)
     for index in range(1, len(conversion.module.functions)):
-        alone = [alone(module, index) for module in (tflq.read(case.model), conversion.module)]
+        models = [alone(module, index) for module in (tflq.read(case.model), conversion.module)]
         batches = edge_inputs(conversion.module.functions[index].inputs)
-        want, got = (interpret(model, batches) for model in alone)
+        want, got = (interpret(model, batches) for model in models)
         if difference := _difference(want, got, 0):
             return Outcome(f"function {index} differs", difference)
     return Outcome("ok")
