@@ -42,9 +42,12 @@ def to_tflite(
 
 
 def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
-    """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused."""
+    """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused,
+    InvalidModelError names one that breaks a law of TOSA's."""
+    from tflq.tosa.check import check_laws
     from tflq.tosa.raising import raise_module
 
+    check_laws(module)
     decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
     module = raise_module(module)
     verify_stage(module, "integer", "reading TOSA")

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.errors import UnsupportedError
+from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.forms import verify_form
 from tflq.ir.types import TensorType
 from tflq.tosa.laws import LAWS, Context
 from tflq.tosa.laws.control import nesting
 from tflq.tosa.requirements import Requirements, Signature, demands, of_type, providers, requirements
+from tflq.tosa.rules import default_rules
 from tflq.tosa.target import Target
 
-__all__ = ["Requirements", "check"]
+__all__ = ["Requirements", "check", "check_laws"]
 
 
 def check(module: Module, target: Target, *, static: bool = False) -> Requirements:
@@ -30,6 +31,20 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
     if found:
         raise UnsupportedError(f"the result is not valid TOSA {target.specification} on this target:", found)
     return requirements(module, target)
+
+
+def check_laws(module: Module) -> None:
+    """InvalidModelError for the first operator that TOSA does not allow on any target, as a file may hold it."""
+    context = Context(module, _variables(module), default_rules()[0].levels["none"])
+    for op in module.ops():
+        for fault in _broken(op, context):
+            raise InvalidModelError(str(op.location or op.name), fault)
+
+
+def _broken(op: Op, context: Context) -> Iterator[str]:
+    """What an operator of known ranks does that TOSA demands otherwise."""
+    if op.name in LAWS and not any(value.type.shape is None for value in op.values):
+        yield from LAWS[op.name](op, context)
 
 
 class _Check:
@@ -80,8 +95,7 @@ class _Check:
             yield "DOUBLE_ROUND needs the extension doubleround, which the target has not"
         shapes = [fault for value in op.values if (fault := self._shape(value)) is not None]
         yield from shapes
-        if not any(value.type.shape is None for value in op.values) and op.name in LAWS:
-            yield from LAWS[op.name](op, self.context)
+        yield from _broken(op, self.context)
 
     def _type(self, signature: Signature) -> str | None:
         """Why a signature is not the target's; None if it is."""
