@@ -11,6 +11,8 @@ Sources: kernels/add.cc, sub.cc, mul.cc, div.cc, floor_div.cc, floor_mod.cc, cum
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
@@ -49,6 +51,15 @@ def arithmetic(op: Op, t: Tosa) -> Value:
     _need_float(op, t)
     x, y = plain(op.operand(0), t), plain(op.operand(1), t)
     return _activated(op, t, {"tfl.add": t.add, "tfl.sub": t.sub, "tfl.mul": t.mul}[op.name](x, y))
+
+
+@lowering("tfl.add_n")
+def add_n(op: Op, t: Tosa) -> Value:
+    """In the kernel's order: one after another. Source: kernels/add_n.cc."""
+    _need_float(op, t)
+    in_int32(op, t)
+    first, *rest = (plain(v, t) for v in op.operands if v is not None)
+    return functools.reduce(t.add, rest, first)
 
 
 @lowering("tfl.maximum", "tfl.minimum")

@@ -1,4 +1,4 @@
-"""PAD, PADV2 and MIRROR_PAD. Kernels: pad.cc, mirror_pad.cc."""
+"""PAD, PADV2, MIRROR_PAD and DILATE. Kernels: pad.cc, mirror_pad.cc, dilate.cc."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.tosa.joining import joined, part
-from tflq.tosa.known import constant_of, dims_of
+from tflq.tosa.known import constant_of, dims_of, product
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.wide import narrow
 
@@ -61,6 +61,29 @@ def mirror_pad(op: Op, t: Tosa) -> Value:
         left = [t.reverse(part(t, x, axis, edge, before), axis)] if before else []
         right = [t.reverse(part(t, x, axis, size - edge - after, after), axis)] if after else []
         x = joined(t, [*left, x, *right], axis)
+    return x
+
+
+@lowering("tfl.dilate")
+def dilate(op: Op, t: Tosa) -> Value:
+    """Along each dim, a value between neighbours: the rows of a reshaped tensor end in it."""
+    x, fill = narrow(op.operand(0), t), narrow(op.operand(2), t)
+    if not fill.is_constant:
+        raise Refused("a value between the elements that is computed has no form in TOSA")
+    for axis, step in enumerate(constant_of(op, 1, "dilations").reshape(-1).tolist()):
+        shape = dims_of(x)
+        size = shape[axis]
+        if step == 1:
+            continue
+        if size is None or shape.count(None) > 1:
+            raise Refused("DILATE of more dims than one that are not known, or of such a dim, has no form in TOSA")
+        before, after = product(shape[:axis]), product(shape[axis + 1 :])
+        apart = t.pad(
+            t.reshape(x, (before, size, 1, after)), [(0, 0), (0, 0), (0, step - 1), (0, 0)], fill.array.item()
+        )
+        whole = t.reshape(apart, (before, size * step, after))
+        size = size * step - step + 1
+        x = t.reshape(t.slice(whole, (0, 0, 0), (before, size, after)), (*shape[:axis], size, *shape[axis + 1 :]))
     return x
 
 
