@@ -81,7 +81,7 @@ def _compared(
         tolerance = max(tolerance, 1)
     if options.strict and (problem := invalid(tflq.convert(conversion.data, format="mlir", target=target).data)):
         return Outcome("not valid", problem)
-    narrow = [[a.astype(np.int32) if a.dtype == np.int64 else a for a in arrays] for arrays in batches]
+    narrow = [[np.asarray(a, np.int32 if a.dtype == np.int64 else a.dtype) for a in arrays] for arrays in batches]
     problem, results = _on_reference_model(conversion, narrow, wanted)
     if problem:
         return Outcome("does not run on the reference model", problem)

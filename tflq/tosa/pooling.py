@@ -1,8 +1,8 @@
-"""AVG_POOL2D and MAX_POOL2D.
+"""AVG_POOL2D and MAX_POOL2D, and L2_POOL_2D: the root of the mean of squares.
 
 TOSA's average of integers with zero points 0 is TFLite's: the mean of the elements inside, half away from zero
 (`tflq.numerics.pooling` has the proof and its limit). uint8, here int8 less 128, averages with zero points of -128.
-Sources: kernels/pooling.cc; TOSA 1.0 specification, AVG_POOL2D, MAX_POOL2D.
+Sources: kernels/pooling.cc, internal/reference/pooling.h; TOSA 1.0 specification, AVG_POOL2D, MAX_POOL2D.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, i8, i16
 from tflq.numerics.pooling import average_is_exact
 from tflq.tosa.float_arithmetic import float_activation, need_float
+from tflq.tosa.float_quotient import reciprocal
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.window import fitted, same_or_valid
 
@@ -22,7 +23,8 @@ __all__: list[str] = []
 @lowering("tosa.avg_pool2d", "tosa.max_pool2d")
 def pool(op: Op, t: Tosa) -> Value:
     a = op.attributes
-    return _pooled(op, t, op.name, a["kernel"], a["stride"], a["pad"], (op.result.type.shape or (None,) * 4)[1:3])
+    sizes = (op.result.type.shape or (None,) * 4)[1:3]
+    return _pooled(op, t, t.value(op.operand(0)), op.name, a["kernel"], a["stride"], a["pad"], sizes)
 
 
 @lowering("tfl.average_pool_2d", "tfl.max_pool_2d")
@@ -36,22 +38,32 @@ def kernel_pool(op: Op, t: Tosa) -> Value:
         raise Refused("an activation of integers without quantization parameters")
     pad, sizes = same_or_valid(t.value(x), kernel, stride, a["padding"])
     name = "tosa.max_pool2d" if op.name == "tfl.max_pool_2d" else "tosa.avg_pool2d"
-    pooled = _pooled(op, t, name, kernel, stride, pad, sizes)
+    pooled = _pooled(op, t, t.value(x), name, kernel, stride, pad, sizes)
     return float_activation(t, pooled, a["fused_activation_function"])
+
+
+@lowering("tfl.l2_pool_2d")
+def l2_pool(op: Op, t: Tosa) -> Value:
+    need_float(t, "L2_POOL_2D")
+    a, x = op.attributes, t.value(op.operand(0))
+    kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
+    pad, sizes = same_or_valid(x, kernel, stride, a["padding"])
+    mean = _pooled(op, t, t.mul(x, x), "tosa.avg_pool2d", kernel, stride, pad, sizes)
+    return float_activation(t, reciprocal(t, t.unary("rsqrt", mean)), a["fused_activation_function"])
 
 
 def _pooled(
     op: Op,
     t: Tosa,
+    x: Value,
     name: str,
     kernel: Sequence[int],
     stride: Sequence[int],
     pad: Sequence[int],
     sizes: Sequence[int | None],
 ) -> Value:
-    """The pool of what the windows read."""
+    """The pool of what the windows read of x."""
     source = op.operand(0)
-    x = t.value(source)
     if x.type.shape is None or len(x.type.shape) != 4:
         raise Refused("the rank is not known to be 4")
     storage = x.type.storage
