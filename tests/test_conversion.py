@@ -11,7 +11,7 @@ from harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.types import UniformQuantizedType, i8, i32
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 
 MODELS = Path(__file__).parent.parent / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]
@@ -132,10 +132,10 @@ def test_an_unknown_target_is_unsupported() -> None:
 
 
 def test_every_refusal_is_listed_at_once() -> None:
-    element = UniformQuantizedType.of(i8, 0.5)
+    element = UniformQuantizedPerAxisType.of(i8, 1, [0.5, 0.25, 1.0])
     x, y, z = (argument((2, 3), element, name) for name in "xyz")
-    axis, options = const(np.asarray(0), i32), {"exclusive": False, "reverse": False}
-    ops = [Op("tfl.cumsum", [x, axis], [y], options), Op("tfl.cumsum", [y, axis], [z], dict(options))]
+    options = {"fused_activation_function": "NONE", "pot_scale_int16": False}
+    ops = [Op("tfl.add", [x, x], [y], options), Op("tfl.add", [y, x], [z], dict(options))]
     with pytest.raises(tflq.UnsupportedError) as caught:
         tflq.convert(tflq.write(Module([Function("main", [x], [z], ops)])), fallback="error")
     assert [f"'{name}'" in reason for name, reason in zip("yz", caught.value.reasons, strict=True)] == [True, True]

@@ -249,7 +249,8 @@ def test_int64_that_was_widened_is_moved_as_int32() -> None:
     assert_gives(module.main, [array], [np.concatenate([array, np.asarray([[1, -1]], np.int32)])])
 
 
-def test_int64_arguments_are_refused_by_name() -> None:
+def test_sums_of_int64_are_refused_by_name() -> None:
     x = argument((2, 2), i64, "wide")
-    with pytest.raises(UnsupportedError, match="'wide' is int64, which TOSA has not"):
-        lowered_op("tfl.reverse_v2", [x, const(np.asarray([0]), i32)], [argument((2, 2), i64)])
+    indices, shape = const(np.asarray([[0], [0]]), i32, "i"), const(np.asarray([2, 2]), i32, "s")
+    with pytest.raises(UnsupportedError, match="int64, which TOSA has not"):
+        lowered_op("tfl.scatter_nd", [indices, x, shape], [argument((2, 2), i64)])

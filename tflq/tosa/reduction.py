@@ -17,6 +17,7 @@ from tflq.tosa.float_arithmetic import need_float
 from tflq.tosa.known import constant_of, dims_of
 from tflq.tosa.real_constants import real
 from tflq.tosa.registry import Refused, Tosa, lowering
+from tflq.tosa.wide import in_int32
 
 __all__: list[str] = []
 
@@ -40,14 +41,18 @@ _KERNELS = {
 
 @lowering(*(f"tosa.reduce_{kind}" for kind in _TYPES))
 def reduce(op: Op, t: Tosa) -> Value:
-    return _over(t, op.name.removeprefix("tosa.reduce_"), t.value(op.operand(0)), [op.attributes["axis"]])
+    (x,) = in_int32(op, t) if op.name == "tosa.reduce_sum" else t.values(op.operands)
+    return _over(t, op.name.removeprefix("tosa.reduce_"), x, [op.attributes["axis"]])
 
 
 @lowering(*_KERNELS)
 def kernel_reduce(op: Op, t: Tosa) -> Value:
     """Over several axes, of plain tensors."""
     x, axes = _operands(op, t)
-    return _shaped(op, t, _over(t, _KERNELS[op.name], x, axes), axes)
+    kind = _KERNELS[op.name]
+    if kind in ("sum", "product"):
+        in_int32(op, t)
+    return _shaped(op, t, _over(t, kind, x, axes), axes)
 
 
 @lowering("tfl.mean")
@@ -56,6 +61,7 @@ def mean(op: Op, t: Tosa) -> Value:
     sizes = [(x.type.shape or ())[a] for a in axes]
     if None in sizes or 0 in sizes:
         raise Refused("the number of elements in a mean is not known")
+    in_int32(op, t)
     count = prod(d or 0 for d in sizes)
     total = _over(t, "sum", x, axes)
     if count > 1:

@@ -20,7 +20,7 @@ from tflq.tosa.joining import joined, part
 from tflq.tosa.known import constant_of, dims_of, known_array, product
 from tflq.tosa.movement import reshaped
 from tflq.tosa.registry import Refused, Tosa, lowering
-from tflq.tosa.wide import narrow
+from tflq.tosa.wide import in_int32, narrow
 
 __all__: list[str] = []
 
@@ -42,7 +42,10 @@ def scatter_nd(op: Op, t: Tosa) -> Value:
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
     total: Value | None = None
-    for sources in _rounds(targets, math.prod(leading)):
+    rounds = _rounds(targets, math.prod(leading))
+    if len(rounds) > 1:
+        in_int32(op, t)
+    for sources in rounds:
         found = taken(t, updates, t.constant(sources[None]))
         total = found if total is None else _sum(t, total, found, storage)
     if total is None:
