@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
+from harness import argument, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8
 
 MODELS = Path(__file__).parent.parent / "models"
 NETWORKS = ["cnn_int8", "cnn_uint8", "cnn_int16x8"]

@@ -22,6 +22,7 @@ from tflq.tosa import float_arithmetic
 from tflq.tosa.elementwise import ordered, plain, stored
 from tflq.tosa.registry import Refused, Tosa, lowering
 from tflq.tosa.requantize import limited
+from tflq.tosa.wide import in_int32
 
 __all__: list[str] = []
 
