@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from harness import argument, const, interpret, one_op
@@ -14,7 +16,7 @@ from tflq.select.sharing import keep_apart, merge_views
 
 SHAPE = (2, 3, 4)
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
-PLAIN = {"fused_activation_function": "NONE"}
+PLAIN: dict[str, Any] = {"fused_activation_function": "NONE"}
 
 
 class Graph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from raised import one_op
@@ -12,7 +14,7 @@ from tflq.tosa.write import tosa_bytes
 
 X = np.zeros((4, 6), np.int32)
 
-BROKEN = {
+BROKEN: dict[str, tuple[str, list[Any], tuple[int, ...], dict[str, Any], str]] = {
     "a slice beyond its operand": ("slice", [X], (2, 2), {"start": (3, 0), "size": (2, 2)}, "not 2 of 4"),
     "a slice from beyond int32": ("slice", [X], (1, 1), {"start": (1 << 40, 0), "size": (1, 1)}, "not 1 of 4"),
     "a padding of another result": ("pad", [X], (4, 6), {"padding": (1, 0, 0, 0), "pad_const": 0}, r"\[5, 6\]"),

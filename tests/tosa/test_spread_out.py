@@ -42,7 +42,7 @@ def assert_same(name: str, operands: Sequence[Value], shape: tuple[int, ...], tm
 def test_dilate(
     element: ElementType, shape: tuple[int, ...], steps: tuple[int, ...], out: tuple[int, ...], tmp_path: Any
 ) -> None:
-    operands = [argument(shape, element), const(steps, i32), const(7, element)]
+    operands = [argument(shape, element), const(np.asarray(steps), i32), const(np.asarray(7), element)]
     assert_same("tfl.dilate", operands, out, tmp_path)
 
 
