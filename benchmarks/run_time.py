@@ -1,7 +1,7 @@
 """Run time of converted networks against their originals, in the interpreter (optimized kernels, no delegate, one
 thread).
 
-    python benchmarks/run_time.py MODEL.tflite ... [--mac integer float32] [--repeat N]
+    python benchmarks/run_time.py MODEL.tflite ... [--mac integer float32] [--target kernels] [--repeat N]
 
 One row per model: operators and milliseconds per inference before and after, and the ratio, for each form of
 multiply-accumulate.
@@ -43,6 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--mac", nargs="+", default=["integer", "float32"])
+    parser.add_argument("--target", help="keep what this target keeps")
     parser.add_argument("--repeat", type=int, default=11)
     arguments = parser.parse_args()
     print(
@@ -60,7 +61,7 @@ def main() -> None:
             row = f"{model.name[:44]:44} {len(before._get_ops_details()):5} {base * 1e3:8.2f} "
             for mac in arguments.mac:
                 out = Path(folder) / f"{mac}.tflite"
-                tflq.convert(model, out, mac=mac, force=True)
+                tflq.convert(model, out, mac=mac, target=arguments.target, force=True)
                 after = interpreter(out)
                 seconds = repeated(after.invoke, arguments.repeat)
                 row += f"{len(after._get_ops_details()):12} {seconds * 1e3:8.2f} {seconds / base:6.1f} "

@@ -53,13 +53,11 @@ class _Entry:
     y: tuple[Shape, ...] = ((2, 3),)
     integers: Mapping[int, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    version: int = 2
-    other_scale: bool = True
     result: ScalarType | None = None
 
 
 def _movement(x: Shape, y: Shape, integers: Mapping[int, Any] | None = None, **options: Any) -> _Entry:
-    return _Entry((x,), (y,), integers or {}, options, other_scale=False)
+    return _Entry((x,), (y,), integers or {}, options)
 
 
 _UNARY = (
@@ -82,8 +80,8 @@ _ENTRIES: Mapping[str, _Entry] = {
     "add_n": _Entry(_TWO),
     "arg_max": _Entry(y=((2,),), integers={1: 1}, options={"output_type": "INT32"}, result=i32),
     "arg_min": _Entry(y=((2,),), integers={1: 1}, options={"output_type": "INT32"}, result=i32),
-    "average_pool_2d": _Entry((_IMAGE,), ((1, 2, 2, 4),), options=_POOL, other_scale=False),
-    "max_pool_2d": _Entry((_IMAGE,), ((1, 2, 2, 4),), options=_POOL, other_scale=False),
+    "average_pool_2d": _Entry((_IMAGE,), ((1, 2, 2, 4),), options=_POOL),
+    "max_pool_2d": _Entry((_IMAGE,), ((1, 2, 2, 4),), options=_POOL),
     "l2_pool_2d": _Entry((_IMAGE,), ((1, 2, 2, 4),), options=_POOL),
     "batch_matmul": _Entry(((2, 3, 4), (2, 4, 5)), ((2, 3, 5),)),
     "batch_to_space_nd": _movement((4, 2, 2, 1), (1, 4, 4, 1), {1: [2, 2], 2: [[0, 0], [0, 0]]}),
@@ -91,7 +89,7 @@ _ENTRIES: Mapping[str, _Entry] = {
     "concatenation": _Entry(_TWO, ((2, 6),), options={"axis": 1}),
     "cumsum": _Entry(integers={1: 1}),
     "depth_to_space": _movement((1, 2, 2, 4), (1, 4, 4, 1), block_size=2),
-    "dynamic_update_slice": _Entry(((2, 3), (1, 3)), integers={2: [0, 0]}, other_scale=False),
+    "dynamic_update_slice": _Entry(((2, 3), (1, 3)), integers={2: [0, 0]}),
     "expand_dims": _movement((2, 3), (1, 2, 3), {1: 0}),
     "gather": _movement((2, 3), (1, 3), {1: [1]}, axis=0, batch_dims=0),
     "gather_nd": _movement((2, 3), (1, 3), {1: [[1]]}),
@@ -99,28 +97,37 @@ _ENTRIES: Mapping[str, _Entry] = {
         (_IMAGE,), (_IMAGE,), options={"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
     ),
     "mirror_pad": _movement((2, 3), (4, 5), {1: [[1, 1], [1, 1]]}, mode="REFLECT"),
-    "pack": _Entry(_TWO, ((2, 2, 3),), options={"values_count": 2, "axis": 0}, other_scale=False),
+    "pack": _Entry(_TWO, ((2, 2, 3),), options={"values_count": 2, "axis": 0}),
     "pad": _movement((2, 3), (4, 3), {1: [[1, 1], [0, 0]]}),
-    "padv2": _Entry(((2, 3), ()), ((4, 3),), {1: [[1, 1], [0, 0]]}, other_scale=False),
+    "padv2": _Entry(((2, 3), ()), ((4, 3),), {1: [[1, 1], [0, 0]]}),
     "prelu": _Entry(((2, 3), (3,))),
     "reshape": _movement((2, 3), (3, 2), {1: [3, 2]}, new_shape=np.asarray([3, 2], np.int32)),
     "resize_bilinear": _movement(_IMAGE, (1, 8, 8, 4), {1: [8, 8]}),
     "resize_nearest_neighbor": _movement(_IMAGE, (1, 8, 8, 4), {1: [8, 8]}),
     "reverse_sequence": _movement((2, 3), (2, 3), {1: [1, 2]}, seq_dim=1, batch_dim=0),
     "reverse_v2": _movement((2, 3), (2, 3), {1: [1]}),
-    "scatter_nd": _Entry(((1, 3),), ((2, 3),), {0: [[1]], 2: [2, 3]}, other_scale=False),
-    "segment_sum": _Entry(((2, 3),), ((1, 3),), {1: [0, 0]}, other_scale=False),
+    "scatter_nd": _Entry(((1, 3),), ((2, 3),), {0: [[1]], 2: [2, 3]}),
+    "segment_sum": _Entry(((2, 3),), ((1, 3),), {1: [0, 0]}),
     "slice": _movement((2, 3), (1, 3), {1: [1, 0], 2: [1, 3]}),
     "space_to_batch_nd": _movement((1, 4, 4, 1), (4, 2, 2, 1), {1: [2, 2], 2: [[0, 0], [0, 0]]}),
     "space_to_depth": _movement((1, 4, 4, 1), (1, 2, 2, 4), block_size=2),
-    "split": _Entry(((2, 4),), ((2, 2), (2, 2)), {0: 1}, {"num_splits": 2}, other_scale=False),
-    "split_v": _Entry(((2, 4),), ((2, 1), (2, 3)), {1: [1, 3], 2: 1}, {"num_splits": 2}, other_scale=False),
+    "split": _Entry(((2, 4),), ((2, 2), (2, 2)), {0: 1}, {"num_splits": 2}),
+    "split_v": _Entry(((2, 4),), ((2, 1), (2, 3)), {1: [1, 3], 2: 1}, {"num_splits": 2}),
     "squeeze": _movement((1, 3), (3,), squeeze_dims=np.asarray([0], np.int32)),
     "strided_slice": _movement((2, 3), (2, 1), {1: [0, 0], 2: [2, 2], 3: [1, 2]}),
     "tile": _movement((2, 3), (4, 3), {1: [2, 1]}),
     "transpose": _movement((2, 3), (3, 2), {1: [1, 0]}),
-    "unpack": _Entry(((2, 3),), ((3,), (3,)), options={"num": 2, "axis": 0}, other_scale=False),
+    "unpack": _Entry(((2, 3),), ((3,), (3,)), options={"num": 2, "axis": 0}),
 }
+
+_FIRST_VERSION = frozenset(
+    (
+        "add_n atan2 conv_3d cumsum depth_to_space dynamic_update_slice elu expand_dims gelu l2_pool_2d "
+        "local_response_normalization prelu reshape reverse_sequence scatter_nd segment_sum squeeze zeros_like sign "
+        "hard_swish ceil cos round square floor relu_0_to_1 batch_matmul split_v neg pow relu_n1_to_1 sin"
+    ).split()
+)
+"""Operators without a second version, and those whose first has these types, too."""
 
 _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
 _WEIGHTED: Mapping[str, tuple[Shape, Shape, Shape, int, Mapping[str, Any]]] = {
@@ -159,7 +166,7 @@ def _element(storage: ScalarType, scale: float = _SCALE) -> UniformQuantizedType
 def _plain(name: str, entry: _Entry) -> Iterator[tuple[str, bytes]]:
     for storage in STORED:
         yield f"{name} {storage}", _model(name, entry, [_element(storage)] * len(entry.x), _result(name, storage))
-        if entry.other_scale and name not in _FIXED and entry.result is None:
+        if name not in _FIXED and entry.result is None:
             scales = [_SCALE / (i + 1) for i in range(len(entry.x))]
             elements = [_element(storage, scale) for scale in scales]
             yield f"{name} {storage} other scales", _model(name, entry, elements, _element(storage, _SCALE * 1.5))
@@ -183,7 +190,7 @@ def _model(name: str, entry: _Entry, elements: list[Any], result: ElementType) -
     for place, data in sorted(entry.integers.items()):
         operands.insert(place, constant(np.asarray(data, np.int32), name=f"integers{place}"))
     results = [Value(TensorType(shape, entry.result or result), f"out{i}") for i, shape in enumerate(entry.y)]
-    return _file(name, inputs, operands, results, entry.options, entry.version)
+    return _file(name, inputs, operands, results, entry.options)
 
 
 def _file(
@@ -192,8 +199,8 @@ def _file(
     operands: list[Value | None],
     results: list[Value],
     options: Mapping[str, Any],
-    version: int = 2,
 ) -> bytes:
+    version = 1 if name in _FIRST_VERSION else 3 if name in _WEIGHTED else 2
     op = Op("tfl." + name, operands, results, dict(options), info={"version": version})
     return bytes(write(Module([Function("main", inputs, results, [op])])))
 
@@ -240,7 +247,7 @@ def _weighted_model(name: str, x: ScalarType, w: ScalarType, per_axis: bool) -> 
     operands: list[Value | None] = [source, weights, bias]
     if name == "transpose_conv":
         operands = [constant(np.asarray(y_shape, np.int32), name="shape"), weights, source, bias]
-    return _file(name, [source], operands, [result], options, 3)
+    return _file(name, [source], operands, [result], options)
 
 
 def _casts(name: str) -> Iterator[tuple[str, bytes]]:
