@@ -9,6 +9,7 @@ from tflq.ir.core import Op
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType
 from tflq.numerics.fixed_point import rescale
+from tflq.numerics.rounding import rescale_rounded, round_float
 
 __all__: list[str] = []
 
@@ -17,13 +18,12 @@ __all__: list[str] = []
 def _rescale(op: Op, x: np.ndarray) -> np.ndarray:
     a = op.attributes
     storage = op.result.type.storage
-    scaled = rescale(
-        x.astype(np.int64) - a["input_zp"],
-        a["multiplier"],
-        a["shift"],
-        double_round=a["rounding_mode"] == "DOUBLE_ROUND",
-        scale32=a["scale32"],
-    )
+    values, numbers = x.astype(np.int64) - a["input_zp"], (a["multiplier"], a["shift"])
+    if "rounding" in a:
+        scaled = rescale_rounded(values, *numbers, a["rounding"])
+    else:
+        double_round = a["rounding_mode"] == "DOUBLE_ROUND"
+        scaled = rescale(values, *numbers, double_round=double_round, scale32=a["scale32"])
     return np.clip(scaled + a["output_zp"], storage.minimum, storage.maximum)
 
 
@@ -87,12 +87,12 @@ def _dcast(op: Op, x: np.ndarray) -> np.ndarray:
 def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
     scale, zero_point = parameters(op.result.type)
-    y = np.asarray(x, np.float32) / scale
+    with np.errstate(over="ignore"):
+        y = np.asarray(x, np.float32) / scale
     # for all else the kernels' conversion gives the smallest int32; their sum wraps
     fits = np.abs(y) < 2.0**31
-    whole = np.trunc(np.where(fits, y, -(2.0**31)))
-    away = np.where(fits, (y - whole >= 0.5).astype(np.int64) - (y - whole <= -0.5), 0)
-    total = (whole.astype(np.int64) + away + zero_point).astype(np.int32)
+    whole = round_float(np.where(fits, y, np.float32(-(2.0**31))), op.attributes.get("rounding", "half_away"))
+    total = (whole.astype(np.int64) + zero_point).astype(np.int32)
     return np.clip(total, element.storage_min, element.storage_max)  # type: ignore[union-attr]
 
 

@@ -18,10 +18,11 @@ import numpy.typing as npt
 from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.rounding import Rounding
 
 __all__ = ["Builder", "Emitter", "broadcast"]
 
-Rounding = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
+RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
 
 @lru_cache(maxsize=4096)
@@ -95,9 +96,9 @@ class Builder(Emitter):
             raise TypeError(f"'{x.name}' is not quantized")
         return self.emit("quant.dcast", [x], x.type.with_element(element.expressed))
 
-    def qcast(self, x: Value, type: TensorType) -> Value:
-        """quant.qcast: clamp(round_half_away(x / scale) + zero_point)."""
-        return self.emit("quant.qcast", [x], type)
+    def qcast(self, x: Value, type: TensorType, rounding: Rounding | None = None) -> Value:
+        """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero."""
+        return self.emit("quant.qcast", [x], type, **({"rounding": rounding} if rounding else {}))
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the
@@ -117,14 +118,15 @@ class Builder(Emitter):
         *,
         input_zp: int = 0,
         output_zp: int = 0,
-        rounding_mode: Rounding = "DOUBLE_ROUND",
+        rounding_mode: RescaleMode = "DOUBLE_ROUND",
+        rounding: Rounding | None = None,
     ) -> Value:
         """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) +
         output_zp) in `to`.
 
         Several multipliers are per index of the last axis. An i64 input takes the 16-bit form (`reduce_to_16_bits`).
         Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift
-        in the 16-bit form).
+        in the 16-bit form). `rounding` is a single one in that way, instead of the kernels'.
         """
         mantissa = np.atleast_1d(np.asarray(multiplier[0], np.int32))
         left = np.atleast_1d(np.asarray(multiplier[1], np.int64))
@@ -145,6 +147,7 @@ class Builder(Emitter):
             rounding_mode=rounding_mode,
             scale32=scale32,
             per_channel=mantissa.size > 1,
+            **({"rounding": rounding} if rounding else {}),
         )
 
     def table(self, x: Value, table: np.ndarray) -> Value:

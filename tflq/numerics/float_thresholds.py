@@ -1,14 +1,17 @@
-"""Float32 thresholds of QUANTIZE: T(n), the smallest x with round_half_away(float32(x / scale)) >= n.
+"""Float32 thresholds of QUANTIZE: T(n), the smallest x with round(float32(x / scale)) >= n.
 
-The kernel divides in float32 and rounds half away from zero (kernels/internal/reference/quantize.h). It climbs with
-x, so n is the result of x exactly when T(n) <= x < T(n + 1), and comparisons do what TOSA has no division for. T(n) is
-found by bisection on the order of float32 numbers, starting some steps around (n - 1/2) scale.
+The kernel divides in float32 and rounds half away from zero (kernels/internal/reference/quantize.h); other ways of
+rounding have thresholds, too. It climbs with x, so n is the result of x exactly when T(n) <= x < T(n + 1), and
+comparisons do what TOSA has no division for. T(n) is found by bisection on the order of float32 numbers, starting
+some steps around (n - 1/2) scale.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+
+from tflq.numerics.rounding import Rounding, round_float
 
 __all__ = ["float_steps", "from_steps", "quantize_thresholds", "round_half_away"]
 
@@ -35,16 +38,17 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
         return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(x.dtype)
 
 
-def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike) -> np.ndarray:
+def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: Rounding = "half_away") -> np.ndarray:
     """T(n) for float32 scales and whole levels n that broadcast to each other; infinite where none is smaller."""
     s, n = np.broadcast_arrays(np.asarray(scales, np.float32), np.asarray(levels, np.float64))
 
     def reached(x: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
-            return round_half_away((x / s).astype(np.float64)) >= n
+            return round_float((x / s).astype(np.float64), rounding) >= n
 
+    edge = n - (n <= 0) if rounding == "toward_zero" else n - 0.5
     with np.errstate(over="ignore", under="ignore"):
-        near = float_steps(((n - 0.5) * s.astype(np.float64)).astype(np.float32))
+        near = float_steps((edge * s.astype(np.float64)).astype(np.float32))
     low, high = np.maximum(near - _STEPS, -_INFINITY - 1), np.minimum(near + _STEPS, _INFINITY)
     below = low >= -_INFINITY
     assert not (reached(from_steps(np.maximum(low, -_INFINITY))) & below).any()

@@ -1,6 +1,6 @@
 """lower-quant-ops: `quant.qcast` and `quant.dcast` become arithmetic on the stored integers and `quant.scast`.
 
-    qcast(x) = scast(cast(clamp(round_half_away(x / scale) + zero_point, storage_min, storage_max)))
+    qcast(x) = scast(cast(clamp(round(x / scale) + zero_point, storage_min, storage_max)))
     dcast(q) = (cast(scast(q)) - zero_point) * scale
 
 The order is TFLite's (kernels/internal/reference/quantize.h and dequantize.h): the zero point is added after rounding,
@@ -37,6 +37,9 @@ from tflq.ir.types import (
 from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["LowerQuantOps"]
+
+
+_ROUNDINGS = {"half_away": "math.round", "half_even": "math.roundeven", "toward_zero": "math.trunc"}
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,19 @@ def _quantize(b: Builder, op: Op) -> Value:
     scale, zero_point = _parameters(element, work)
     low, high = _bounds(element)
     scaled = _elementwise(b, "tfl.div", work.value, scale, fused_activation_function="NONE")
-    stored = b.emit("math.round", [scaled], scaled.type)
+    stored = b.emit(_rounding(op), [scaled], scaled.type)
     if zero_point.any():
         stored = _elementwise(b, "tosa.add", stored, zero_point)
     bounded = _elementwise(b, "tosa.minimum", _elementwise(b, "tosa.maximum", stored, low), high)
     return b.scast(work.restore(b.cast(bounded, element.storage), target.stripped()), target)
+
+
+def _rounding(op: Op) -> str:
+    """The op of MLIR's math dialect that rounds as qcast says. UnsupportedError for half_up, which has none."""
+    rounding = op.attributes.get("rounding", "half_away")
+    if rounding not in _ROUNDINGS:
+        raise UnsupportedError(f"lower-quant-ops has no op that rounds {rounding}; {', '.join(_ROUNDINGS)} have one")
+    return _ROUNDINGS[rounding]
 
 
 def _dequantize(b: Builder, op: Op) -> Value:

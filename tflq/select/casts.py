@@ -3,11 +3,11 @@
     dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16 bits
     quantize     clamp(int32(round_half_away(x / scale)) + zero_point), the division in float32
 
-Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2. Beyond int32, and for NaN, the
-kernel's conversion gives the smallest int32 and the addition wraps, while CAST saturates: it gives the largest for
-NaN and from 2^31 up. Adding the zero point, wrapping, makes the same of both if it is not 0; if it is, 1 is added and
-taken off the bounds. The clamp is in float32, where what lies beyond 2^24 is rounded and does not matter. Sources:
-kernels/internal/reference/dequantize.h, quantize.h.
+Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2; an attribute may say another
+rounding (`_to_truncate`). Beyond int32, and for NaN, the kernel's conversion gives the smallest int32 and the
+addition wraps, while CAST saturates: it gives the largest for NaN and from 2^31 up. Adding the zero point, wrapping,
+makes the same of both if it is not 0; if it is, 1 is added and taken off the bounds. The clamp is in float32, where
+what lies beyond 2^24 is rounded and does not matter. Sources: kernels/internal/reference/dequantize.h, quantize.h.
 """
 
 from __future__ import annotations
@@ -44,6 +44,29 @@ def _plain(x: Value) -> Value:
     return Value(x.type.stripped(), x.name, buffer=x.buffer)
 
 
+def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
+    """A float whose integer part is y, rounded.
+
+    half_up and half_even: the integer part, and 1 or -1 where what is left, which is exact, is a half and more (`half`)
+    or more than a half (`more`).
+    """
+    below = np.nextafter(np.float32(1), np.float32(0))
+    if rounding == "toward_zero":
+        return y
+    if rounding == "half_away":
+        return k.add(y, k.mul(k.emit("tfl.sign", [y], y.type), k.constant(below / 2, f32)))
+    whole, zero = k.cast(y, i32), k.constant(0)
+    real = k.cast(whole, f32)
+    twice = k.mul(k.sub(y, real), k.constant(np.float32(2), f32))
+    half, more = k.cast(twice, i32), k.cast(k.mul(twice, k.constant(below, f32)), i32)
+    if rounding == "half_up":
+        step = k.sub(k.add(half, zero, "RELU"), k.sub(zero, more, "RELU"))
+    else:
+        odd = k.sub(whole, k.mul(k.right_shift(whole, k.constant(1)), k.constant(2)))
+        step = k.add(more, k.mul(k.sub(half, more), odd))
+    return k.add(real, k.cast(step, f32))
+
+
 @lowering("quant.qcast")
 def quantize(op: Op, k: Kernels) -> Value:
     """The stored integers; with parameters only where an operator that is kept, or the model's caller, reads them."""
@@ -51,8 +74,7 @@ def quantize(op: Op, k: Kernels) -> Value:
     x = k.value(op.operand(0))
     element, storage = op.result.type.element, op.result.type.storage
     y = k.emit("tfl.div", [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
-    below_half = k.constant(np.nextafter(np.float32(0.5), np.float32(0)), f32)
-    whole = k.cast(k.add(y, k.mul(k.emit("tfl.sign", [y], y.type), below_half)), i32)
+    whole = k.cast(_to_truncate(k, y, op.attributes.get("rounding", "half_away")), i32)
     typed = bool(op.result.name) or any(r.name not in ("quant.scast", "quant.dcast") for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:

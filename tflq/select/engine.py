@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.passes.lower_rounding import LowerRounding
 from tflq.select import families
 from tflq.select.lowering import LOWERINGS, Kernels, Mac
 
@@ -19,6 +20,7 @@ __all__ = ["families", "select"]
 def select(module: Module, *, mac: Mac = "integer") -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a
     lowering."""
+    LowerRounding().run(module)
     missing: dict[object, set[str]] = {}
     for op in module.ops():
         if not _known(op):

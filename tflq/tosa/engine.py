@@ -17,6 +17,7 @@ from tflq.ir.core import Function, Location, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.passes.effects import is_pure
+from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.context import Refused, Tosa
 from tflq.tosa.registry import LOWERINGS
 from tflq.tosa.target import Target
@@ -35,6 +36,7 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
 
     UnsupportedError lists every operator that has no form on the target.
     """
+    LowerRounding().run(module)
     walk = _Module(module, target)
     lowered = walk.run()
     if walk.refused:

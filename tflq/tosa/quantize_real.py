@@ -22,6 +22,7 @@ from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i8, i16, i32, ui8
 from tflq.numerics.arrays import distinct
 from tflq.numerics.float_thresholds import quantize_thresholds
+from tflq.numerics.rounding import Rounding
 from tflq.tosa.float_arithmetic import need_float
 from tflq.tosa.float_quotient import close_quotient, ratio, rounded_half_away
 from tflq.tosa.registry import Refused, Tosa, lowering
@@ -62,44 +63,59 @@ def quantize(op: Op, t: Tosa) -> Value:
     scale, zero = parameters(target.type)
     low, high = target.type.element.storage_min, target.type.element.storage_max  # type: ignore[union-attr]
     x = t.value(op.operand(0))
+    if storage is i32 and "rounding" in op.attributes:
+        raise Refused("quantization to i32 rounds half_away alone")
     if storage is i32:
         return _saturated(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, (low, high))
-    x = _within_int32(t, x, scale, zero)
-    if (np.frexp(scale)[0] == 0.5).all() and (scale >= 2.0**-126).all() and (scale <= 2.0**126).all():
+    rounding = op.attributes.get("rounding", "half_away")
+    x = _within_int32(t, x, scale, zero, rounding)
+    if (
+        rounding == "half_away"
+        and (np.frexp(scale)[0] == 0.5).all()
+        and (scale >= 2.0**-126).all()
+        and (scale <= 2.0**126).all()
+    ):
         whole = rounded_half_away(t, t.mul(x, t.constant(1 / scale, f32)))
     elif _rows(scale, zero)[0].size * (high - low) > _LARGEST_TABLE:
+        if rounding != "half_away":
+            raise Refused(f"quantization with this many scales has no form that rounds {rounding}")
         t.note("QUANTIZE with this many scales may round a quotient that is within 2^-24 units of a tie the other way")
         whole = rounded_half_away(t, close_quotient(t, x, scale))
     else:
-        index = _climbed(t, x, scale, zero, (low, high))
+        index = _climbed(t, x, scale, zero, (low, high), rounding)
         return t.cast(t.add(index, t.constant(low - t.offset(target))), t.storage(target))
     offset = t.offset(target)
     return t.cast(_saturated(t, whole, zero - offset, (low - offset, high - offset)), t.storage(target))
 
 
-def _within_int32(t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray) -> Value:
+def _within_int32(t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray, rounding: Rounding) -> Value:
     """x, but where the kernel's sum wraps, and for NaN, an infinity of the same result.
 
     -2^31 + zero_point, wrapped, becomes the type's low end for a zero point from 0 up, and its high end below 0.
     """
     fill = t.constant(np.where(zero < 0, np.inf, -np.inf), f32)
     if (zero >= 0).any():
-        top = np.where(zero >= 0, quantize_thresholds(scale, (1 << 31) - zero.astype(np.int64)), np.inf)
+        top = np.where(zero >= 0, quantize_thresholds(scale, (1 << 31) - zero.astype(np.int64), rounding), np.inf)
         x = t.select(t.greater(t.constant(top, f32), x), x, fill)
     if (zero < 0).any():
-        bottom = np.where(zero < 0, quantize_thresholds(scale, -(1 << 31) - zero.astype(np.int64)), -np.inf)
+        bottom = np.where(zero < 0, quantize_thresholds(scale, -(1 << 31) - zero.astype(np.int64), rounding), -np.inf)
         x = t.select(t.greater_equal(x, t.constant(bottom, f32)), x, fill)
     return x
 
 
-def _climbed(t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray, bounds: tuple[int, int]) -> Value:
+def _climbed(
+    t: Tosa, x: Value, scale: np.ndarray, zero: np.ndarray, bounds: tuple[int, int], rounding: Rounding
+) -> Value:
     """The result less its least value, as i32: m from the product, and 1 if x reaches the threshold of m + 1."""
     low, high = bounds
     steps = high - low
     scales, zeros, row = _rows(scale, zero)
-    thresholds = quantize_thresholds(scales[:, None], low - zeros[:, None] + np.arange(1, steps + 1))
+    thresholds = quantize_thresholds(scales[:, None], low - zeros[:, None] + np.arange(1, steps + 1), rounding)
     # the middle between two whole numbers, less a quarter at the ends: CAST's way with ties does not matter
     y = t.sub(ratio(t, x, scale), t.constant(low - zero + 0.5, f32))
+    if rounding == "toward_zero":  # from 0 up half a step above, below 0 half a step below
+        up = t.greater_equal(x, t.constant(np.float32(0), f32))
+        y = t.sub(y, t.select(up, t.constant(np.float32(0.5), f32), t.constant(np.float32(-0.5), f32)))
     index = t.cast(t.limits(y, -0.25, steps - 0.75), i32)
     place = t.add(index, t.constant(row * steps)) if scales.size > 1 else index
     reached = t.greater_equal(x, t.lookup(constant(thresholds.reshape(-1)), place))

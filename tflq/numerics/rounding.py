@@ -1,0 +1,68 @@
+"""Ways of rounding to an integer, and RESCALE with each of them.
+
+    half_away     to nearest, halves away from zero      half_up       to nearest, halves up
+    half_even     to nearest, halves to even             toward_zero   the integer part
+
+A rounding is floor, and 1 where these say so of the half bit h, the bits below it (sticky) and the sign:
+
+    half_up  h      half_away  h and (sticky or not negative)      half_even  h and (sticky or odd)
+    toward_zero  negative and (h or sticky)
+
+The product of RESCALE, v * multiplier, has up to 63 bits; here it is in five limbs of 15 bits, the last one signed, so
+that int32 holds every step.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LIMB", "ROUNDINGS", "Rounding", "limbs", "rescale_rounded", "round_float"]
+
+Rounding: TypeAlias = Literal["half_away", "half_up", "half_even", "toward_zero"]
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
+
+LIMB = 15
+"""Bits of a limb."""
+
+
+def limbs(multiplier: npt.ArrayLike) -> list[np.ndarray]:
+    """Three limbs of int32s, the lowest first; the last one is signed."""
+    m = np.asarray(multiplier, np.int64)
+    mask = (1 << LIMB) - 1
+    return [m & mask, m >> LIMB & mask, m >> 2 * LIMB]
+
+
+def rescale_rounded(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Rounding) -> np.ndarray:
+    """int64 x * multiplier / 2^shift of int32 values and multipliers (or 48-bit ones and 16-bit multipliers), rounded
+    once; shift from 1 to 62."""
+    s = np.asarray(shift, np.int64)
+    product = x.astype(np.int64) * np.asarray(multiplier, np.int64)
+    whole = product >> s
+    half = product >> (s - 1) & 1
+    sticky = (product & ((np.int64(1) << (s - 1)) - 1)) != 0
+    negative = product < 0
+    up = {
+        "half_up": half,
+        "half_away": half & (sticky | ~negative),
+        "half_even": half & (sticky | (whole & 1)),
+        "toward_zero": negative & (half | sticky),
+    }[rounding]
+    return whole + up
+
+
+def round_float(x: np.ndarray, rounding: Rounding) -> np.ndarray:
+    """Floats rounded to whole ones, in their precision."""
+    even = np.rint(x)
+    with np.errstate(invalid="ignore"):
+        off = x - even  # exact
+    one = x.dtype.type(1)
+    if rounding == "half_even":
+        return even
+    if rounding == "half_up":
+        return even + np.where(off == 0.5, one, 0)
+    if rounding == "half_away":
+        return even + np.where((off == 0.5) & (x > 0), one, 0) - np.where((off == -0.5) & (x < 0), one, 0)
+    return np.trunc(x)

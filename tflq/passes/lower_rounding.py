@@ -1,0 +1,192 @@
+"""lower-rounding: a `tosa.rescale` that says how it rounds becomes ops that round so, on int32 alone.
+
+    v * multiplier   in five limbs of 15 bits, the last one signed; v and the multiplier have three
+    whole            the limbs from bit `shift` on, put together
+    up               0 or 1, as the half bit and the bits below it say (`numerics/rounding.py`)
+
+No step leaves int32, so TFLite's kernels and TOSA's operators compute the same. Where TOSA takes the operand, half_up
+is RESCALE with one rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.ir.builder import Builder
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import i32
+from tflq.numerics.rounding import LIMB, limbs
+from tflq.passes.contract import Pass, PassResult
+
+__all__ = ["LowerRounding"]
+
+_MASK = (1 << LIMB) - 1
+
+
+@dataclass(frozen=True)
+class LowerRounding(Pass):
+    """Lowers every tosa.rescale with a `rounding`. UnsupportedError for 48 bits, and for a result that leaves int32."""
+
+    name: ClassVar[str] = "lower-rounding"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            modified |= _lower_function(function)
+        return PassResult(module, modified)
+
+
+def _lower_function(function: Function) -> bool:
+    if not any("rounding" in op.attributes and op.name == "tosa.rescale" for op in function.ops):
+        return False
+    ops: list[Op] = []
+    for op in function.ops:
+        if op.name != "tosa.rescale" or "rounding" not in op.attributes:
+            ops.append(op)
+            continue
+        b = Builder(ops)
+        b.location = op.location
+        made = _half_up(b, op) if _is_single(op) else _rounded(b, op)
+        producer = made.producer
+        assert producer is not None
+        producer.results = [op.result]
+        op.result.producer = producer
+    function.ops = ops
+    return True
+
+
+def _is_single(op: Op) -> bool:
+    """Whether RESCALE with one rounding is it, and TOSA takes the operand: |v| at most 2^(shift - 1)."""
+    within = _reach(op) < 1 << max(int(op.attributes["shift"].min()) - 1, 0)
+    return op.attributes["rounding"] == "half_up" and (within or op.operand(0).type.storage.bits > 32)
+
+
+def _half_up(b: Builder, op: Op) -> Value:
+    attributes = {k: v for k, v in op.attributes.items() if k != "rounding"}
+    return b.emit("tosa.rescale", list(op.operands), op.result.type, **attributes | {"rounding_mode": "SINGLE_ROUND"})
+
+
+def _rounded(b: Builder, op: Op) -> Value:
+    a, to, x = op.attributes, op.result.type.storage, op.operand(0)
+    multiplier, shift = a["multiplier"].astype(np.int64), a["shift"].astype(np.int64)
+    if x.type.storage.bits > 32:
+        raise UnsupportedError(f"{op.location or op.name}: RESCALE of 48 bits has no {a['rounding']}, only half_up")
+    v = b.cast(x, i32)
+    if a["input_zp"]:
+        v = b.sub(v, b.constant(a["input_zp"]))
+    low, high = to.minimum - a["output_zp"], to.maximum - a["output_zp"]
+    v = _limited(b, v, _reach(op), multiplier, shift, max(-low, high), op)
+    whole, up = _parts(b, v, multiplier, shift, a["rounding"])
+    total = b.clamp(b.add(whole, up), low, high)
+    if a["output_zp"]:
+        total = b.add(total, b.constant(a["output_zp"]))
+    return b.cast(total, to) if to != i32 else b.identity(total)
+
+
+def _reach(op: Op) -> int:
+    """The largest magnitude of the operand less its zero point."""
+    zero, storage = op.attributes["input_zp"], op.operand(0).type.storage
+    ends = op.attributes.get("input_range") or (storage.minimum - zero, storage.maximum - zero)
+    return max(-int(ends[0]), int(ends[1]))
+
+
+def _limited(b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np.ndarray, bound: int, op: Op) -> Value:
+    """v where its product is beyond `bound`, at the next value that is; what is left has a quotient within int32."""
+    beyond = [((bound + 2) << int(s)) // max(abs(int(m)), 1) + 1 for m, s in zip(multiplier, shift, strict=True)]
+    limit = np.asarray([min(n, 1 << 31) for n in beyond], np.int64)
+    largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))
+    if largest >= (1 << 31) - 1:
+        raise UnsupportedError(
+            f"{op.location or op.name}: RESCALE that rounds {op.attributes['rounding']} leaves int32"
+        )
+    if (limit < reach).any():
+        v = b.minimum(b.maximum(v, _row(b, -limit)), _row(b, np.minimum(limit, (1 << 31) - 1)))
+    return v
+
+
+def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, rounding: str) -> tuple[Value, Value]:
+    """The product's quotient, rounded down, and what is to be added to it."""
+    product = _product(b, v, multiplier)
+    place = [LIMB * i - shift for i in range(len(product))]  # of each limb in the quotient
+    fields = [_placed(b, limb, at) for limb, at in zip(product, place, strict=True)]
+    whole = _joined(b, [f for f in fields if f is not None])
+    half = b.constant(0)
+    below: Value = b.constant(0)
+    for limb, at in zip(product, place, strict=True):
+        first = -at - 1  # bits of the limb below the half bit, which is one of the limb if that is 0 to 14
+        holds = (first >= 0) & (first < LIMB)
+        if holds.any():
+            bit = b.emit(
+                "tosa.bitwise_and", [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], v.type.with_element(i32)
+            )
+            half = b.add(half, bit if holds.all() else b.mul(bit, _row(b, holds.astype(np.int64))))
+        if (first > 0).any():
+            masks = (np.int64(1) << np.clip(first, 0, LIMB)) - 1
+            below = b.add(below, b.emit("tosa.bitwise_and", [limb, _row(b, masks)], v.type.with_element(i32)))
+    some = b.cast(b.greater(below, b.constant(0)), i32)
+    sign = b.cast(b.greater(b.constant(0), product[-1]), i32)
+    if rounding == "half_up":
+        return whole, half
+    if rounding == "half_away":
+        return whole, b.mul(half, b.maximum(some, b.sub(b.constant(1), sign)))
+    if rounding == "half_even":
+        odd = b.emit("tosa.bitwise_and", [whole, b.constant(1)], whole.type)
+        return whole, b.mul(half, b.maximum(some, odd))
+    return whole, b.mul(sign, b.maximum(half, some))
+
+
+def _product(b: Builder, v: Value, multiplier: np.ndarray) -> list[Value]:
+    """Five limbs of v * multiplier."""
+    low, middle, high = limbs(multiplier)
+    mask = b.constant(_MASK)
+    parts = [
+        b.emit("tosa.bitwise_and", [v, mask], v.type),
+        b.emit("tosa.bitwise_and", [_shifted(b, v, LIMB), mask], v.type),
+        _shifted(b, v, 2 * LIMB),
+    ]
+    factors = [_row(b, n) for n in (low, middle, high)]
+    result: list[Value] = []
+    carry: Value | None = None
+    for i in range(5):
+        terms = [b.mul(parts[j], factors[i - j]) for j in range(3) if 0 <= i - j < 3]
+        total = terms[0]
+        for term in [*terms[1:], *([carry] if carry is not None else [])]:
+            total = b.add(total, term)
+        if i == 4:
+            return [*result, total]
+        result.append(b.emit("tosa.bitwise_and", [total, mask], total.type))
+        carry = _shifted(b, total, LIMB)
+    raise AssertionError
+
+
+def _placed(b: Builder, limb: Value, at: np.ndarray) -> Value | None:
+    """A limb at a place of the quotient, in channels where it reaches into its 32 bits; None if in none."""
+    within = (at > -32) & (at < 32)
+    if not within.any():
+        return None
+    if (at < 0).any():
+        limb = _shifted(b, limb, np.clip(-at, 0, 31))
+    if (at > 0).any():
+        limb = b.logical_left_shift(limb, _row(b, np.clip(at, 0, 31)))
+    return limb if within.all() else b.mul(limb, _row(b, within.astype(np.int64)))
+
+
+def _joined(b: Builder, fields: list[Value]) -> Value:
+    """Fields of bits that do not overlap, as one."""
+    whole = fields[0]
+    for field in fields[1:]:
+        whole = b.emit("tosa.bitwise_or", [whole, field], whole.type)
+    return whole
+
+
+def _shifted(b: Builder, x: Value, amount: int | np.ndarray) -> Value:
+    return b.arithmetic_right_shift(x, _row(b, np.atleast_1d(np.asarray(amount))))
+
+
+def _row(b: Builder, values: np.ndarray) -> Value:
+    """A constant int32 per index of the last dim; a scalar if all are the same."""
+    return b.constant(values[0] if (values == values[0]).all() else values)
