@@ -71,13 +71,15 @@ def _bias(
     *,
     required: bool = False,
     varying: bool = False,
+    wide: int = 38,
 ) -> Value | None:
-    """A bias, if any; it never takes the scaled sum out of 32 bits, where the kernels' arithmetic is undefined."""
+    """A bias, if any, of at most `wide` bits for int64; it never takes the scaled sum out of 32 bits, where the kernels'
+    arithmetic is undefined."""
     if not required and draw.chance(0.2):
         return None
     scales = np.float32(x.scale) * np.asarray(getattr(w, "scales", getattr(w, "scale", None)), np.float32)
     scales = np.maximum(scales, np.float32(1e-37))
-    most = min((1 << 30) / float(scales.max()) * y.scale, 1 << (30 if storage == i32 else 38))
+    most = min((1 << 30) / float(scales.max()) * y.scale, 1 << (30 if storage == i32 else wide))
     reach = int(min(draw.one(size, size, 16 * size, most, 0), most))
     data = draw.rng.integers(-reach, reach, channels, endpoint=True)
     if scales.ndim:
@@ -264,7 +266,8 @@ def fully_connected(draw: Draw) -> Case:
     else:
         w = _weights(draw, (outputs, depth), w_type, constant=False)
     y = _result(draw, x, w_type, depth, i16 if storage == ui8 and draw.chance(0.15) else storage)
-    bias = _bias(draw, outputs, i64 if storage == i16 else i32, x, w_type, depth * 128 * 256, y)
+    acc = i64 if storage == i16 else i32
+    bias = _bias(draw, outputs, acc, x, w_type, depth * 128 * 256, y, wide=30)  # sums beyond 32 bits go by float
     options = {"fused_activation_function": draw.activation(), "keep_num_dims": keep}
     result = argument((*shape[:-1], outputs) if keep else (rows, outputs), y)
     return _case(draw, "fully_connected", argument(shape, x), w, bias, result, options)
