@@ -73,8 +73,8 @@ def _bias(
     varying: bool = False,
     wide: int = 38,
 ) -> Value | None:
-    """A bias, if any, of at most `wide` bits for int64; it never takes the scaled sum out of 32 bits, where the kernels'
-    arithmetic is undefined."""
+    """A bias, if any, of at most `wide` bits for int64; it never takes the scaled sum out of 32 bits, where the
+    kernels' arithmetic is undefined."""
     if not required and draw.chance(0.2):
         return None
     scales = np.float32(x.scale) * np.asarray(getattr(w, "scales", getattr(w, "scale", None)), np.float32)
