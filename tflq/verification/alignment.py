@@ -25,12 +25,19 @@ def align(model: Runner, module: Module, tosa: TosaRunner) -> tuple[str | None, 
     own = {side: [name for name, _ in pairs] for side, pairs in tosa.entries[""].items()}
     for key in model.entries:
         names = _names(model, module, key)
+        if names is not None and all(len(names[side]) == len(own[side]) for side in own):
+            names = {side: _named(names[side], own[side]) for side in own}
         if names is not None and all(sorted(t for _, t in names[s]) == sorted(own[s]) for s in own):
             tosa.align(key, names["inputs"], names["outputs"])
             return key, [
                 text for side in own for text in _differences(side, model.entries[key][side], tosa.entries[key][side])
             ]
     return None, [f"no entry of the TFLite model has the inputs {own['inputs']} and the outputs {own['outputs']}"]
+
+
+def _named(pairs: Names, own: list[str]) -> Names:
+    """Tensors without a name have the file's, by position."""
+    return [(name, tensor or made) for (name, tensor), made in zip(pairs, own, strict=True)]
 
 
 def _names(model: Runner, module: Module, key: str) -> dict[str, Names] | None:
