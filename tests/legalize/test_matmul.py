@@ -180,14 +180,6 @@ def test_types_without_an_integer_form() -> None:
     assert refusal("tfl.batch_matmul", [q8, q8, q16]) == "no integer form for i8 by i8 into i16"
 
 
-def test_per_axis_is_left_to_the_fallback() -> None:
-    per_axis = UniformQuantizedPerAxisType.of(i8, 1, np.linspace(0.1, 0.2, 4), 0)
-    x, y = argument((5, 7), quantized(i8, 0.1)), const(draw(i8, (7, 4)), per_axis, "y")
-    (row,) = tflq.convert(matmul(x, y, (5, 4), quantized(i8, 3.0))).report.rows
-    assert row.path == "float"
-    assert "per axis" in row.reason
-
-
 @pytest.mark.parametrize(
     ("left", "right", "reason"),
     [
@@ -215,3 +207,22 @@ def test_int16_by_int8(adj_x: bool, adj_y: bool, known: bool) -> None:
     y = random(shape, element) if known else argument(shape, element, "y")
     model = matmul(x, y, (2, 5, 6), quantized(i16, 0.003), adj_x, adj_y)
     check(model, edge_inputs([x] if known else [x, y]))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(("x", "y"), [(i8, i8), (i16, i8), (i16, i16)])
+def test_an_operand_per_axis_has_no_scale_to_the_kernel(x: ScalarType, y: ScalarType, which: int) -> None:
+    """The interpreter's result is the zero point; real semantics multiply."""
+    types: list[ElementType] = [UniformQuantizedType.of(x, 0.1), UniformQuantizedType.of(y, 0.1)]
+    types[which] = UniformQuantizedPerAxisType.of((x, y)[which], 2, (0.1, 0.2, 0.3)[: 2 + which])
+    left, zero_point = argument((1, 4, 2), types[0]), 5 if x == i8 else 0
+    right = const(np.random.default_rng(0).integers(-100, 100, (1, 2, 3)), types[1])
+    result = argument((1, 4, 3), UniformQuantizedType.of(x, 0.5, zero_point), "z")
+    options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
+    model = one_op("tfl.batch_matmul", [left, right], [result], options, version=4)
+    convert_and_compare(model, edge_inputs([left]))
+    conversion = tflq.convert(model)
+    assert any("reads its scale as 0" in warning for warning in conversion.report.warnings)
+    real = tflq.convert(model, semantics="real")
+    assert not real.report.warnings
+    assert any((out[0] != zero_point).any() for out in interpret(real.data, edge_inputs([left])))

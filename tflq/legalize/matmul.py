@@ -4,7 +4,8 @@
 
 `scale` is the fixed-point multiplier by the legacy product of the scales. int8 sums in 32 bits, int16, which has no
 zero points, in 64. int8 into int32 is the plain sum of products of stored integers: neither scales nor zero points are
-read. adj_x and adj_y swap the last two dims of an operand; the dims before these broadcast. Sources:
+read. The kernel reads the scale of an operand that is quantized per axis as 0, so that the result is its zero point
+everywhere. adj_x and adj_y swap the last two dims of an operand; the dims before these broadcast. Sources:
 kernels/batch_matmul.cc, kernels/internal/reference/batch_matmul.h.
 """
 
@@ -16,7 +17,18 @@ import numpy as np
 
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64
+from tflq.ir.types import (
+    ScalarType,
+    Shape,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    i64,
+    is_quantized,
+)
 from tflq.legalize.accumulate import bounds_of, fixed, unused_zero_point
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, symmetric
@@ -27,6 +39,10 @@ __all__: list[str] = []
 _ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64, (i16, i8, i16): i64}
 """What the kernel sums in, for the types of x, y and the result."""
 
+_SCALE_OF_NOTHING = (
+    "an operand is quantized per axis: the kernel reads its scale as 0, and the result is its zero point everywhere; "
+    "semantics 'real' computes the product"
+)
 _IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
 
 
@@ -53,7 +69,7 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
         return Rewritten([_product(op, b, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
-        return elements
+        return _without_scale(op, b, sizes.shape, acc) or elements
     asymmetric = symmetric(op, *elements) if acc == i64 else None
     if asymmetric is not None:
         return asymmetric
@@ -61,6 +77,18 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
     sums = _product(op, b, sizes.shape, acc, (left.zero_point, right.zero_point))
     return fixed(b, sums, scale, target, "NONE", _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"])))
+
+
+def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
+    """The zero point everywhere, where an operand is quantized per axis and the result per layer; else None."""
+    target = op.result.type.element
+    operands = (op.operand(0).type.element, op.operand(1).type.element)
+    if not isinstance(target, UniformQuantizedType) or not all(map(is_quantized, operands)):
+        return None
+    if not any(isinstance(e, UniformQuantizedPerAxisType) and e.scales.size > 1 for e in operands):
+        return None
+    scaled = fixed(b, _product(op, b, shape, acc), np.zeros(1), target, "NONE", (0, 0))
+    return None if isinstance(scaled, NotApplicable) else Rewritten([scaled], warning=_SCALE_OF_NOTHING)
 
 
 def _sizes(op: Op) -> _Sizes | NotApplicable:
