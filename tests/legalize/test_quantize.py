@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, one_op
+from harness import argument, interpret, one_op
 from reference import assert_equals_kernel, every_value, refusal
 
+import tflq
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -111,6 +112,18 @@ def test_integer_to_float_per_axis(storage: ScalarType) -> None:
     element = UniformQuantizedPerAxisType.of(storage, 1, [0.1, 0.5, 2.3], [3, 0, 9])
     x = np.random.default_rng(0).integers(0, 100, (5, 3, 4)).astype(storage.dtype)
     assert_equals_kernel(model("tfl.dequantize", x.shape, element, f32), [[x]])
+
+
+def test_without_a_kernel_it_is_the_casts_alone() -> None:
+    """int16 to uint8: dequantized and requantized, within the result's range."""
+    first, second = Quantized.of(i16, 0.0625), Quantized.of(ui8, 0.09375, 130)
+    x = every_value("int16")
+    conversion = tflq.convert(model("tfl.quantize", x.shape, first, second))
+    assert [row.path for row in conversion.report.rows] == ["float"]
+    assert "tfl.quantize" not in [op.name for op in conversion.module.main.ops]
+    (got,) = interpret(conversion.data, [[x]])[0]
+    wanted = np.clip(np.round(x * 0.0625 / 0.09375) + 130, 0, 255)
+    assert np.abs(got - wanted).max() <= 1
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
             return NotApplicable(f"tensor '{value.name}' does not express float32")
     operands = [None if v is None else b.dcast(b.typed(v)) if v.type.quantized else b.value(v) for v in op.operands]
+    if op.name == "tfl.quantize":  # the casts are all there is to it
+        return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     version = {"version": op.info["version"]} if "version" in op.info else {}
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
