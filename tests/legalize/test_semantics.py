@@ -3,13 +3,15 @@ say."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from disregarding import CASES, distance, inputs_of, parameters, two, values_of
 from harness import argument, const, interpret, one_op
 
 import tflq
-from tflq.ir.types import ScalarType, i8, i16, i32
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.numerics.floor_division import floor_quotients, floor_remainders
 
 
@@ -51,6 +53,18 @@ def test_floor_division_of_realvalues_of(storage: ScalarType, name: str, sign: i
     wanted = np.floor(x / y) if name == "floor_div" else np.mod(x, y)
     (got,) = interpret(conversion.data, [stored])[0]
     assert distance(case.results[0], wanted, got) <= 1
+
+
+@pytest.mark.parametrize(("name", "table"), [("floor_div", floor_quotients), ("floor_mod", floor_remainders)])
+def test_floor_division_of_uint8_has_no_kernel_and_is_a_table(name: str, table: Callable[..., np.ndarray]) -> None:
+    """Zero divisors, at which the float kernels stop, included."""
+    element = UniformQuantizedType.of(ui8, 0.0625, 130)
+    x, y = np.meshgrid(np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.uint8), indexing="ij")
+    operands = [argument(x.shape, element, n) for n in "xy"]
+    conversion = tflq.convert(one_op("tfl." + name, operands, [argument(x.shape, element, "z")], {}, 2))
+    assert [(row.path, row.warning) for row in conversion.report.rows] == [("integer", "")]
+    (got,) = interpret(conversion.data, [[x, y]])[0]
+    np.testing.assert_array_equal(got, table(np.dtype(np.uint8), *[(0.0625, 130)] * 3))
 
 
 def test_floor_division_by_zero_saturates() -> None:

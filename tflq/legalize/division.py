@@ -79,10 +79,11 @@ def _div_16bit(
 
 @rule("tfl.floor_div", "tfl.floor_mod")
 def floor_division(op: Op, b: RuleBuilder) -> Answer:
-    """The kernels divide stored integers, and stop at a zero. Where parameters must hold, a table of all pairs of 8
-    bits, which has an end of the range for a quotient by zero, and 0 for its remainder."""
+    """The kernels divide stored integers, and stop at a zero. Where parameters must hold, and for uint8, which has no
+    kernel, a table of all pairs of 8 bits, which has an end of the range for a quotient by zero, and 0 for its
+    remainder."""
     storage = op.result.type.storage
-    if b.real and storage in (i8, ui8):
+    if storage is ui8 or (b.real and storage is i8):
         return _floor_division_table(op, b)
     if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.values):
         return NotApplicable(
