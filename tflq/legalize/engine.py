@@ -1,9 +1,9 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
-Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid) keeps
-its quantized tensors behind `quant.scast`, and so does one that the target has a kernel for; then the rules of its
-name; then the fallback, dequantize → the float
-operator → requantize, if allowed; else the op is refused. Where state is lowered, recurrent operators go by their
+Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid with
+a kernel) keeps its quantized tensors behind `quant.scast`, and so does one that the target has a kernel for; then the
+rules of its name; then the fallback, dequantize → the float operator → requantize, if allowed; else the op is refused.
+Where state is lowered, recurrent operators go by their
 rules, or are refused. All refusals of a module are collected into one
 `UnsupportedError`. Function arguments and results keep their types (`quant.scast` on either side); every other
 quantized tensor becomes its storage type. Each op's result tensor keeps its name.
@@ -21,6 +21,7 @@ from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.forms import KEPT
 from tflq.ir.types import TensorType
 from tflq.legalize.fallback import fall_back
+from tflq.legalize.hybrid import computes_in_float, without_kernel
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.target_kernels import TargetKernels
 from tflq.targets import INTEGER, Target
@@ -91,16 +92,6 @@ def _named_variables(module: Module) -> dict[Value, str]:
         for op in module.ops()
         if op.name == "tfl.var_handle"
     }
-
-
-def _is_hybrid(op: Op) -> bool:
-    """Whether an op computes in float on quantized constants: its kernel quantizes the activations as it runs, or
-    dequantizes."""
-    if op.name == "tfl.dequantize" or any(v.type.quantized for v in op.results):
-        return False
-    quantized = [v for v in op.operands if v is not None and v.type.quantized]
-    activations = [v for v in op.operands if v is not None and not v.is_constant]
-    return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
 
 def _remap(signature: Signature, outputs: dict[Value, Value]) -> Signature:
@@ -186,16 +177,18 @@ class _Legalizer:
         if op.name in KEPT and not recurrent:
             self._keep(op)
             return Decision(op, "kept", KEPT[op.name])
-        if _is_hybrid(op):
+        in_float = computes_in_float(op)
+        missing = without_kernel(op) if in_float else ""
+        if in_float and not missing:
             self._pass_through(op)
             return Decision(op, "kept", "hybrid: float activations with quantized constants")
-        reasons: list[str] = []
-        if self.kernels is not None:
+        reasons = [missing] if missing else []
+        if self.kernels is not None and not in_float:
             verdict = self.kernels.keep(op)
             if verdict.kept:
                 return Decision(op, "kept", verdict.reason)
             reasons.append(verdict.reason)
-        for candidate in RULES.get(op.name, ()):
+        for candidate in () if in_float else RULES.get(op.name, ()):
             start = len(self.b.ops)
             answer = candidate(op, self.b)
             if isinstance(answer, NotApplicable):

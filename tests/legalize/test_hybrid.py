@@ -1,0 +1,73 @@
+"""Operators in float on quantized constants: kept where a kernel takes them, else on the constants' real values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import argument, const, interpret, one_op
+
+import tflq
+from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16
+
+WINDOW = {
+    "padding": "VALID",
+    "stride_w": 1,
+    "stride_h": 1,
+    "dilation_w_factor": 1,
+    "dilation_h_factor": 1,
+    "fused_activation_function": "NONE",
+}
+DEPTHWISE = {**WINDOW, "depth_multiplier": 1}
+VOLUME = {**WINDOW, "stride_d": 1, "dilation_d_factor": 1}
+PER_LAYER = UniformQuantizedType.of(i8, 0.25)
+FULLY_CONNECTED = {
+    "fused_activation_function": "NONE",
+    "weights_format": "DEFAULT",
+    "keep_num_dims": False,
+    "asymmetric_quantize_inputs": False,
+    "quantized_bias_type": "FLOAT32",
+}
+
+
+def per_axis(axis: int, channels: int) -> UniformQuantizedPerAxisType:
+    return UniformQuantizedPerAxisType.of(i8, axis, 0.25 / (np.arange(channels) + 1), 0)
+
+
+@pytest.mark.parametrize("element", [PER_LAYER, per_axis(4, 3)], ids=["layer", "axis"])
+def test_filters_without_a_hybrid_kernel_become_floats(element: ElementType) -> None:
+    rng = np.random.default_rng(0)
+    stored = rng.integers(-127, 128, (2, 2, 2, 2, 3)).astype(np.int8)
+    x, y = argument((1, 3, 3, 3, 2), f32, "x"), argument((1, 2, 2, 2, 3), f32, "y")
+
+    def model(weights: np.ndarray, of: ElementType) -> bytes:
+        return one_op("tfl.conv_3d", [x, const(weights, of, "w"), None], [y], VOLUME, 1)
+
+    conversion = tflq.convert(model(stored, element))
+    (row,) = conversion.report.rows
+    assert (row.path, row.reason) == ("float", "CONV_3D has no kernel for float activations with i8 constants")
+    scale = element.scales if isinstance(element, UniformQuantizedPerAxisType) else PER_LAYER.scale
+    real = (stored * np.asarray(scale, np.float32)).astype(np.float32)
+    batches = [[rng.normal(0, 1, (1, 3, 3, 3, 2)).astype(np.float32)]]
+    np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(model(real, f32), batches))
+
+
+@pytest.mark.parametrize(
+    ("element", "path"), [(PER_LAYER, "float"), (per_axis(3, 4), "kept")], ids=["one scale", "a scale per channel"]
+)
+def test_depthwise_filters_need_a_scale_per_channel(element: ElementType, path: str) -> None:
+    weights = const(np.arange(16).reshape(1, 2, 2, 4), element, "w")
+    x, y = argument((1, 4, 4, 4), f32, "x"), argument((1, 3, 3, 4), f32, "y")
+    bias = const(np.zeros(4, np.float32), f32, "bias")
+    conversion = tflq.convert(one_op("tfl.depthwise_conv_2d", [x, weights, bias], [y], DEPTHWISE, 3))
+    assert [row.path for row in conversion.report.rows] == [path]
+    (got,) = interpret(conversion.data, [[np.ones((1, 4, 4, 4), np.float32)]])[0]
+    wanted = np.arange(16).reshape(4, 4).sum(0) * (0.25 if path == "float" else 0.25 / (np.arange(4) + 1))
+    np.testing.assert_allclose(got, np.broadcast_to(wanted, got.shape), rtol=1e-5)
+
+
+def test_without_the_fallback_it_is_refused() -> None:
+    weights = const(np.ones((3, 4), np.int16), UniformQuantizedType.of(i16, 0.5), "w")
+    x, y = argument((2, 4), f32, "x"), argument((2, 3), f32, "y")
+    model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
+    with pytest.raises(tflq.UnsupportedError, match="no kernel for float activations with i16 constants; allow the"):
+        tflq.convert(model, fallback="error")
