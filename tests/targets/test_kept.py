@@ -91,7 +91,8 @@ def test_other_scales_are_never_guessed(tmp_path: Path) -> None:
 
 
 def test_everything_that_would_be_refused_is_listed_at_once(tmp_path: Path) -> None:
-    x, ops = argument((1, 4, 4, 2), Q, "x"), []
+    x = argument((1, 4, 4, 2), Q, "x")
+    ops: list[Op] = []
     for name in "yz":
         y = argument((1, 4, 4, 2), Q, name)
         options = {"radius": 1, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
