@@ -366,6 +366,11 @@ class TensorType:
         """Whether the rank and every dim are known."""
         return self.shape is not None and None not in self.shape
 
+    def __str__(self) -> str:
+        """As messages have it: `?x49x10x1xi8`; `qi8` for any quantized type stored in i8."""
+        dims = "*x" if self.shape is None else "".join(f"{'?' if d is None else d}x" for d in self.shape)
+        return f"{dims}{'q' if self.quantized else ''}{self.storage}"
+
     def with_element(self, element: ElementType) -> TensorType:
         return TensorType(self.shape, element)
 

@@ -68,7 +68,10 @@ class _Check:
         for function in self.module.functions:
             for value in function.inputs:
                 if value.type.shape is None or None in value.type.shape:
-                    yield f"input '{value.name}' is {value.type}: every dim has to be known, state a batch size"
+                    yield (
+                        f"input '{value.name}' ({value.type}) has open dims, and a TOSA flatbuffer has none: state a "
+                        f"batch size (--batch N) or the whole shape (--shape); MLIR text keeps them open"
+                    )
 
     def _function(self, index: int, function: Function) -> Iterator[str]:
         where = f"function {index} ({function.name})" if function.name else f"function {index}"
