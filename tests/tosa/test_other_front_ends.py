@@ -24,7 +24,10 @@ def dense(array: np.ndarray) -> str:
 def network() -> str:
     """A float network: convolution, activation, pooling, product, sigmoid."""
     rng = np.random.default_rng(0)
-    draw = lambda *shape: rng.normal(0, 0.5, shape).astype(np.float32).round(3)  # noqa: E731
+
+    def draw(*shape: int) -> np.ndarray:
+        return np.asarray(rng.normal(0, 0.5, shape), np.float32).round(3)
+
     return f"""
 func.func @main(%x: tensor<1x8x8x3xf32>) -> tensor<1x1x5xf32> {{
   %zero = {dense(np.zeros(1, np.float32))}
