@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.registering import registering
 
 __all__ = ["CONTROL", "EVALUATORS", "Run", "control", "evaluate_function", "evaluate_op", "evaluator"]
 
@@ -43,27 +44,11 @@ class Run:
 Control: TypeAlias = Callable[[Op, list[np.ndarray], Run], list[np.ndarray]]
 CONTROL: dict[str, Control] = {}
 
+evaluator = registering(EVALUATORS)
+"""Registers an evaluator for op names."""
 
-def evaluator(*names: str) -> Callable[[Evaluator], Evaluator]:
-    """Registers an evaluator for op names."""
-
-    def register(function: Evaluator) -> Evaluator:
-        for name in names:
-            EVALUATORS[name] = function
-        return function
-
-    return register
-
-
-def control(*names: str) -> Callable[[Control], Control]:
-    """Registers an evaluator that takes the `Run` for op names."""
-
-    def register(function: Control) -> Control:
-        for name in names:
-            CONTROL[name] = function
-        return function
-
-    return register
+control = registering(CONTROL)
+"""Registers an evaluator that takes the `Run` for op names."""
 
 
 def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | None:

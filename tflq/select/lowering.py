@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
+from tflq.registering import registering
 from tflq.select.kernels import KernelBuilder
 
 __all__ = ["LOWERINGS", "Kernels", "Lowering", "Mac", "lowering"]
@@ -74,13 +75,5 @@ Lowering: TypeAlias = Callable[[Op, Kernels], Value | Sequence[Value]]
 LOWERINGS: dict[str, Lowering] = {}
 """The lowering of each op of the integer form."""
 
-
-def lowering(*names: str) -> Callable[[Lowering], Lowering]:
-    """Registers a lowering for op names."""
-
-    def register(function: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+lowering = registering(LOWERINGS)
+"""Registers a lowering for op names."""

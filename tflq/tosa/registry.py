@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tflq.ir.core import Op, Value
+from tflq.registering import registering
 from tflq.tosa.context import Refused, Tosa
 
 __all__ = ["LOWERINGS", "Lowering", "Refused", "Tosa", "lowering"]
@@ -21,13 +22,5 @@ Lowering: TypeAlias = Callable[[Op, Tosa], Value | Sequence[Value]]
 LOWERINGS: dict[str, Lowering] = {}
 """The lowering of each op that has a form in TOSA."""
 
-
-def lowering(*names: str) -> Callable[[Lowering], Lowering]:
-    """Registers a lowering for op names."""
-
-    def register(function: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = function
-        return function
-
-    return register
+lowering = registering(LOWERINGS)
+"""Registers a lowering for op names."""

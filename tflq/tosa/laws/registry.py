@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
+from tflq.registering import registering
 from tflq.tosa.rules import Limits
 
 __all__ = [
@@ -50,16 +51,8 @@ Law: TypeAlias = Callable[[Op, Context], Violations]
 LAWS: dict[str, Law] = {}
 """The law of each op."""
 
-
-def law(*names: str) -> Callable[[Law], Law]:
-    """Registers a law for op names."""
-
-    def register(function: Law) -> Law:
-        for name in names:
-            LAWS[name] = function
-        return function
-
-    return register
+law = registering(LAWS)
+"""Registers a law for op names."""
 
 
 def dims(value: Value) -> Dims:
