@@ -44,8 +44,8 @@ from tflq.flatbuffer.layout import TFLITE, TOSA, Schema  # noqa: E402
 from tflq.flatbuffer.reader import read  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.ir.core import Module  # noqa: E402
-from tflq.tosa.read import read_tosa  # noqa: E402
-from tflq.tosa.write import tosa_bytes  # noqa: E402
+from tflq.tosa.files.read import read_tosa  # noqa: E402
+from tflq.tosa.files.write import tosa_bytes  # noqa: E402
 
 SECONDS = 5
 SPARE_MEMORY = 200 << 20

@@ -10,7 +10,7 @@ import numpy as np
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ui8
-from tflq.tosa.engine import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 __all__ = ["assert_gives", "assert_same", "lowered_op", "run"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
-from tflq.tosa.builder import TosaBuilder
+from tflq.tosa.lowering.builder import TosaBuilder
 
 __all__ = ["CASES", "inputs_of"]
 

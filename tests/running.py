@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tflq.ir.core import Module
-from tflq.tosa.write import tosa_bytes
+from tflq.tosa.files.write import tosa_bytes
 
 __all__ = ["invalid", "reference", "tosa_opt", "validate"]
 

@@ -50,7 +50,7 @@ def read(source: Source) -> Module:
         head = bytes(source.data[:8]) if isinstance(source, _Named) else bytes(memoryview(source).cast("B")[:8])
     if head[4:] != _TOSA:
         return reader.read(source)
-    from tflq.tosa.read import read_tosa
+    from tflq.tosa.files.read import read_tosa
 
     return read_tosa(source)
 
@@ -78,10 +78,10 @@ def serialize(
     if format == "tflite":
         return writer.pieces(module)
     if format == "tosa":
-        from tflq.tosa.write import tosa_pieces
+        from tflq.tosa.files.write import tosa_pieces
 
         return tosa_pieces(module, function)
-    from tflq.tosa.text import mlir_pieces
+    from tflq.tosa.files.text import mlir_pieces
 
     return (piece.encode() for piece in mlir_pieces(module, target, function=function))
 

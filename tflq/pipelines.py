@@ -57,8 +57,8 @@ def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
     """A module in the tfl form → one on operators of TOSA that the target takes. UnsupportedError lists every operator
     refused."""
-    from tflq.tosa import lower
-    from tflq.tosa.cost import table_pays
+    from tflq.tosa.lowering import lower
+    from tflq.tosa.lowering.cost import table_pays
 
     module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())

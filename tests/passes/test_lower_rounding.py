@@ -19,7 +19,7 @@ from tflq.numerics.rounding import ROUNDINGS, Rounding
 from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select.engine import select
-from tflq.tosa.engine import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 FORMS = [(i8, i8), (ui8, i8), (i16, i16), (i16, i8), (i32, i8), (i32, i16), (i32, i32)]

@@ -15,11 +15,11 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.dialects import op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
-from tflq.tosa.builder import TosaBuilder
 from tflq.tosa.check import Requirements, check
+from tflq.tosa.files.text import mlir_text
 from tflq.tosa.laws import LAWS
+from tflq.tosa.lowering.builder import TosaBuilder
 from tflq.tosa.target import Target
-from tflq.tosa.text import mlir_text
 
 ALL = Target()
 f32 = SCALARS["f32"]

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tflq.ir.core import Value
-from tflq.tosa.read import read_tosa
-from tflq.tosa.write import tosa_bytes
+from tflq.tosa.files.read import read_tosa
+from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.layers import Places
 from tflq.verification.runner import Answer, Child
 

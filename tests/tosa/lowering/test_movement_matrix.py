@@ -1,0 +1,53 @@
+"""Data movement of random shapes and options: TFLite's kernels and the operators of TOSA give the same."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from harness import interpret
+from lowered_tosa import assert_gives
+from matrix import movement
+from matrix.draw import GENERATORS, Case, Draw
+
+from tflq.flatbuffer.reader import read
+from tflq.ir.core import Function
+from tflq.legalize import legalize
+from tflq.passes.canonicalize import Canonicalize
+from tflq.passes.contract import Pipeline
+from tflq.passes.dce import DeadCodeElimination
+from tflq.passes.fold import Fold
+from tflq.tosa.lowering.engine import lower
+from tflq.tosa.target import Target
+
+_NAMES = sorted(name for name, made in GENERATORS.items() if made.__module__ == movement.__name__)
+_CASES = 25
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_random_options(name: str) -> None:
+    for seed in range(_CASES):
+        case = GENERATORS[name](Draw([seed, zlib.crc32(name.encode())]))
+        function = _lowered(case)
+        if function is None:
+            continue
+        for batches in (case.batches, *case.more):
+            try:
+                results = interpret(case.model, batches, case.reference)
+            except RuntimeError:
+                continue  # the kernels do not take it
+            for arrays, wanted in zip(batches, results, strict=True):
+                try:
+                    assert_gives(function, arrays, wanted)
+                except (AssertionError, ValueError) as error:
+                    raise AssertionError(f"seed {seed}: {case.text}") from error
+
+
+def _lowered(case: Case) -> Function | None:
+    """The case's function in TOSA; None if it has results without elements, which TOSA has not."""
+    module = read(case.model)
+    if any(0 in (v.type.shape or ()) for v in module.main.outputs):
+        return None
+    module, _ = legalize(module)
+    module = Pipeline((Canonicalize(), Fold(), DeadCodeElimination()), "integer").run(module).module
+    return lower(module, Target())[0].main

@@ -1,0 +1,1 @@
+"""TOSA files: flatbuffers read and written, MLIR text written."""

@@ -1,0 +1,205 @@
+"""A module in the tosa form → a TOSA 1.0 flatbuffer.
+
+One region with one block per function: the entry's is "main", then the functions it reaches by COND_IF and WHILE_LOOP.
+Constants are CONST and CONST_SHAPE operators before their first use; equal compile-time-constant operands of a block
+are one. A variable is a tensor marked so, in every block. Constants stay the views they are. A size that is not known
+is -1, as tosa-opt writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from tflq.errors import VerificationError
+from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
+from tflq.flatbuffer.layout import TOSA
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
+from tflq.tosa.files.attributes import GRAPHS, attribute_table, member
+from tflq.tosa.files.dtypes import dtype, packed
+from tflq.tosa.files.names import Names
+from tflq.tosa.operands import Constant, operands
+
+__all__ = ["tosa_bytes", "tosa_pieces"]
+
+LARGEST: Final = 2**31
+VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
+"""Copies from and to a variable's tensor: IDENTITY operators with the attribute table of what they are."""
+VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
+
+
+def tosa_bytes(module: Module, function: int = 0, *, fetch: Iterable[Value] = ()) -> bytes:
+    """The file of a function and those it calls; `fetch` are values inside it that become results as well.
+
+    VerificationError if an op or a type has no form in TOSA, or the file would have 2 GiB or more.
+    """
+    return b"".join(tosa_pieces(module, function, fetch=fetch))
+
+
+def tosa_pieces(module: Module, function: int = 0, *, fetch: Iterable[Value] = ()) -> Iterable[Piece]:
+    """The bytes of `tosa_bytes`, in order; large constants are the buffers themselves."""
+    return _Writer(module, function, list(fetch)).pieces()
+
+
+_Data: TypeAlias = tuple[Buffer, ScalarType]
+_Variables: TypeAlias = Mapping[str, tuple[Value, str]]
+"""Initial value and name of the tensor, by name of the variable."""
+
+
+class _Block:
+    """One function's block: its tables as dicts, in order. `data` is a buffer and its type."""
+
+    def __init__(self, function: Function, names: Names, regions: Mapping[int, str], variables: _Variables) -> None:
+        self.function = function
+        self.names = names
+        self.regions = regions
+        self.variables = variables
+        self.operators: list[dict[str, Any]] = []
+        self.tensors: dict[str, dict[str, Any]] = {}
+        self.shapes: list[dict[str, Any]] = []
+        self._constants: dict[tuple[str, bytes], str] = {}
+
+    def fill(self, fetch: Sequence[Value] = ()) -> None:
+        """Builds all of it; `fetch` become results too."""
+        for name, (initial, tensor) in self.variables.items():
+            fields = {"variable": True, "variable_name": name, "data": _data(initial)}
+            self._tensor(tensor, initial.type, **fields)
+        self.inputs = [self.use(value) for value in self.function.inputs]
+        for op in self.function.ops:
+            try:
+                self._operator(op)
+            except (KeyError, TypeError, ValueError, IndexError) as error:
+                place = op.location or next((f"'{v.name}'" for v in op.results), "an operator without results")
+                raise VerificationError(f"{place}: {op.name} cannot be written: {error}") from error
+        self.outputs = [self.use(value) for value in (*self.function.outputs, *fetch)]
+
+    def use(self, value: Value, location: str = "") -> str:
+        """A value's name, once its tensor is there; a constant has a CONST as well."""
+        name = self.names[value]
+        if name not in self.tensors:
+            data = None
+            if value.is_constant:
+                self._add("CONST", [], [name], {}, location)
+                data = _data(value)
+            self._tensor(name, value.type, data=data)
+        return name
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The `TosaBasicBlock`."""
+        return {
+            "name": name,
+            "operators": self.operators,
+            "tensors": list(self.tensors.values()),
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "shapes": self.shapes,
+        }
+
+    def _operator(self, op: Op) -> None:
+        if op.name == "tosa.variable":
+            return
+        location = op.info.get("location", "" if op.location is None else str(op.location))
+        inputs = [
+            self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
+        ]
+        outputs = [self.use(v) for v in op.results]
+        operator = op.name.removeprefix("tosa.").upper()
+        if operator in VARIABLE_OPERATORS:
+            side = inputs if operator == "VARIABLE_READ" else outputs
+            side.append(self.variables[op.attributes["name"]][1])
+        self._add(operator, inputs, outputs, attribute_table(op, self.regions), location)
+
+    def _add(
+        self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
+    ) -> None:
+        fields = {"op": operator, "attribute": (member(operator), attributes), "inputs": inputs, "outputs": outputs}
+        if operator in VARIABLE_OPERATORS:
+            fields["op"] = "IDENTITY"
+        self.operators.append({**fields, "location": {"text": location} if location else None})
+
+    def _tensor(self, name: str, type: TensorType, **fields: Any) -> None:
+        if type.shape is None:
+            raise VerificationError(f"'{name}' has a rank that is not known")
+        shape = [-1 if size is None else size for size in type.shape]
+        self.tensors[name] = {"name": name, "shape": shape, "type": dtype(type.element), **fields}
+
+    def _constant(self, constant: Constant, location: str) -> str:
+        """The name of a compile-time-constant operand; equal ones are one tensor or shape."""
+        kind = "SHAPE" if constant.is_shape else dtype(constant.element)
+        key = kind, constant.array.tobytes()
+        name = self._constants.get(key)
+        if name is None:
+            name = self._constants[key] = self.names.free("c", count=True)
+            data = Buffer.of(constant.array), index if constant.is_shape else i8
+            if constant.is_shape:
+                self.shapes.append({"name": name, "rank": constant.array.size, "data": data})
+            else:
+                self.tensors[name] = {"name": name, "shape": constant.array.shape, "type": kind, "data": data}
+            self._add("CONST_SHAPE" if constant.is_shape else "CONST", [], [name], {}, location)
+        return name
+
+
+class _Writer:
+    """Writes one file."""
+
+    def __init__(self, module: Module, function: int, fetch: list[Value]) -> None:
+        self.encoder = Encoder(TOSA)
+        reached = _reachable(module, function)
+        main = module.functions[function]
+        names, labels = Names(), Names()
+        names.reserve([*main.inputs, *main.outputs])
+        for f in reached.values():
+            names.reserve(f.values())
+        regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in reached.items()}
+        used = {
+            op.attributes.get("name") for f in reached.values() for op in f.ops if op.name.startswith("tosa.variable")
+        }
+        declared = [op for op in module.ops() if op.name == "tosa.variable" and op.attributes["name"] in used]
+        variables = {op.attributes["name"]: (op.operand(0), names.free(op.attributes["name"])) for op in declared}
+        self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in reached.items()}
+        for block in self.blocks.values():
+            block.fill(fetch if block.function is main else ())
+        self.data: dict[_Data, Written] = {}
+
+    def pieces(self) -> Iterable[Piece]:
+        """The file's bytes, in order: tables, then the constants."""
+        encoder = self.encoder
+        tables = [t for block in self.blocks.values() for t in (*block.tensors.values(), *block.shapes)]
+        for table in reversed(tables):
+            self._data(table)
+        regions = [{"name": name, "blocks": [block.table(name)]} for name, block in self.blocks.items()]
+        self._check_size()
+        encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
+        self._check_size()
+        return encoder.pieces()
+
+    def _check_size(self) -> None:
+        if self.encoder.end >= LARGEST:
+            raise VerificationError(f"{self.encoder.end} bytes or more: a TOSA flatbuffer ends at 2 GiB")
+
+    def _data(self, table: dict[str, Any]) -> None:
+        """Writes a table's constant and refers to it; those that share a buffer share it in the file."""
+        data = table.get("data")
+        if data is None:
+            return
+        buffer, element = data
+        end = self.data.get(data)
+        if end is None:
+            end = self.data[data] = Written(self.encoder.bytes_vector(packed(buffer.data, element), ALIGNMENT))
+        table["data"] = end
+
+
+def _data(value: Value) -> _Data | None:
+    return None if value.buffer is None else (value.buffer, element_storage(value.type.element))
+
+
+def _reachable(module: Module, function: int) -> dict[int, Function]:
+    """The functions that are run for one, that one first."""
+    reached, todo = {}, [function]
+    while todo:
+        index = todo.pop(0)
+        if index not in reached:
+            reached[index] = module.functions[index]
+            todo += [op.attributes[key] for op in reached[index].ops for key in GRAPHS if key in op.attributes]
+    return reached

@@ -1,0 +1,71 @@
+"""Conversions between floats and integers: `float_cast`, ext.truncate, and DEQUANTIZE of half precision.
+
+    integer, bool → float    exact, or rounded to nearest by CAST (i32)
+    tosa.cast to integers    rounded to nearest, saturated (CAST; half to even on the reference model)
+    ext.truncate, tfl.cast   the integer part, saturated (kernels/cast.cc; NaN, the largest integer there, is 0)
+    float → bool             whether it is not 0
+
+TOSA casts no bool to a float, and no 48-bit integer to or from one; an int64 that is int32 here is cast as that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import f16, f32, i1, i8, i16, i32, ui8
+from tflq.tosa.lowering.floats.arithmetic import need_float
+from tflq.tosa.lowering.floats.quotient import scalar
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide import narrow
+
+__all__ = ["float_cast"]
+
+_FLOATS = (f32, f16)
+_INTEGERS = (i8, ui8, i16, i32)
+
+
+@lowering("tfl.dequantize")
+def widened(op: Op, t: Tosa) -> Value:
+    """Half precision as float32; of a constant, a constant."""
+    source = op.operand(0)
+    if source.type.storage != f16 or op.result.type.storage != f32:
+        raise Refused(f"DEQUANTIZE of {source.type.storage} to {op.result.type.storage} has no form")
+    if source.is_constant:
+        return constant(source.array.astype(np.float32))
+    need_float(t, "DEQUANTIZE")
+    return t.cast(t.value(source), f32)
+
+
+@lowering("ext.truncate")
+def float_cast(op: Op, t: Tosa) -> Value:
+    """tosa.cast, tfl.cast and ext.truncate from or to a float type."""
+    need_float(t, "CAST")
+    source, target = op.operand(0), op.result
+    x, to = narrow(source, t), target.type.storage
+    if x.type.storage not in (*_FLOATS, *_INTEGERS, i1) or to not in (*_FLOATS, *_INTEGERS, i1):
+        raise Refused(f"TOSA has no cast between {source.type.storage} and {to}")
+    if to in _FLOATS:
+        return _to_float(t, x, t.offset(source), target)
+    if to is i1:
+        return t.as_bool(x)
+    if op.name != "tosa.cast":
+        x = _whole(t, x)
+    if to is not ui8:
+        return t.cast(x, to)
+    inside = t.cast(t.limits(x, ui8.minimum, ui8.maximum), i32)
+    return t.cast(t.sub(inside, t.constant(t.offset(target))), i8)
+
+
+def _to_float(t: Tosa, x: Value, offset: int, target: Value) -> Value:
+    storage = target.type.storage
+    if x.type.storage is i1:
+        return t.select(x, t.constant(1, storage), t.constant(0, storage))
+    x = t.cast(x, storage)
+    return t.add(x, scalar(t, offset, x)) if offset else x
+
+
+def _whole(t: Tosa, x: Value) -> Value:
+    """The integer part of a float, as a float."""
+    negative = t.greater(scalar(t, 0, x), x)
+    return t.select(negative, t.unary("ceil", x), t.unary("floor", x))

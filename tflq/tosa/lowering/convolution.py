@@ -1,0 +1,139 @@
+"""CONV2D and DEPTHWISE_CONV2D on integers.
+
+TOSA has i8 by i8 or i4 into i32, and i16 by i8 into i48. A sum that the integer form has in i32 of i16 is RESCALEd by
+one. i16 by i16 is a MATMUL, whose rows end in constants that make the bias: i48 cannot be added. Zero points move with
+uint8 tensors (`tflq.tosa.lowering.context`). Source: TOSA 1.0 specification, CONV2D, DEPTHWISE_CONV2D, MATMUL.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, i64
+from tflq.numerics.convolution import crude_bounds
+from tflq.numerics.fixed_point import Multiplier
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.window import extents, fitted
+
+__all__ = ["accumulated", "bias_like", "filters_of", "narrowed"]
+
+_ONE = Multiplier(1 << 30, 1)
+_BIAS_INPUTS = 3
+"""Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""
+
+
+@lowering("tosa.conv2d")
+def conv2d(op: Op, t: Tosa) -> Value:
+    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+    if weights.type.storage == i16:
+        return _wide_product(op, t, x, weights)
+    return _convolved(op, t, x, weights, zero_point)
+
+
+@lowering("tosa.depthwise_conv2d")
+def depthwise_conv2d(op: Op, t: Tosa) -> Value:
+    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+    if weights.type.storage == i16:
+        raise Refused("TOSA has no depthwise convolution of int16 by int16")
+    return _convolved(op, t, x, weights, zero_point, depthwise=True)
+
+
+def _convolved(op: Op, t: Tosa, x: Value, weights: Value, zero_point: int, *, depthwise: bool = False) -> Value:
+    a, shape = op.attributes, op.result.type.shape
+    kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
+    x, pad = fitted(t, x, extents(kernel, a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 4)[1:3])
+    terms = prod(d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 4)])
+    acc = accumulated(t, op, x, weights, terms)
+    sums = t.conv2d(
+        x,
+        weights,
+        bias_like(t, op.operand(2), acc),
+        shape,
+        pad=pad,
+        stride=a["stride"],
+        dilation=a["dilation"],
+        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        weight_zp=zero_point,
+        acc=acc,
+        depthwise=depthwise,
+    )
+    return narrowed(t, sums, op.result.type.storage)
+
+
+def filters_of(t: Tosa, op: Op) -> tuple[Value, int]:
+    """The weights and their zero point, as TOSA takes them beside the operator's input.
+
+    int4 is widened where TOSA has not the product, which it has with int8, or not the value: -8. Beside int16, which
+    has no zero points, weights are less theirs, int16 where that does not fit int8.
+    """
+    weights, beside = t.value(op.operand(1)), t.storage(op.operand(0))
+    zero_point = t.zero_point(op.operand(1), op.attributes["weight_zp"])
+    if weights.type.storage == i4 and (beside != i8 or weights.array.min(initial=0) == i4.minimum):
+        weights = constant(np.ascontiguousarray(weights.array.astype(np.int8)))
+    if beside == i16 and zero_point and weights.is_constant:
+        centred = weights.array.astype(np.int16) - np.int16(zero_point)
+        narrow = (centred == centred.astype(np.int8)).all()
+        weights, zero_point = constant(centred.astype(np.int8) if narrow else centred), 0
+    return weights, zero_point
+
+
+def accumulated(t: Tosa, op: Op, x: Value, weights: Value, terms: int) -> ScalarType:
+    """What TOSA sums in: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave that."""
+    if x.type.storage != i16:
+        return i32
+    t.need("int16", "a convolution of int16")
+    if op.attributes["input_zp"] or (op.attributes["weight_zp"] and not weights.is_constant):
+        raise Refused("TOSA has no zero points beside int16")
+    bias = op.operand(2)
+    offset = bias.array if bias.is_constant else np.asarray([i32.minimum, i32.maximum])
+    low, high = crude_bounds(terms, -weights.type.storage.minimum, i16.minimum, i16.maximum, offset)
+    if low < -(1 << 47) or high >= 1 << 47:
+        raise Refused("the accumulator can leave the 48 bits that TOSA has for it")
+    return i64
+
+
+def bias_like(t: Tosa, bias: Value, acc: ScalarType) -> Value:
+    """The bias in the accumulator's type."""
+    found = t.value(bias)
+    if found.type.storage == acc:
+        return found
+    if not found.is_constant:
+        raise Refused(f"bias '{bias.name}' is computed in {found.type.storage}, and TOSA cannot widen it to 48 bits")
+    return t.constant(found.array, acc)
+
+
+def narrowed(t: Tosa, sums: Value, to: ScalarType) -> Value:
+    """Sums in 48 bits as i32, if the integer form has them so."""
+    return t.rescale(sums, _ONE, i32) if (sums.type.storage, to) == (i64, i32) else sums
+
+
+def _wide_product(op: Op, t: Tosa, x: Value, weights: Value) -> Value:
+    """A 1x1 convolution of int16 by int16: MATMUL [1, N, I + 4] by [1, I + 4, O].
+
+    bias = 32768 h + l with 0 <= l < 32768: -h, in three parts, meets inputs of -32768, and l one of 1. Sums in 48 bits
+    keep the product's shape, since i48 has no RESHAPE; what RESCALE makes of them is reshaped.
+    """
+    a, shape = op.attributes, op.result.type.shape
+    bias, depth = t.value(op.operand(2)), (weights.type.shape or ())[-1] or 0
+    if not (weights.is_constant and bias.is_constant) or shape is None or x.type.shape is None:
+        raise Refused("weights of int16 or their bias are not constant")
+    plain = (weights.type.shape or ())[1:3] == (1, 1) and tuple(a["stride"]) == (1, 1) and not any(a["pad"])
+    if not plain or x.type.storage != i16:
+        raise Refused("TOSA has weights of int16 only beside int16, in a matrix product")
+    accumulated(t, op, x, weights, depth)
+    offset = bias.array.astype(np.int64)
+    if offset.min(initial=0) < i32.minimum or offset.max(initial=0) > i32.maximum:
+        raise Refused("a bias of more than 32 bits beside weights of int16")
+    high, low = offset >> 15, offset & 0x7FFF
+    parts = [(i - high) // _BIAS_INPUTS for i in range(_BIAS_INPUTS)]
+    rows = np.concatenate([weights.array.reshape(-1, depth).T, *(p[None] for p in parts), low[None]]).astype(np.int16)
+    count = None if None in x.type.shape[:-1] else prod(d or 0 for d in x.type.shape[:-1])
+    matrix = t.reshape(x, (1, count, depth))
+    none = (0, 0)
+    matrix = t.pad(t.pad(matrix, (none, none, (0, _BIAS_INPUTS)), i16.minimum), (none, none, (0, 1)), 1)
+    type = TensorType((1, count, rows.shape[1]), i64)
+    sums = t.emit("tosa.matmul", [matrix, constant(rows[None])], type, a_zp=0, b_zp=0)
+    return sums if op.result.type.storage == i64 else t.reshape(narrowed(t, sums, i32), shape)

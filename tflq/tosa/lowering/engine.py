@@ -1,0 +1,186 @@
+"""Lowering: a module in the integer form → one on TOSA's operators.
+
+Entry points (the first function and those of signatures) keep names and shapes of their arguments and results; their
+types are the storage types, unsigned ones included, and int32 for int64. Functions that control flow calls follow them,
+with signed arguments and results; no others are kept. Every op has one lowering. What cannot be lowered, and something
+needs, is collected over the whole module into one `UnsupportedError`; an operator that computes shapes is not needed
+where they are known without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Location, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
+from tflq.numerics.fixed_point import Multiplier
+from tflq.passes.effects import is_pure
+from tflq.passes.lower_rounding import LowerRounding
+from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.registry import LOWERINGS
+from tflq.tosa.lowering.wide import narrow
+from tflq.tosa.target import Target
+
+__all__ = ["Note", "lower"]
+
+Note = tuple[Location | None, str]
+_ONE = Multiplier(1 << 30, 1)
+_REFUSED = "refused"
+"""Stands for an operator that has no form, until it is known whether something needs it."""
+
+
+def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
+    """The module on TOSA's operators, and notes for the report: (location of an operator, sentence).
+
+    UnsupportedError lists every operator that has no form on the target.
+    """
+    LowerRounding().run(module)
+    walk = _Module(module, target)
+    lowered = walk.run()
+    if walk.refused:
+        raise UnsupportedError(
+            f"{len(walk.refused)} operator(s) have no form in TOSA on this target:", list(walk.refused)
+        )
+    lowered.warnings = list(module.warnings)
+    return lowered, walk.notes
+
+
+class _Module:
+    """The functions of a module, those that are called lowered when the first call to them is."""
+
+    def __init__(self, module: Module, target: Target) -> None:
+        self.module = module
+        self.target = target
+        self.notes: list[Note] = []
+        self.refused: dict[str, None] = {}
+        self.renamed: dict[Value, Value] = {}
+        self.called: dict[int, int] = {}
+        self.variables: dict[str, Value] = {}
+        entries = {0, *(s.function for s in module.signatures or ())}
+        self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
+
+    def run(self) -> Module:
+        made: dict[int, Function] = {}
+        for place, index in enumerate(self.entries):
+            made[place] = _Function(self, self.module.functions[index], entry=True).run()
+        while len(made) < len(self.entries) + len(self.called):
+            for index, place in list(self.called.items()):
+                if place not in made:
+                    made[place] = _Function(self, self.module.functions[index], entry=False).run()
+        if made:
+            made[0].ops[:0] = [Op("tosa.variable", [v], [], {"name": name}) for name, v in self.variables.items()]
+        signatures = self.module.signatures
+        return Module(
+            [made[place] for place in sorted(made)],
+            None if signatures is None else [self._remap(s) for s in signatures],
+            description=self.module.description,
+            source=self.module.source,
+        )
+
+    def callee(self, index: int) -> int:
+        """The index, in the module being made, of a function that an operator calls."""
+        return self.called.setdefault(index, len(self.entries) + len(self.called))
+
+    def _remap(self, signature: Signature) -> Signature:
+        def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
+            return None if pairs is None else [(name, self.renamed.get(value, value)) for name, value in pairs]
+
+        function = self.entries.index(signature.function)
+        return replace(
+            signature, function=function, inputs=side(signature.inputs), outputs=side(signature.outputs), info={}
+        )
+
+
+class _Function:
+    """One function's walk. An entry point's arguments and results may be unsigned, those of others are signed."""
+
+    def __init__(self, parent: _Module, function: Function, *, entry: bool) -> None:
+        self.parent = parent
+        self.source = function
+        self.entry = entry
+        self.t = Tosa(parent.target, lambda location, text: parent.notes.append((location, text)))
+        self.t.module = parent.module
+        self.t.callee = parent.callee
+        self.t.lower_ops = self._lower
+        self.t.variables = parent.variables
+
+    def run(self) -> Function:
+        inputs = [self._input(value) for value in self.source.inputs]
+        self._lower(self.source.ops)
+        self.t.location = None
+        taken: set[Value] = set(inputs)
+        outputs = [self._output(value, taken) for value in self.source.outputs]
+        return Function(self.source.name, inputs, outputs, self._needed(outputs))
+
+    def _lower(self, ops: Sequence[Op]) -> None:
+        """Lowers ops in order."""
+        for op in ops:
+            self.t.location = op.location
+            try:
+                lowering = LOWERINGS.get(op.name)
+                if lowering is None:
+                    raise Refused(f"TOSA has no form of {op.name} yet")  # noqa: TRY301
+                results = lowering(op, self.t)
+            except Refused as refusal:
+                results = self._stand_in(op, str(refusal))
+            made: Sequence[Value] = [results] if isinstance(results, Value) else results
+            for old, new in zip(op.results, made, strict=True):
+                self.t.set(old, new)
+
+    def _stand_in(self, op: Op, reason: str) -> list[Value]:
+        """Results of an op that has no form."""
+        operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
+        made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
+        made.info = {"reason": f"{op.location or op.name}: {reason}", "pure": is_pure(op)}
+        return made.results
+
+    def _needed(self, outputs: Sequence[Value]) -> list[Op]:
+        """The ops that results or variables follow from. Those without a form are reported."""
+        live = set(outputs)
+        needed: list[Op] = []
+        for op in reversed(self.t.ops):
+            pure = op.info["pure"] if op.name == _REFUSED else is_pure(op)
+            if pure and live.isdisjoint(op.results):
+                continue
+            live.update(v for v in op.operands if v is not None)
+            needed.append(op)
+        needed.reverse()
+        self.parent.refused.update((op.info["reason"], None) for op in needed if op.name == _REFUSED)
+        return needed
+
+    def _input(self, value: Value) -> Value:
+        """The argument, of its storage type or a signed one, and what the ops see of it."""
+        storage = element_storage(value.type.element)
+        info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
+        if not self.entry:
+            argument = Value(self.t.type(value), value.name, info=info)
+            self.t.set(value, argument)
+            return argument
+        argument = Value(TensorType(value.type.shape, i32 if storage == i64 else storage), value.name, info=info)
+        self.parent.renamed[value] = argument
+        seen = argument
+        if storage == ui8:
+            seen = self.t.rescale(argument, _ONE, i8, output_zp=-128, rounding_mode="SINGLE_ROUND")
+        self.t.set(value, seen)
+        return argument
+
+    def _output(self, value: Value, taken: set[Value]) -> Value:
+        """The result: a value of its own, of its storage type or a signed one, under its name."""
+        try:
+            result = narrow(value, self.t) if value.is_constant else self.t.value(value)
+        except Refused as refusal:
+            self.parent.refused[f"result '{value.name}': {refusal}"] = None
+            return value
+        if element_storage(value.type.element) == ui8 and self.entry:
+            result.name = ""
+            result = self.t.rescale(result, _ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
+        elif result in taken or result.producer is None:
+            result = self.t.identity(result)
+        taken.add(result)
+        result.name = value.name
+        result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}
+        if self.entry:
+            self.parent.renamed[value] = result
+        return result

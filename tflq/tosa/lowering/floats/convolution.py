@@ -1,0 +1,165 @@
+"""CONV_2D, DEPTHWISE_CONV_2D, CONV_3D, TRANSPOSE_CONV and FULLY_CONNECTED in float.
+
+TFLite's filters are OHWI as TOSA's, [1, H, W, C * M] for depthwise ones (TOSA: [H, W, C, M]) and DHWIO in CONV_3D
+(TOSA: ODHWI). Sources: kernels/conv.cc, depthwise_conv.cc, conv3d.cc, transpose_conv.cc, fully_connected.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import Shape, TensorType, f32
+from tflq.legalize.known import known_elements
+from tflq.numerics.convolution import window
+from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
+from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.window import extents, fitted, same_or_valid
+
+__all__: list[str] = []
+
+
+@lowering("tfl.conv_2d")
+def conv_2d(op: Op, t: Tosa) -> Value:
+    x, weights = _operands(op, t, 0, 1, 4)
+    outputs, kernel_h, kernel_w, inputs = _static(weights)
+    depth = (x.type.shape or ())[3]
+    if not depth or not inputs or depth % inputs:
+        raise Refused(f"{depth} channels do not make groups of {inputs}")
+    groups, bias = depth // inputs, _bias(op, t, 2, outputs)
+    if groups == 1:
+        return _activated(op, t, _planar(op, t, x, weights, bias, (kernel_h, kernel_w)))
+    if not (weights.is_constant and bias.is_constant):
+        raise Refused("a grouped convolution with weights or a bias that are not constant")
+    if inputs == 1:
+        taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
+        filters = constant(np.ascontiguousarray(taps))
+        return _activated(op, t, _planar(op, t, x, filters, bias, (kernel_h, kernel_w), depthwise=True))
+    parts, made = [], outputs // groups
+    for group in range(groups):
+        rows, start, size = slice(group * made, (group + 1) * made), group * inputs, (x.type.shape or ())[:3]
+        part = t.slice(x, (0, 0, 0, start), (*size, inputs))
+        filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
+        parts.append(_planar(op, t, part, filters, offset, (kernel_h, kernel_w)))
+    shape = (*(parts[0].type.shape or ())[:3], outputs)
+    return _activated(op, t, t.concat(parts, 3, shape))
+
+
+@lowering("tfl.depthwise_conv_2d")
+def depthwise_conv_2d(op: Op, t: Tosa) -> Value:
+    x, weights = _operands(op, t, 0, 1, 4)
+    one, kernel_h, kernel_w, outputs = _static(weights)
+    depth = (x.type.shape or ())[3]
+    if one != 1 or not depth or outputs % depth:
+        raise Refused(f"{outputs} output channels are no multiple of {depth} input channels")
+    taps = t.reshape(weights, (kernel_h, kernel_w, depth, outputs // depth))
+    bias = _bias(op, t, 2, outputs)
+    return _activated(op, t, _planar(op, t, x, taps, bias, (kernel_h, kernel_w), depthwise=True))
+
+
+@lowering("tfl.conv_3d")
+def conv_3d(op: Op, t: Tosa) -> Value:
+    x, weights = _operands(op, t, 0, 1, 5)
+    *kernel, inputs, outputs = _static(weights)
+    if (x.type.shape or ())[4] != inputs:
+        raise Refused(f"filters of {inputs} input channels do not meet those of {x.type}")
+    a = op.attributes
+    stride = (a["stride_d"], a["stride_h"], a["stride_w"])
+    dilation = (a["dilation_d_factor"], a["dilation_h_factor"], a["dilation_w_factor"])
+    reach = extents(kernel, dilation)
+    pad, sizes = same_or_valid(x, reach, stride, a["padding"])
+    x, pad = fitted(t, x, reach, stride, pad, sizes)
+    order = (4, 0, 1, 2, 3)
+    if weights.is_constant:
+        filters = constant(np.ascontiguousarray(weights.array.transpose(order)))
+    else:
+        filters = t.transpose(weights, order)
+    type = TensorType(((x.type.shape or ())[0], *sizes, outputs), f32)
+    options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
+    return _activated(op, t, t.emit("tosa.conv3d", [x, filters, _bias(op, t, 2, outputs)], type, **options))
+
+
+@lowering("tfl.transpose_conv")
+def transpose_conv(op: Op, t: Tosa) -> Value:
+    x, weights = _operands(op, t, 2, 1, 4)
+    outputs, kernel_h, kernel_w, inputs = _static(weights)
+    size = known_elements(op.operand(0))
+    batch, *planes, depth = x.type.shape or ()
+    if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
+        raise Refused("the height and width of the input or of the result are not known")
+    stride = (op.attributes["stride_h"], op.attributes["stride_w"])
+    out_pad: list[int] = []
+    for given, made, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
+        found = window(made, kernel, step, 1, op.attributes["padding"])
+        if found is None or given is None or made is None or found.output != given:
+            raise Refused(f"an input of {given} does not make a result of {made}")
+        out_pad += -found.before, made - ((given - 1) * step + kernel) + found.before
+    type = TensorType((batch, *size[1:3], outputs), f32)
+    options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
+    sums = t.emit("tosa.transpose_conv2d", [x, weights, _bias(op, t, 3, outputs)], type, **options)
+    return _activated(op, t, sums)
+
+
+@lowering("tfl.fully_connected")
+def fully_connected(op: Op, t: Tosa) -> Value:
+    """A 1x1 convolution of rows."""
+    if op.attributes.get("weights_format", "DEFAULT") != "DEFAULT":
+        raise Refused("the weights are stored in the shuffled format")
+    x, weights = _operands(op, t, 0, 1, None)
+    outputs, depth = _static(weights)
+    shape = x.type.shape or ()
+    keep = bool(op.attributes["keep_num_dims"])
+    count = None if None in shape else prod(d or 0 for d in shape) // max(depth, 1)
+    result = (*shape[:-1], outputs) if keep else (count, outputs)
+    direct = len(shape) == 4 and shape[-1] == depth and keep
+    if result.count(None) > 1 and not direct:
+        raise Refused("more than one dim of the result is not known")
+    rows = x if direct else t.reshape(x, (count, 1, 1, depth))
+    filters = t.reshape(weights, (outputs, 1, 1, depth))
+    made = (*(rows.type.shape or ())[:3], outputs)
+    sums = t.reshape(t.conv2d(rows, filters, _bias(op, t, 2, outputs), made, acc=f32), result)
+    return _activated(op, t, sums)
+
+
+def _operands(op: Op, t: Tosa, x: int, weights: int, rank: int | None) -> tuple[Value, Value]:
+    """Input and weights in float; Refused for another rank."""
+    need_float(t, op.name.removeprefix("tfl.").upper())
+    if "sparsity" in op.operand(weights).info:
+        raise Refused(f"weights '{op.operand(weights).name}' are sparse")
+    values = real(t, op.operand(x)), real(t, op.operand(weights))
+    if any(v.type.shape is None or (rank is not None and len(v.type.shape) != rank) for v in values):
+        raise Refused("the rank of the input or of the weights is not the kernel's, or not known")
+    return values
+
+
+def _static(weights: Value) -> tuple[int, ...]:
+    if not weights.type.is_static or weights.type.shape is None:
+        raise Refused("the weights' shape is not known")
+    return tuple(d or 0 for d in weights.type.shape)
+
+
+def _bias(op: Op, t: Tosa, index: int, outputs: int) -> Value:
+    """The bias, zeros if it is left out."""
+    bias = op.optional(index)
+    return t.constant(np.zeros(outputs), f32) if bias is None else t.reshape(real(t, bias), (outputs,))
+
+
+def _activated(op: Op, t: Tosa, x: Value) -> Value:
+    return float_activation(t, x, op.attributes["fused_activation_function"])
+
+
+def _planar(
+    op: Op, t: Tosa, x: Value, weights: Value, bias: Value, kernel: Sequence[int], *, depthwise: bool = False
+) -> Value:
+    """CONV2D or DEPTHWISE_CONV2D with the operator's window."""
+    a = op.attributes
+    stride, dilation = (a["stride_h"], a["stride_w"]), (a["dilation_h_factor"], a["dilation_w_factor"])
+    reach = extents(kernel, dilation)
+    pad, sizes = same_or_valid(x, reach, stride, a["padding"])
+    x, pad = fitted(t, x, reach, stride, pad, sizes)
+    shape: Shape = ((x.type.shape or ())[0], *sizes, (bias.type.shape or ())[0])
+    return t.conv2d(x, weights, bias, shape, pad=pad, stride=stride, dilation=dilation, acc=f32, depthwise=depthwise)

@@ -1,0 +1,74 @@
+"""Float operators over the last dim: SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION.
+
+    softmax        exp(beta (x - max)) / sum
+    log_softmax    (x - max) - log(sum of exp(x - max))
+    l2             x / max(sqrt(sum of squares), 1e-6)
+    local response x (bias + alpha * sum of the squares of channels c - radius .. c + radius - 1)^-beta; the sums are
+                   one MATMUL by a band of ones
+
+Sources: kernels/internal/reference/softmax.h, log_softmax.h, l2normalization.h, reference_ops.h; l2norm.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, f32
+from tflq.tosa.lowering.floats.arithmetic import float_activation
+from tflq.tosa.lowering.floats.operators import floating
+from tflq.tosa.lowering.floats.power import positive_power
+from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
+from tflq.tosa.lowering.registry import Refused, Tosa
+
+__all__: list[str] = []
+
+_LEAST_NORM = 1e-6
+
+
+@floating("tfl.softmax")
+def softmax(op: Op, t: Tosa, x: Value) -> Value:
+    centred, beta = _centred(t, x), op.attributes.get("beta", 1.0)
+    if beta != 1:
+        centred = t.mul(centred, scalar(t, beta, x))
+    powers = t.unary("exp", centred)
+    return t.mul(powers, reciprocal(t, t.reduce("sum", powers, _last(x))))
+
+
+@floating("tfl.log_softmax")
+def log_softmax(op: Op, t: Tosa, x: Value) -> Value:
+    centred = _centred(t, x)
+    return t.sub(centred, t.unary("log", t.reduce("sum", t.unary("exp", centred), _last(x))))
+
+
+@floating("tfl.l2_normalization")
+def l2_normalization(op: Op, t: Tosa, x: Value) -> Value:
+    inverse = t.unary("rsqrt", t.reduce("sum", t.mul(x, x), _last(x)))
+    scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
+    return float_activation(t, scaled, op.attributes.get("fused_activation_function", "NONE"))
+
+
+@floating("tfl.local_response_normalization")
+def local_response_normalization(op: Op, t: Tosa, x: Value) -> Value:
+    shape = x.type.shape
+    if shape is None or None in shape:
+        raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")
+    depth, radius = shape[-1] or 0, op.attributes["radius"]
+    distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
+    band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
+    rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))
+    sums = t.emit("tosa.matmul", [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
+    base = t.add(t.mul(sums, scalar(t, op.attributes["alpha"], sums)), scalar(t, op.attributes["bias"], sums))
+    factor = positive_power(t, base, scalar(t, -op.attributes["beta"], base))
+    return t.mul(x, t.reshape(factor, shape))
+
+
+def _last(x: Value) -> int:
+    return len(x.type.shape or ()) - 1
+
+
+def _centred(t: Tosa, x: Value) -> Value:
+    """x less the greatest of its row."""
+    if not x.type.shape:
+        raise Refused(f"{x.type} has no last dim")
+    return t.sub(x, t.reduce("max", x, _last(x)))

@@ -1,0 +1,46 @@
+"""Convolutions of groups of channels whose 48-bit sums are concatenated, for which TOSA has no CONCAT.
+
+They are one convolution, whose filters are 0 outside their group.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import i8, i64
+from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa
+
+__all__ = ["grouped", "is_grouped"]
+
+
+def is_grouped(concat: Op) -> bool:
+    """Whether a concatenation is of the 48-bit sums of convolutions."""
+    producers = [v.producer for v in concat.operands if v is not None]
+    return concat.result.type.storage == i64 and all(p is not None and p.name == "tosa.conv2d" for p in producers)
+
+
+def grouped(concat: Op, t: Tosa) -> Value:
+    """The sums. Refused unless the convolutions are of slices of one tensor, and alike but for filters and bias."""
+    parts = [v.producer for v in concat.operands if v is not None and v.producer is not None]
+    slices = [p.operand(0).producer for p in parts]
+    sources = [s.operand(0) for s in slices if s is not None and s.name == "tosa.slice"]
+    attributes = parts[0].attributes
+    alike = len(set(sources)) == 1 and len(sources) == len(parts) and all(p.attributes == attributes for p in parts)
+    known = all(p.operand(1).is_constant and p.operand(2).is_constant for p in parts)
+    depth = (sources[0].type.shape or (None,))[-1] if alike else None
+    if not known or depth is None:
+        raise Refused("TOSA has no CONCAT of 48-bit sums")
+    bias = np.concatenate([p.operand(2).array for p in parts])
+    filters = np.full((bias.size, *parts[0].operand(1).array.shape[1:3], depth), attributes["weight_zp"], np.int8)
+    row = 0
+    for part, source in zip(parts, slices, strict=True):
+        assert source is not None
+        weights, start = part.operand(1).array, source.attributes["start"][-1]
+        filters[row : row + len(weights), ..., start : start + weights.shape[-1]] = weights
+        row += len(weights)
+    operands: list[Value | None] = [sources[0], constant(filters, i8), constant(bias)]
+    whole = Op("tosa.conv2d", operands, [Value(concat.result.type)], attributes, concat.location)
+    made = LOWERINGS["tosa.conv2d"](whole, t)
+    assert isinstance(made, Value)
+    return made

@@ -1,0 +1,112 @@
+"""CONCATENATION, PACK and UNPACK, SPLIT and SPLIT_V.
+
+CONCAT takes 64 tensors at most at level 8k (MAX_TENSOR_LIST_SIZE), so more are joined in groups. It takes int16 only
+with the extension of that name; without it the values are joined as int32. Kernels: concatenation.cc, pack.cc,
+unpack.cc, split.cc, split_v.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import i16, i32
+from tflq.tosa.lowering.floats.arithmetic import float_activation
+from tflq.tosa.lowering.grouped_convolution import grouped, is_grouped
+from tflq.tosa.lowering.known import constant_of, dims_of, known_axis
+from tflq.tosa.lowering.movement import reshaped
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide import narrow
+
+__all__ = ["joined", "part"]
+
+_MOST = 64
+
+
+def joined(t: Tosa, parts: Sequence[Value], axis: int) -> Value:
+    """CONCAT of tensors, those without elements left out; none if only one is left."""
+    parts = [p for p in parts if dims_of(p)[axis] != 0] or list(parts[:1])
+    if parts[0].type.storage == i16 and len(parts) > 1 and not t.target.has("int16"):
+        return t.cast(joined(t, [t.cast(p, i32) for p in parts], axis), i16)
+    while len(parts) > _MOST:
+        parts = [_concat(t, parts[i : i + _MOST], axis) for i in range(0, len(parts), _MOST)]
+    return _concat(t, parts, axis)
+
+
+def _concat(t: Tosa, parts: Sequence[Value], axis: int) -> Value:
+    if len(parts) == 1:
+        return parts[0]
+    shapes = [dims_of(p) for p in parts]
+    dims = [next((d for d in column if d is not None), None) for column in zip(*shapes, strict=True)]
+    along = [s[axis] for s in shapes]
+    dims[axis] = None if None in along else sum(d or 0 for d in along)
+    return t.concat(parts, axis, tuple(dims))
+
+
+def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
+    """SLICE along one axis."""
+    shape = dims_of(x)
+    starts, sizes = [0] * len(shape), list(shape)
+    starts[axis], sizes[axis] = start, size
+    return t.slice(x, starts, sizes)
+
+
+@lowering("tosa.concat", "tfl.concatenation")
+def concatenation(op: Op, t: Tosa) -> Value:
+    if is_grouped(op):
+        return grouped(op, t)
+    parts = [narrow(v, t) for v in op.operands if v is not None]
+    result = joined(t, parts, op.attributes["axis"] % len(dims_of(parts[0])))
+    activation = op.attributes.get("fused_activation_function", "NONE")
+    if activation != "NONE" and not result.type.storage.is_float:
+        raise Refused(f"CONCATENATION of integers has no activation {activation}")
+    return float_activation(t, result, activation)
+
+
+@lowering("tfl.pack")
+def pack(op: Op, t: Tosa) -> Value:
+    """Each operand with one dim more, joined."""
+    parts = [narrow(v, t) for v in op.operands if v is not None]
+    shape = dims_of(parts[0])
+    axis = op.attributes["axis"] % (len(shape) + 1)
+    return joined(t, [reshaped(t, p, (*(s := dims_of(p))[:axis], 1, *s[axis:])) for p in parts], axis)
+
+
+@lowering("tfl.unpack")
+def unpack(op: Op, t: Tosa) -> list[Value]:
+    """Each index of an axis, without that dim."""
+    x = narrow(op.operand(0), t)
+    shape = dims_of(x)
+    axis = op.attributes["axis"] % len(shape)
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    return [reshaped(t, part(t, x, axis, i, 1), rest) for i in range(len(op.results))]
+
+
+@lowering("tfl.split")
+def split(op: Op, t: Tosa) -> list[Value]:
+    """As many equal parts as there are results."""
+    x = narrow(op.operand(1), t)
+    axis = known_axis(op, 0, len(dims_of(x)))
+    size = _size(x, axis) // len(op.results)
+    return [part(t, x, axis, i * size, size) for i in range(len(op.results))]
+
+
+@lowering("tfl.split_v")
+def split_v(op: Op, t: Tosa) -> list[Value]:
+    """Parts of the sizes stated; -1 is what the others leave."""
+    x = narrow(op.operand(0), t)
+    axis = known_axis(op, 2, len(dims_of(x)))
+    sizes = constant_of(op, 1, "sizes").reshape(-1).astype(np.int64)
+    rest = _size(x, axis) - int(sizes[sizes >= 0].sum())
+    sizes = np.where(sizes < 0, rest, sizes)
+    starts = np.cumsum(sizes) - sizes
+    return [part(t, x, axis, int(start), int(size)) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _size(x: Value, axis: int) -> int:
+    size = dims_of(x)[axis]
+    if size is None:
+        raise Refused(f"dim {axis}, which is split, is not known")
+    return size

@@ -1,0 +1,121 @@
+"""MATMUL and BATCH_MATMUL: TOSA's has rank 3, one batch dim and operands of one type.
+
+The dims before the last two become one; a right side without them takes those of the left as rows; else what
+broadcasts is tiled. int16 by int8 widens the latter. Source: TOSA 1.0 specification, MATMUL; kernels/batch_matmul.cc.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from tflq.ir.core import Op, Value, constant
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
+from tflq.numerics.convolution import crude_bounds
+from tflq.tosa.lowering.convolution import narrowed
+from tflq.tosa.lowering.floats.arithmetic import need_float
+from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+
+__all__: list[str] = []
+
+
+@lowering("tosa.matmul")
+def matmul(op: Op, t: Tosa) -> Value:
+    zero_points = t.zero_point(op.operand(0), op.attributes["a_zp"]), t.zero_point(op.operand(1), op.attributes["b_zp"])
+    return _integer(t, t.value(op.operand(0)), t.value(op.operand(1)), zero_points, op.result.type.storage)
+
+
+@lowering("tfl.batch_matmul")
+def batch_matmul(op: Op, t: Tosa) -> Value:
+    """float32, or plain int8 into int32."""
+    integer = op.operand(0).type.storage == i8 and op.result.type.storage == i32
+    if not integer:
+        need_float(t, "BATCH_MATMUL")
+    x, y = (t.value(op.operand(i)) if integer else real(t, op.operand(i)) for i in range(2))
+    x, y = _swapped(t, x, op.attributes["adj_x"]), _swapped(t, y, op.attributes["adj_y"])
+    return _integer(t, x, y, (0, 0), i32) if integer else _product(t, x, y, (0, 0), f32, f32)
+
+
+def _swapped(t: Tosa, x: Value, adjoint: bool) -> Value:
+    """x, its last two dims swapped if it is to be multiplied so."""
+    if not adjoint:
+        return x
+    if x.is_constant:
+        return constant(np.ascontiguousarray(np.swapaxes(x.array, -1, -2)))
+    *outer, rows, columns = range(len(x.type.shape or ()))
+    return t.transpose(x, (*outer, columns, rows))
+
+
+def _integer(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], to: ScalarType) -> Value:
+    """The sums of products of integers, in i32, or in i48 where one side is int16."""
+    if i16 not in (x.type.storage, y.type.storage):
+        return _product(t, x, y, zero_points, i32, to)
+    t.need("int16", "a matrix product of int16")
+    if any(zero_points):
+        raise Refused("TOSA has no zero points beside int16")
+    x, y = _widened(t, x), _widened(t, y)
+    depth = (x.type.shape or (None,))[-1] or (y.type.shape or (None, None))[-2]
+    bound = None if depth is None else crude_bounds(depth, 1 << 15, i16.minimum, i16.maximum, 0)[1]
+    if bound is None or bound >= 1 << 47:
+        raise Refused("the sums can leave the 48 bits that TOSA has for them")
+    return _product(t, x, y, (0, 0), i64, to)
+
+
+def _widened(t: Tosa, x: Value) -> Value:
+    if x.type.storage == i16:
+        return x
+    return t.constant(x.array, i16) if x.is_constant else t.cast(x, i16)
+
+
+def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: ScalarType, to: ScalarType) -> Value:
+    """MATMUL of operands of any rank that broadcast."""
+    if x.type.shape is None or y.type.shape is None or min(len(x.type.shape), len(y.type.shape)) < 2:
+        raise Refused("the rank of an operand is less than 2 or not known")
+    x, y = t.aligned(x, y)
+    *outer, rows, depth = x.type.shape or ()
+    *others, depths, columns = y.type.shape or ()
+    if depth is not None and depths is not None and depth != depths:
+        raise Refused(f"rows of {depth} do not meet columns of {depths}")
+    if all(d == 1 for d in others) and not all(d == 1 for d in outer):
+        shape = (*outer, rows, columns)
+        left = _reshaped(t, x, (1, _count((*outer, rows)), depth))
+        right = _reshaped(t, y, (1, depths, columns))
+    else:
+        common = [_common(a, b) for a, b in zip(outer, others, strict=True)]
+        x, y = (_tiled(t, v, common) for v in (x, y))
+        shape, batch = (*common, rows, columns), _count(common)
+        left, right = _reshaped(t, x, (batch, rows, depth)), _reshaped(t, y, (batch, depths, columns))
+    type = TensorType(((left.type.shape or ())[0], (left.type.shape or ())[1], columns), acc)
+    sums = t.emit("tosa.matmul", [left, right], type, a_zp=zero_points[0], b_zp=zero_points[1])
+    return _reshaped(t, narrowed(t, sums, to), shape) if acc != i64 or to != i64 else sums
+
+
+def _count(dims: list[int | None] | tuple[int | None, ...]) -> int | None:
+    return None if None in dims else prod(d or 0 for d in dims)
+
+
+def _common(a: int | None, b: int | None) -> int | None:
+    """The dim that two make."""
+    if a != b and a != 1 and b != 1 and None not in (a, b):
+        raise Refused(f"dims of {a} and {b} do not broadcast")
+    return b if a == 1 else a
+
+
+def _tiled(t: Tosa, x: Value, outer: list[int | None]) -> Value:
+    """x with its first dims as large as these."""
+    shape = x.type.shape or ()
+    if any(want is None and have == 1 for want, have in zip(outer, shape, strict=False)):
+        raise Refused("what is to be broadcast to a size that is not known cannot be tiled")
+    multiples = [(want or 1) if have == 1 else 1 for want, have in zip(outer, shape, strict=False)]
+    if x.is_constant and any(m != 1 for m in multiples):
+        return constant(np.ascontiguousarray(np.tile(x.array, (*multiples, 1, 1))), x.type.storage)
+    return t.tile(x, (*multiples, 1, 1))
+
+
+def _reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
+    """RESHAPE; Refused where more than one dim is not known."""
+    if shape is None or (shape != x.type.shape and shape.count(None) > 1):
+        raise Refused("more than one dim of a matrix product is not known")
+    return t.reshape(x, shape)

@@ -1,0 +1,141 @@
+"""Data movement that is one operator of TOSA, or a few: reshapes, transposes, tiles, reversals, fills.
+
+The integers are moved as they are; a uint8 value is moved as the int8 it has become. Sources: the kernels of these
+names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, Shape, i1, i32, i64
+from tflq.tosa.lowering.known import constant_of, dims_of, known_elements
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide import narrow
+
+__all__ = ["kept_storage", "reshaped"]
+
+
+def reshaped(t: Tosa, x: Value, shape: Shape) -> Value:
+    """RESHAPE, which infers one dim at most."""
+    if shape is None or sum(d is None for d in shape) > 1:
+        raise Refused("the shape of the result has more than one dim that is not known, and TOSA infers only one")
+    return t.reshape(x, shape)
+
+
+def kept_storage(t: Tosa, value: Value) -> ScalarType:
+    """The element type of what a value becomes: int32 for int64, which TOSA has not."""
+    storage = t.storage(value)
+    return i32 if storage == i64 else storage
+
+
+@lowering("tosa.reshape", "tfl.squeeze", "tfl.expand_dims")
+def reshape_to_result(op: Op, t: Tosa) -> Value:
+    """The same elements in the shape of the result."""
+    return reshaped(t, narrow(op.operand(0), t), op.result.type.shape)
+
+
+@lowering("tfl.reshape")
+def reshape(op: Op, t: Tosa) -> Value:
+    """The same elements in the shape that the operand, the option or the result states; one dim may be left open."""
+    x = narrow(op.operand(0), t)
+    return reshaped(t, x, _stated_shape(op, x.type.shape))
+
+
+def _stated_shape(op: Op, source: Shape) -> Shape:
+    """The result's dims, each as known as it gets."""
+    result = op.result.type.shape
+    shape = op.operands[1] if len(op.operands) > 1 else None
+    if shape is None:
+        return result
+    known = known_elements(shape)
+    if known is None:
+        raise Refused(f"its shape '{shape.name}' is computed when the model runs, and TOSA 1.0 has no run-time shapes")
+    dims = [None if d is None or d < 0 else d for d in known.elements()]
+    if dims.count(None) > 1 and result is not None and len(result) == len(dims):
+        dims = [r if d is None else d for d, r in zip(dims, result, strict=True)]
+    if source is not None and None not in source and dims.count(None) == 1:
+        rest = int(np.prod([d for d in dims if d is not None]))
+        dims[dims.index(None)] = int(np.prod([d or 0 for d in source])) // rest if rest else 0
+    return tuple(dims)
+
+
+@lowering("tosa.transpose")
+def transpose_by_attribute(op: Op, t: Tosa) -> Value:
+    return _transposed(t, narrow(op.operand(0), t), op.attributes["perms"])
+
+
+@lowering("tfl.transpose")
+def transpose(op: Op, t: Tosa) -> Value:
+    x = narrow(op.operand(0), t)
+    rank = len(dims_of(x))
+    return _transposed(t, x, [int(p) % rank for p in constant_of(op, 1, "permutation").reshape(-1)])
+
+
+def _transposed(t: Tosa, x: Value, perms: list[int]) -> Value:
+    return x if list(perms) == sorted(perms) else t.transpose(x, perms)
+
+
+@lowering("tosa.tile")
+def tile_by_attribute(op: Op, t: Tosa) -> Value:
+    return t.tile(narrow(op.operand(0), t), op.attributes["multiples"])
+
+
+@lowering("tfl.tile")
+def tile(op: Op, t: Tosa) -> Value:
+    x = narrow(op.operand(0), t)
+    multiples = [int(m) for m in constant_of(op, 1, "multiples").reshape(-1)]
+    if 0 in multiples:
+        raise Refused("a result without elements has no form in TOSA")
+    return t.tile(x, multiples)
+
+
+@lowering("tfl.broadcast_to")
+def broadcast_to(op: Op, t: Tosa) -> Value:
+    """TILE of the dims of 1."""
+    x = narrow(op.operand(0), t)
+    shape = [int(d) for d in constant_of(op, 1, "shape").reshape(-1)]
+    x = t.ranked(x, len(shape))
+    dims = zip(dims_of(x), shape, strict=True)
+    if any(d is None and s != 1 for d, s in dims):
+        raise Refused("a dim that is not known cannot be broadcast")
+    return t.spread(x, shape)
+
+
+@lowering("tfl.fill")
+def fill(op: Op, t: Tosa) -> Value:
+    """TILE of one element."""
+    shape = [int(d) for d in constant_of(op, 0, "shape").reshape(-1)]
+    value = op.operand(1)
+    if value.is_constant:
+        one = narrow(value, t)
+        return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
+    return t.spread(t.reshape(narrow(value, t), ()), shape)
+
+
+@lowering("tfl.zeros_like")
+def zeros_like(op: Op, t: Tosa) -> Value:
+    """A constant; of an open dim, zeros as long as the operand: all of it covered by a choice that is never made."""
+    x = op.operand(0)
+    shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
+    if None not in shape:
+        return t.constant(np.full([d or 0 for d in shape], zero), storage)
+    one = (1,) * len(shape)
+    never = t.constant(np.zeros(one), i1)
+    return t.select(never, narrow(x, t), t.constant(np.full(one, zero), storage))
+
+
+@lowering("tosa.reverse")
+def reverse_by_attribute(op: Op, t: Tosa) -> Value:
+    return t.reverse(narrow(op.operand(0), t), op.attributes["axis"])
+
+
+@lowering("tfl.reverse_v2")
+def reverse(op: Op, t: Tosa) -> Value:
+    """REVERSE along one axis after another."""
+    x = narrow(op.operand(0), t)
+    rank = len(dims_of(x))
+    for axis in constant_of(op, 1, "axes").reshape(-1):
+        x = t.reverse(x, int(axis) % rank)
+    return x

@@ -1,0 +1,34 @@
+"""TRANSPOSE_CONV2D on integers: types and zero points as for CONV2D, the output exactly what out_pad makes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, i16
+from tflq.tosa.lowering.convolution import accumulated, bias_like, filters_of, narrowed
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+
+__all__: list[str] = []
+
+
+@lowering("tosa.transpose_conv2d")
+def transpose_conv2d(op: Op, t: Tosa) -> Value:
+    a, x, (weights, zero_point) = op.attributes, t.value(op.operand(0)), filters_of(t, op)
+    if weights.type.storage == i16:
+        raise Refused("TOSA has no transposed convolution of int16 by int16")
+    _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
+    top, bottom, left, right = a["out_pad"]
+    if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
+        raise Refused("TOSA takes off less than the filter's size at each edge")
+    acc = accumulated(t, op, x, weights, prod(shape[1:]))
+    sums = t.emit(
+        "tosa.transpose_conv2d",
+        [x, weights, bias_like(t, op.operand(2), acc)],
+        TensorType(op.result.type.shape, acc),
+        out_pad=tuple(a["out_pad"]),
+        stride=tuple(a["stride"]),
+        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        weight_zp=zero_point,
+    )
+    return narrowed(t, sums, op.result.type.storage)

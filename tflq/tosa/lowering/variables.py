@@ -1,0 +1,173 @@
+"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE on TOSA's variables, and those of the integer form.
+
+A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
+fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
+and int32 as their bytes, the low one first, in a dim of their own. Kernels: var_handle.cc, read_variable.cc,
+assign_variable.cc, call_once.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, i1, i8, i16, i32
+from tflq.tosa.lowering.joining import joined, part
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+
+__all__: list[str] = []
+
+
+@lowering("tfl.var_handle")
+def var_handle(op: Op, t: Tosa) -> Value:
+    """Nothing: a variable is found by its name."""
+    return Value(op.result.type)
+
+
+@lowering("tfl.call_once")
+def call_once(op: Op, t: Tosa) -> list[Value]:
+    """Nothing: what the function assigns is initial values."""
+    t.need("variable", "CALL_ONCE")
+    for inner in t.module.functions[op.attributes["init_subgraph_index"]].ops:
+        if inner.name == "tfl.assign_variable":
+            if _stored(inner.operand(1)) is None:
+                raise Refused(f"'{inner.operand(1).name}', which a variable starts as, is not a constant")
+        elif inner.name not in ("tfl.var_handle", "quant.scast"):
+            raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
+    return []
+
+
+@lowering("tfl.read_variable")
+def read_variable(op: Op, t: Tosa) -> Value:
+    return _read(t, _declared(op, t, op.result), op.result)
+
+
+@lowering("tfl.assign_variable")
+def assign_variable(op: Op, t: Tosa) -> list[Value]:
+    return _write(t, _declared(op, t, op.operand(1)), op.operand(1))
+
+
+@lowering("tosa.variable")
+def variable(op: Op, t: Tosa) -> list[Value]:
+    """Its initial value, as the bytes it is kept in."""
+    t.need("variable", "the state of an operator")
+    start = op.operand(0)
+    type = _kept_type(t, start)
+    array = t.value(start).array
+    t.variables[op.attributes["name"]] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
+    return []
+
+
+@lowering("tosa.variable_read")
+def read(op: Op, t: Tosa) -> Value:
+    return _read(t, op.attributes["name"], op.result)
+
+
+@lowering("tosa.variable_write")
+def write(op: Op, t: Tosa) -> list[Value]:
+    return _write(t, op.attributes["name"], op.operand(0))
+
+
+def _read(t: Tosa, name: str, result: Value) -> Value:
+    """What a variable holds, put together from its bytes."""
+    storage, shape = t.storage(result), _shape(result)
+    kept = t.op("tosa.variable_read", [], [_kept_type(t, result)], {"name": name}).result
+    if storage == i1:
+        return t.cast(kept, i1)
+    if storage not in (i16, i32):
+        return kept
+    total: Value | None = None
+    count = storage.bits // 8
+    one = (1,) * max(1, len(shape))
+    for k in range(count):
+        byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
+        if k < count - 1:
+            byte = t.binary("bitwise_and", byte, t.constant(np.full(one, 255)))
+        if k:
+            byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
+        total = byte if total is None else t.binary("bitwise_or", total, byte)
+    return t.cast(t.reshape(total or kept, shape), storage)
+
+
+def _write(t: Tosa, name: str, source: Value) -> list[Value]:
+    """Makes a value what a variable holds, taken apart into bytes."""
+    x, storage, shape = t.value(source), t.storage(source), _shape(source)
+    if storage == i1:
+        x = t.cast(x, i8)
+    elif storage in (i16, i32):
+        wide, one = t.reshape(t.cast(x, i32), (1, *shape)), (1,) * (len(shape) + 1)
+        shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
+        x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
+    t.op("tosa.variable_write", [x], [], {"name": name})
+    return []
+
+
+def _declared(op: Op, t: Tosa, value: Value) -> str:
+    """The name of the variable that an operator reads or writes, which holds such values."""
+    t.need("variable", op.name.removeprefix("tfl.").upper())
+    name = _name(op)
+    if name is None:
+        raise Refused("the variable is not named by a VAR_HANDLE in the same function")
+    type = _kept_type(t, value)
+    initial = _initial(t, name, value)
+    start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
+    held = t.variables.setdefault(name, t.constant(_bytes(start) if type.element == i8 else start, type.storage))
+    if held.type != type:
+        raise Refused(f"the variable '{name}' holds values of more than one type")
+    return name
+
+
+def _name(op: Op) -> str | None:
+    """The name of the variable that an operator's first operand is a handle of."""
+    handle = op.operand(0).producer
+    if handle is None or handle.name != "tfl.var_handle":
+        return None
+    words = [handle.attributes.get("container"), handle.attributes.get("shared_name")]
+    return "/".join(w for w in words if w) or "variable"
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    shape = value.type.shape
+    if shape is None or None in shape:
+        raise Refused("a variable of an unknown shape has no form in TOSA")
+    return tuple(d or 0 for d in shape)
+
+
+def _kept_type(t: Tosa, value: Value) -> TensorType:
+    """The type of the variable that holds such values."""
+    storage, shape = t.storage(value), _shape(value)
+    if storage in (i16, i32):
+        return TensorType((storage.bits // 8, *shape), i8)
+    if not (storage in (i1, i8) or storage.is_float):
+        raise Refused(f"TOSA has no variables of {storage}")
+    return TensorType(shape, i8 if storage == i1 else storage)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """An array as the int8 that a variable keeps it in."""
+    if array.dtype.itemsize == 1:
+        return array.astype(np.int8)
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+    return np.moveaxis(little.reshape(*array.shape, 1).view(np.int8), -1, 0)
+
+
+def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
+    """What CALL_ONCE assigns to a variable, last: stored integers, signed."""
+    found = None
+    for op in t.module.ops():
+        if op.name == "tfl.call_once":
+            for inner in t.module.functions[op.attributes["init_subgraph_index"]].ops:
+                if inner.name == "tfl.assign_variable" and _name(inner) == name:
+                    found = _stored(inner.operand(1))
+    if found is None:
+        return None
+    if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
+        raise Refused(f"the variable '{name}' starts as a value of another type than it holds")
+    return t.value(found).array
+
+
+def _stored(value: Value) -> Value | None:
+    """The constant that a value is, of whatever type."""
+    while value.producer is not None and value.producer.name == "quant.scast":
+        value = value.producer.operand(0)
+    return value if value.is_constant else None
