@@ -17,9 +17,9 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
+from tflq.passes.ranges import value_range
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.ranges import value_range
 from tflq.select.shifts import right_shift
 
 __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeezed"]

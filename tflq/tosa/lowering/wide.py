@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
-from tflq.select.ranges import Range, value_range
+from tflq.passes.ranges import Range, value_range
 from tflq.tosa.lowering.registry import Refused, Tosa
 
 __all__ = ["bounds", "fits_int32", "in_int32", "narrow", "product_by", "widened_product"]

@@ -13,7 +13,7 @@ from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Value
 from tflq.ir.types import f32, i8, i16, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.select.ranges import value_range
+from tflq.passes.ranges import value_range
 
 
 def _grow(b: Builder, pool: list[Value], choice: int, number: int) -> Value:
