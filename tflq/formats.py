@@ -6,11 +6,13 @@ import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, get_args
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tflq.errors import TflqError
 from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
+from tflq.flatbuffer.identify import identify
+from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Module
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ __all__ = ["Format", "Source", "is_tosa", "named_by", "read", "serialize", "writ
 
 Format = Literal["tflite", "tosa", "mlir"]
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-
-_TOSA: Final = b"TOSA"
 
 
 def named_by(path: str | os.PathLike[str]) -> Format:
@@ -40,15 +40,10 @@ def read(source: Source) -> Module:
     A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
     operands are attributes. UnsupportedError names what of a TOSA file the form cannot hold.
     """
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
-            head = file.read(8)
-    else:
-        if not isinstance(source, (bytes, bytearray, memoryview)):
-            name, source = str(getattr(source, "name", "")), source.read()
-            source = _Named(source, name) if name else source
-        head = bytes(source.data[:8]) if isinstance(source, _Named) else bytes(memoryview(source).cast("B")[:8])
-    if head[4:] != _TOSA:
+    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+        name, source = str(getattr(source, "name", "")), source.read()
+        source = _Named(source, name) if name else source
+    if identify(source.data if isinstance(source, _Named) else source) is not TOSA:
         return reader.read(source)
     from tflq.tosa.files.read import read_tosa
 

@@ -30,13 +30,13 @@ def command(file: Path, pipeline: str) -> None:
 def _read(file: Path) -> Module:
     """The module of a TFLite or TOSA file, or of text as `inspect --ir` prints it."""
     from tflq.errors import InvalidModelError, VerificationError
+    from tflq.flatbuffer.identify import identify
     from tflq.formats import read
     from tflq.ir.parser import parse_module
     from tflq.ir.verifier import verify
 
-    with file.open("rb") as stream:
-        if stream.read(8)[4:] in (b"TFL3", b"TOSA"):
-            return read(file)
+    if identify(file) is not None:
+        return read(file)
     try:
         module = parse_module(file.read_text(encoding="utf-8"), str(file))
     except UnicodeDecodeError as error:

@@ -35,6 +35,7 @@ from tflq.ir.types import (
     index,
 )
 from tflq.passes.contract import Pass, PassResult
+from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerQuantOps"]
 
@@ -64,18 +65,10 @@ def _lower_function(function: Function) -> bool:
         builder = Builder(ops)
         builder.location = op.location
         result = _quantize(builder, op) if op.name == "quant.qcast" else _dequantize(builder, op)
-        _stand_for(result, op.result)
+        stand_for(result, op.result)
     modified = len(ops) != len(function.ops)
     function.ops = ops
     return modified
-
-
-def _stand_for(made: Value, original: Value) -> None:
-    """The op that makes `made` results in `original` instead, which keeps its users and its name."""
-    producer = made.producer
-    assert producer is not None
-    producer.results = [original]
-    original.producer = producer
 
 
 def _quantize(b: Builder, op: Op) -> Value:

@@ -21,6 +21,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
 from tflq.passes.contract import Pass, PassResult
+from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerRounding"]
 
@@ -50,11 +51,7 @@ def _lower_function(function: Function) -> bool:
             continue
         b = Builder(ops)
         b.location = op.location
-        made = _half_up(b, op) if _is_single(op) else _rounded(b, op)
-        producer = made.producer
-        assert producer is not None
-        producer.results = [op.result]
-        op.result.producer = producer
+        stand_for(_half_up(b, op) if _is_single(op) else _rounded(b, op), op.result)
     function.ops = ops
     return True
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tflq.ir.core import Function, Module, Op, Value
 
-__all__ = ["remove_ops", "replace_values", "take_over"]
+__all__ = ["remove_ops", "replace_values", "stand_for", "take_over"]
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -40,6 +40,14 @@ def remove_ops(function: Function, dead: set[Op]) -> None:
     function.ops = [op for op in function.ops if op not in dead]
     gone = {result for op in dead for result in op.results if result.producer is op}
     function.tensors = [value for value in function.tensors if value not in gone]
+
+
+def stand_for(made: Value, original: Value) -> None:
+    """The op that makes `made` results in `original` instead, which keeps its users and its name."""
+    producer = made.producer
+    assert producer is not None
+    producer.results = [original]
+    original.producer = producer
 
 
 def take_over(kept: Value, named: Value) -> bool:

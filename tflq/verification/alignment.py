@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tflq.ir.core import Module, Value
+from tflq.verification.interface import shapes_fit
 from tflq.verification.runner import Runner
 from tflq.verification.tosa_runner import Names, TosaRunner
 
@@ -62,8 +63,7 @@ def _differences(side: str, model: Side, tosa: Side) -> Iterator[str]:
     for (name, before), (_, after) in zip(model, tosa, strict=True):
         shape, signature = before["shape"], before["shape_signature"] or before["shape"]
         dims = after["shape"]
-        fits = len(dims) == len(signature) and all(s in (-1, d) for s, d in zip(signature, dims, strict=True))
-        if not fits and dims != shape:
+        if not shapes_fit(dims, signature) and dims != shape:
             yield f"{side[:-1]} '{name}': shape is {dims} instead of {signature}"
             continue
         before["shape"] = dims

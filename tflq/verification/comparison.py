@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 import numpy as np
 
 from tflq.errors import TflqError
+from tflq.flatbuffer.identify import identify
+from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
+from tflq.ir.core import Module
 from tflq.verification.difference import difference
 from tflq.verification.inputs import GivenInputs, Side, given, made
 from tflq.verification.interface import interface_differences, same_inputs
@@ -93,22 +96,23 @@ def _label(source: Source, path: str) -> str:
 
 def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRunner:
     """A TOSA file on the reference model, anything else in the interpreter."""
-    with open(path, "rb") as file:
-        identifier = file.read(8)[4:]
-    if identifier == b"TOSA":
+    if identify(path) is TOSA:
         from tflq.verification.tosa_runner import TosaRunner
 
         return TosaRunner(path, keep=keep, timeout=timeout)
     return Runner(path, resolver=resolver, keep=keep, timeout=timeout)
 
 
-def _plan(key: str, a: AnyRunner, b: AnyRunner, paths: tuple[str, str]) -> Plan:
+def _plan(key: str, a: AnyRunner, b: AnyRunner, modules: tuple[Module, Module]) -> Plan:
     """What to fetch after running an entry of both."""
-    modules = [read(path) if isinstance(r, Runner) else r.module for r, path in zip((a, b), paths, strict=True)]
     found = [
         places(module, key) if isinstance(r, Runner) else r.places for r, module in zip((a, b), modules, strict=True)
     ]
     return plan(modules[0].functions[function_of(key, modules[0])], key, *found)
+
+
+def _module(runner: AnyRunner, path: str) -> Module:
+    return read(path) if isinstance(runner, Runner) else runner.module
 
 
 class _Comparison:
@@ -138,9 +142,11 @@ class _Comparison:
             if a is None or b is None:
                 return
             self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
-            for key in self._comparable(a, b, (path_a, path_b), interface):
+            keys = self._comparable(a, b, (path_a, path_b), interface)
+            modules = (_module(a, path_a), _module(b, path_b)) if layers and keys else None
+            for key in keys:
                 if not self._fatal:
-                    self._entry(pool, a, b, key, _plan(key, a, b, (path_a, path_b)) if layers else None)
+                    self._entry(pool, a, b, key, _plan(key, a, b, modules) if modules else None)
         if layers:
             self.result.layers = combine(self._layers)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Entries", "interface_differences", "same_inputs"]
+__all__ = ["Entries", "interface_differences", "same_inputs", "shapes_fit"]
 
 Entries = Mapping[str, Mapping[str, list[tuple[str, dict[str, Any]]]]]
 """The entries of a model, as `worker.Model.entries` gives them."""
@@ -33,14 +33,14 @@ def same_inputs(a: Entries, b: Entries, key: str, *, fit: bool = False) -> bool:
     stated = [[d["shape_signature"] or d["shape"] for d in side] for side in sides]
     if stated[0] == stated[1]:
         return True
-    if not fit or not all(map(_fits, *stated)):
+    if not fit or not all(map(shapes_fit, *stated)):
         return False
     for x, y, m, n in zip(*sides, *stated, strict=True):
         x["shape"] = y["shape"] = [d if max(pair) < 0 else max(pair) for *pair, d in zip(m, n, x["shape"], strict=True)]
     return True
 
 
-def _fits(a: Sequence[int], b: Sequence[int]) -> bool:
+def shapes_fit(a: Sequence[int], b: Sequence[int]) -> bool:
     """Whether two shapes may be one; -1 is an open dim."""
     return len(a) == len(b) and all(m == n or min(m, n) < 0 for m, n in zip(a, b, strict=True))
 
