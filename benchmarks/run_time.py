@@ -20,11 +20,13 @@ from measure import repeated
 import tflq
 
 
-def interpreter(path: Path) -> Any:
+def interpreter(model: Path | bytes) -> Any:
+    """The model on random inputs, run once."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    made = Interpreter(model_path=str(path), experimental_op_resolver_type=kind, num_threads=1)
+    given = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
+    made = Interpreter(**given, experimental_op_resolver_type=kind, num_threads=1)
     made.allocate_tensors()
     rng = np.random.default_rng(0)
     for detail in made.get_input_details():
