@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Figure", "in_process", "repeated", "whole_process"]
+__all__ = ["Figure", "in_process", "in_turns", "whole_process"]
 
 
 class Figure(NamedTuple):
@@ -54,11 +54,12 @@ def in_process(setup: str, statement: str, repeat: int = 7) -> float:
     )
 
 
-def repeated(function: Callable[[], object], repeat: int) -> float:
-    """Median seconds of a call."""
-    times = []
+def in_turns(functions: Sequence[Callable[[], object]], repeat: int) -> list[float]:
+    """Median seconds of each call, made in turns, so that what else the machine does meets all of them."""
+    times: list[list[float]] = [[] for _ in functions]
     for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        for function, taken in zip(functions, times, strict=True):
+            start = time.perf_counter()
+            function()
+            taken.append(time.perf_counter() - start)
+    return [statistics.median(taken) for taken in times]

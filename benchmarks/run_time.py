@@ -1,44 +1,72 @@
 """Run time of converted networks against their originals, in the interpreter (optimized kernels, no delegate, one
 thread).
 
-    python benchmarks/run_time.py MODEL.tflite ... [--mac integer float32] [--target kernels] [--repeat N]
+    python benchmarks/run_time.py MODEL.tflite | FOLDER ... [--mac integer float32] [--target kernels] [--repeat N]
 
 One row per model: operators and milliseconds per inference before and after, and the ratio, for each form of
-multiply-accumulate.
+multiply-accumulate; last, the ratios' median and greatest. All run in turns in one process per model: if the
+interpreter aborts, that ends one row.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
+import multiprocessing
+import statistics
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from measure import repeated
+from measure import in_turns
 
 import tflq
 
 
-def interpreter(model: Path | bytes) -> Any:
+class Row(NamedTuple):
+    """Operators and seconds of the original and of each conversion."""
+
+    operators: list[int]
+    seconds: list[float]
+
+
+def interpreter(model: bytes) -> Any:
     """The model on random inputs, run once."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    given = {"model_content": model} if isinstance(model, bytes) else {"model_path": str(model)}
-    made = Interpreter(**given, experimental_op_resolver_type=kind, num_threads=1)
+    made = Interpreter(model_content=model, experimental_op_resolver_type=kind, num_threads=1)
     made.allocate_tensors()
     rng = np.random.default_rng(0)
     for detail in made.get_input_details():
-        dtype = np.dtype(detail["dtype"])
-        shape = detail["shape"]
-        if dtype.kind == "f":
-            values = rng.uniform(-1, 1, shape).astype(dtype)
-        else:
-            values = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-        made.set_tensor(detail["index"], values)
+        made.set_tensor(detail["index"], _random(rng, np.dtype(detail["dtype"]), detail["shape"]))
     made.invoke()
     return made
+
+
+def _random(rng: np.random.Generator, dtype: np.dtype, shape: np.ndarray) -> np.ndarray:
+    if dtype.kind == "f":
+        return rng.uniform(-1, 1, shape).astype(dtype)
+    if dtype.itemsize > 2 or dtype.kind == "b":  # indices more often than not
+        return rng.integers(0, 2, shape).astype(dtype)
+    return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int) -> Row | str:
+    """The figures of a model, or why there are none."""
+    original = model.read_bytes()
+    try:
+        runners = [interpreter(original)]
+    except (RuntimeError, ValueError, TypeError) as error:
+        return f"does not run: {str(error).splitlines()[0][:80]}"
+    try:
+        conversions = [tflq.convert(original, mac=mac, target=target).data for mac in macs]
+    except tflq.TflqError as error:
+        return f"not converted: {str(error).splitlines()[0][:80]}"
+    runners += [interpreter(data) for data in conversions]
+    return Row([len(m._get_ops_details()) for m in runners], in_turns([m.invoke for m in runners], repeat))
 
 
 def main() -> None:
@@ -48,26 +76,27 @@ def main() -> None:
     parser.add_argument("--target", help="keep what this target keeps")
     parser.add_argument("--repeat", type=int, default=11)
     arguments = parser.parse_args()
-    print(
-        f"{'model':44} {'ops':>5} {'ms':>8} "
-        + " ".join(f"{m + ' ops':>12} {'ms':>8} {'ratio':>6}" for m in arguments.mac)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        for model in arguments.models:
+    columns = (f"{mac + ' ops':>12} {'ms':>8} {'ratio':>6}" for mac in arguments.mac)
+    print(f"{'model':44} {'ops':>5} {'ms':>8} " + " ".join(columns))
+    ratios: list[list[float]] = []
+    for model in (
+        m for given in arguments.models for m in (sorted(given.rglob("*.tflite")) if given.is_dir() else [given])
+    ):
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            job = pool.submit(measured, model, arguments.mac, arguments.target, arguments.repeat)
             try:
-                before = interpreter(model)
-            except (RuntimeError, ValueError) as error:
-                print(f"{model.name[:44]:44} does not run: {str(error).splitlines()[0][:80]}")
-                continue
-            base = repeated(before.invoke, arguments.repeat)
-            row = f"{model.name[:44]:44} {len(before._get_ops_details()):5} {base * 1e3:8.2f} "
-            for mac in arguments.mac:
-                out = Path(folder) / f"{mac}.tflite"
-                tflq.convert(model, out, mac=mac, target=arguments.target, force=True)
-                after = interpreter(out)
-                seconds = repeated(after.invoke, arguments.repeat)
-                row += f"{len(after._get_ops_details()):12} {seconds * 1e3:8.2f} {seconds / base:6.1f} "
-            print(row, flush=True)
+                row = job.result()
+            except BrokenProcessPool:
+                row = "the interpreter aborts"
+        if isinstance(row, str):
+            print(f"{model.name[:44]:44} {row}", flush=True)
+            continue
+        base, *seconds = row.seconds
+        ratios.append([s / base for s in seconds])
+        cells = (f"{n:12} {s * 1e3:8.2f} {s / base:6.2f}" for n, s in zip(row.operators[1:], seconds, strict=True))
+        print(f"{model.name[:44]:44} {row.operators[0]:5} {base * 1e3:8.2f} " + " ".join(cells), flush=True)
+    for mac, found in zip(arguments.mac, zip(*ratios, strict=True), strict=False):
+        print(f"{mac}: {len(found)} models, ratio {statistics.median(found):.2f} (median), {max(found):.2f} (greatest)")
 
 
 if __name__ == "__main__":

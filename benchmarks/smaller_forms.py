@@ -9,8 +9,8 @@ with each form.
     words      the high word of int64 by TRANSPOSE and GATHER of a row instead of GATHER along the last dim
     sharing    equal ops, one CAST of many users among them, are one
 
-A row per model: by the book, with all forms but one, with all. Every conversion runs on the same inputs and must give the
-same outputs.
+A row per model: by the book, with all forms but one, with all. Every conversion runs on the same inputs and must give
+the same outputs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from measure import repeated
+from measure import in_turns
 from run_time import interpreter
 
 import tflq
@@ -57,12 +57,12 @@ def _switches(form: str) -> list[tuple[Any, str, Any]]:
     }[form]
 
 
-def _nothing(self: object, module: Module) -> PassResult:
+def _nothing(_: object, module: Module) -> PassResult:
     return PassResult(module, modified=False)
 
 
 def _clamped_by_the_book(
-    k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0
+    k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, _least: int, _most: int, offset: int = 0
 ) -> Value:
     storage = x.type.storage
     x = k.minimum(x, k.constant(requantize.squeezed(high), storage))
@@ -70,14 +70,18 @@ def _clamped_by_the_book(
     return k.add(x, k.constant(offset, storage)) if offset else x
 
 
-def measured(model: Path, mac: str, forms: Sequence[str], repeat: int) -> tuple[int, float, list[np.ndarray]]:
-    """Operators, milliseconds and outputs of the model converted without these forms."""
-    with without(forms):
-        data = tflq.convert(model, mac=mac).data
-    runner = interpreter(data)
-    seconds = repeated(runner.invoke, repeat)
-    outputs = [runner.get_tensor(d["index"]).copy() for d in runner.get_output_details()]
-    return len(runner._get_ops_details()), seconds * 1e3, outputs
+def variants(model: Path, mac: str) -> dict[str, Any]:
+    """An interpreter for each column's conversion, run once; all have given the same outputs."""
+    columns = {"book": FORMS, **{f"all but {form}": (form,) for form in FORMS}, "all": ()}
+    found = {}
+    for name, off in columns.items():
+        with without(off):
+            found[name] = interpreter(tflq.convert(model, mac=mac).data)
+    for name, runner in found.items():
+        for detail, other in zip(found["all"].get_output_details(), runner.get_output_details(), strict=True):
+            if found["all"].get_tensor(detail["index"]).tobytes() != runner.get_tensor(other["index"]).tobytes():
+                raise SystemExit(f"{model}: '{name}' gives another '{detail['name']}'")
+    return found
 
 
 def main() -> None:
@@ -86,15 +90,15 @@ def main() -> None:
     parser.add_argument("--mac", default="integer", choices=("integer", "float32"))
     parser.add_argument("--repeat", type=int, default=11)
     arguments = parser.parse_args()
-    columns = {"book": FORMS, **{f"all but {form}": (form,) for form in FORMS}, "all": ()}
-    print(f"{'model':40} " + " ".join(f"{name:>20}" for name in columns))
+    print(f"{'model':32}" + "".join(f"{name:>20}" for name in ("book", *(f"all but {f}" for f in FORMS), "all")))
     for model in arguments.models:
-        found = {name: measured(model, arguments.mac, off, arguments.repeat) for name, off in columns.items()}
-        for name, (_, _, outputs) in found.items():
-            for want, got in zip(found["all"][2], outputs, strict=True):
-                if not np.array_equal(want, got, equal_nan=want.dtype.kind == "f"):
-                    raise SystemExit(f"{model}: '{name}' gives other outputs")
-        print(f"{model.stem[:40]:40} " + " ".join(f"{n:9} {ms:7.2f} ms" for n, ms, _ in found.values()), flush=True)
+        runners = variants(model, arguments.mac)
+        times = in_turns([runner.invoke for runner in runners.values()], arguments.repeat)
+        counts = [len(runner._get_ops_details()) for runner in runners.values()]
+        print(
+            f"{model.stem[:31]:32}" + "".join(f"{n:9} {t * 1e3:7.2f} ms" for n, t in zip(counts, times, strict=True)),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
