@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Function, Module, Op
 
-__all__ = ["callees", "entry_functions", "renumber"]
+__all__ = ["called_functions", "callees", "entry_functions", "renumber"]
 
 _ATTRIBUTES: Final = (
     *("subgraph", "then_subgraph_index", "else_subgraph_index", "cond_subgraph_index", "body_subgraph_index"),
@@ -36,6 +36,12 @@ def renumber(op: Op, numbers: Mapping[int, int]) -> None:
             op.attributes[name] = numbers.get(index, index)
         elif index is not None:
             op.attributes[name] = [numbers.get(int(i), int(i)) for i in index]
+
+
+def called_functions(module: Module) -> list[Function]:
+    """The functions that some op runs, in order."""
+    called = {index for op in module.ops() for index in callees(op)}
+    return [function for index, function in enumerate(module.functions) if index in called]
 
 
 def entry_functions(module: Module) -> list[int]:

@@ -23,20 +23,22 @@ from tflq.ir.dialects import GROUPS, QUANTIZED, Attribute, Declaration, Signatur
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.ir.verifier import fail
 
-__all__ = ["KEPT", "Form", "verify_form"]
+__all__ = ["KEPT", "RECURRENT", "Form", "verify_form"]
 
 Form = Literal["tfl", "integer", "kernels", "tosa"]
 Check: TypeAlias = Callable[[Op], str | None]
 
-_RECURRENT = (
-    *("svdf", "lstm", "unidirectional_sequence_lstm", "bidirectional_sequence_lstm"),
-    *("rnn", "unidirectional_sequence_rnn", "bidirectional_sequence_rnn"),
+RECURRENT: Final = (
+    *("tfl.svdf", "tfl.lstm", "tfl.unidirectional_sequence_lstm", "tfl.bidirectional_sequence_lstm"),
+    *("tfl.rnn", "tfl.unidirectional_sequence_rnn", "tfl.bidirectional_sequence_rnn"),
 )
+"""Operators with variable tensors."""
 _STATE = "recurrent operator: no other builtin has a state that reset_all_variables() resets"
+_CALLS = ("if", "while", "call_once", "call", "stablehlo_composite", "stablehlo_case")
 KEPT: Final[dict[str, str]] = {
     "tfl.custom": "custom operator",
-    **{"tfl." + name: _STATE for name in _RECURRENT},
-    **{"tfl." + name: "calls a subgraph" for name in ("if", "while", "call_once", "call", "stablehlo_composite")},
+    **dict.fromkeys(RECURRENT, _STATE),
+    **{"tfl." + name: "calls a subgraph" for name in _CALLS},
 }
 """Operators that keep their quantized tensors in the integer form, and why. Those that a target has kernels for say so
 themselves: "kept" in `Op.info`."""

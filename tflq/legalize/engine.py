@@ -19,10 +19,12 @@ from tflq.errors import UnsupportedError
 from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.forms import KEPT
-from tflq.ir.types import TensorType
+from tflq.ir.types import ElementType, TensorType, UniformQuantizedType
+from tflq.legalize.calls import CALLS, Calls, Interface, copied, plain_value
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, without_kernel
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.scaling import requantized
 from tflq.legalize.target_kernels import TargetKernels
 from tflq.targets import INTEGER, Target
 
@@ -65,12 +67,20 @@ def legalize(
     mapping: dict[Value, Value] = {}
     outputs: dict[Value, Value] = {}
     variables = _named_variables(module) if state == "lowered" else None
-    functions = [
-        _Legalizer(f, decisions, refused, fallback, mapping, outputs, variables, semantics, target).run()
-        for f in module.functions
-    ]
+    calls = Calls(module, strips=not target.kernels, real=semantics == "real")
+    functions: list[Function] = []
+    for place, (index, interface) in enumerate(calls.made):
+        function, rows = module.functions[index], decisions
+        if place >= len(module.functions):
+            function, rows = copied(function), list[Decision]()
+        functions.append(
+            _Legalizer(
+                function, rows, refused, fallback, mapping, outputs, variables, semantics, target, calls, interface
+            ).run()
+        )
     if refused:
-        raise UnsupportedError(f"{len(refused)} operator(s) cannot be converted:", refused)
+        reasons = list(dict.fromkeys(refused))
+        raise UnsupportedError(f"{len(reasons)} operator(s) cannot be converted:", reasons)
     result = Module(
         functions,
         None if module.signatures is None else [_remap(s, outputs) for s in module.signatures],
@@ -115,8 +125,12 @@ class _Legalizer:
         variables: dict[Value, str] | None,
         semantics: Semantics,
         target: Target,
+        calls: Calls,
+        interface: Interface | None,
     ) -> None:
         self.source = function
+        self.calls = calls
+        self.interface = interface
         self.decisions = decisions
         self.refused = refused
         self.fallback = fallback
@@ -127,20 +141,36 @@ class _Legalizer:
         self.kernels = TargetKernels(target, self.plain, self.b) if target.kernels else None
 
     def run(self) -> Function:
-        for value in self.source.inputs:
-            if value.type.quantized:
+        inputs = list(self.source.inputs)
+        for place, value in enumerate(inputs):
+            if value.type.quantized and self.interface is None:
                 self.plain[value] = self.b.scast(value, value.type.stripped())
+            elif value.type.quantized and self.interface is not None:
+                inputs[place] = given = plain_value(value)
+                self.plain[value] = self._requantized(given, self.interface.arguments[place], value.type.element)
         for op in self.source.ops:
             self._visit(op)
-        outputs = {value: self._output(value) for value in dict.fromkeys(self.source.outputs)}
-        self.outputs.update(outputs)
-        return Function(
-            self.source.name,
-            self.source.inputs,
-            [outputs[v] for v in self.source.outputs],
-            self.b.ops,
-            info=self.source.info,
-        )
+        if self.interface is None:
+            outputs = {value: self._output(value) for value in dict.fromkeys(self.source.outputs)}
+            self.outputs.update(outputs)
+            returned = [outputs[v] for v in self.source.outputs]
+        else:
+            pairs = zip(self.source.outputs, self.interface.results, strict=True)
+            returned = [self._returned(value, element) for value, element in pairs]
+        return Function(self.source.name, inputs, returned, self.b.ops, info=self.source.info)
+
+    def _returned(self, value: Value, element: ElementType) -> Value:
+        """The value a function that is called returns: plain, under its original name, for the type it is taken as."""
+        plain = self.b.value(value)
+        if not value.type.quantized and plain.producer is not None:
+            plain.info = value.info
+        return self._requantized(plain, value.type.element, element)
+
+    def _requantized(self, x: Value, source: ElementType, target: ElementType) -> Value:
+        """What a call passes under other parameters, where these hold."""
+        if isinstance(source, UniformQuantizedType) and isinstance(target, UniformQuantizedType):
+            return requantized(self.b, x, source, target)
+        return x
 
     def _output(self, value: Value) -> Value:
         """The value a function returns: of its original type, under its original name."""
@@ -169,6 +199,8 @@ class _Legalizer:
             self.decisions.append(decision)
 
     def _decide(self, op: Op) -> Decision | None:
+        if op.name in CALLS:
+            return self._call(op)
         quantized = any(v.type.quantized for v in op.values)
         if not quantized:
             self._pass_through(op)
@@ -222,6 +254,30 @@ class _Legalizer:
             return None
         self._name_results(op, answer, start)
         return Decision(op, "float", reason)
+
+    def _call(self, op: Op) -> Decision | None:
+        """A call on plain integers, as the functions called are, unless these keep their types."""
+        if problem := self.calls.problem(op):
+            self._refuse(op, problem)
+            return None
+        decision = Decision(op, "kept", KEPT[op.name], self.calls.warning(op))
+        if not self.calls.strips:
+            self._keep(op)
+            return decision
+        copy = self.calls.renumbered(op)
+        copy.operands = [None if v is None else self.b.value(v) for v in op.operands]
+        copy.results = [plain_value(v) if v.type.quantized else v for v in op.results]
+        for result in copy.results:
+            result.producer = copy
+        self.b.ops.append(copy)
+        for place, (old, new) in enumerate(zip(op.results, copy.results, strict=True)):
+            if old.type.quantized:
+                given = op.operands[place] if op.name == "tfl.while" else None
+                carried = old.type.element if given is None else given.type.element
+                self.plain[old] = new
+                if self.calls.real and carried != old.type.element:
+                    self.plain[old] = self._requantized(new, carried, old.type.element)
+        return decision
 
     def _refuse(self, op: Op, reason: str) -> None:
         self.refused.append(f"{op.location}: {reason}")

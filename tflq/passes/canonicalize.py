@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.ir.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.rewriting import remove_ops, replace_values, take_over
@@ -31,12 +32,12 @@ class Canonicalize(Pass):
     real_semantics: bool = False
 
     def run(self, module: Module) -> PassResult:
-        modified = False
+        modified, called = False, set(called_functions(module))
         for function in module.functions:
-            modified |= self._function(module, function)
+            modified |= self._function(module, function, function in called)
         return PassResult(module, modified)
 
-    def _function(self, module: Module, function: Function) -> bool:
+    def _function(self, module: Module, function: Function, called: bool) -> bool:
         replacements: dict[Value, Value] = {}
         folded: set[Op] = set()
         outputs = set(function.outputs)
@@ -44,14 +45,19 @@ class Canonicalize(Pass):
             source = self._source(op, replacements)
             if source is None:
                 continue
+            returned = op.result in outputs
+            if called and returned and not _may_return(source, outputs):
+                continue
             if op.result.name and take_over(source, op.result):
                 replacements[source] = op.result
                 if source in outputs:
                     outputs.add(op.result)
-            elif op.result in outputs and op.result.name and op.result.name != source.name:
+            elif returned and op.result.name and op.result.name != source.name:
                 continue
             else:
                 replacements[op.result] = source
+                if returned:
+                    outputs.add(source)
             folded.add(op)
         replace_values(module, function, replacements)
         remove_ops(function, folded)
@@ -77,6 +83,13 @@ class Canonicalize(Pass):
         if name == "quant.dcast" and self.real_semantics:
             return "quant.qcast"
         return "quant.scast" if name == "quant.scast" else None
+
+
+def _may_return(source: Value, outputs: set[Value]) -> bool:
+    """Whether a function that is called may return the source as it is: of an argument, or of a value that it returns
+    twice, interpreters of control flow take no copy.
+    """
+    return source.producer is not None and source not in outputs
 
 
 def _final(value: Value, replacements: dict[Value, Value]) -> Value:

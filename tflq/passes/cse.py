@@ -2,7 +2,7 @@
 
 Ops are identical if their names, operands, attributes and result types are. A result that stands for a tensor of the
 source model carries that tensor's name. Of an unnamed result and a named one the named one stays; two with
-different names both stay, unless `keep_names` is off.
+different names both stay, unless `keep_names` is off, and so do two that a called function returns.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.ir.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.equal import attribute_key
 from tflq.passes.contract import Pass, PassResult
@@ -31,10 +32,10 @@ class CommonSubexpressionElimination(Pass):
     keep_names: bool = True
 
     def run(self, module: Module) -> PassResult:
-        modified = False
+        modified, called = False, set(called_functions(module))
         for function in module.functions:
             modified |= self._constants(module, function)
-            modified |= self._ops(module, function)
+            modified |= self._ops(module, function, set(function.outputs) if function in called else set())
         return PassResult(module, modified)
 
     def _constants(self, module: Module, function: Function) -> bool:
@@ -53,7 +54,7 @@ class CommonSubexpressionElimination(Pass):
         replace_values(module, function, replacements)
         return bool(replacements)
 
-    def _ops(self, module: Module, function: Function) -> bool:
+    def _ops(self, module: Module, function: Function, outputs: set[Value]) -> bool:
         first: dict[Hashable, Op] = {}
         alike: dict[Hashable, dict[Hashable, Op]] = {}
         replacements: dict[Value, Value] = {}
@@ -66,13 +67,17 @@ class CommonSubexpressionElimination(Pass):
             if known is op:
                 continue
             pairs = list(zip(known.results, op.results, strict=True))
-            if any(self._clash(a, b) for a, b in pairs):
+            if any(self._clash(a, b) or (a in outputs and b in outputs) for a, b in pairs):
                 continue
             for a, b in pairs:
                 if b.name and take_over(a, b):
                     replacements[a] = b
+                    kept, gone = b, a
                 else:
                     replacements[b] = a
+                    kept, gone = a, b
+                if gone in outputs:
+                    outputs.add(kept)
             merged.add(op)
         replace_values(module, function, replacements)
         remove_ops(function, merged)

@@ -43,8 +43,8 @@ class Kernels(KernelBuilder):
         self._start = len(self.ops)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value with a name gives it to a tensor of its own."""
-        if old.name and new is not old:
+        """Records what a value has become. A value with a name, or that is returned, has a tensor of its own."""
+        if (old.name or old in self._outputs) and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
                 new = self.copy(new)
