@@ -130,6 +130,16 @@ def _reverse(op: Op, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
     return np.flip(x, tuple(axes.reshape(-1).tolist()))
 
 
+@evaluator("tfl.reverse_sequence")
+def _reverse_sequence(op: Op, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Of each batch, the first elements along the sequence in reverse."""
+    moved = np.moveaxis(x, (op.attributes["batch_dim"], op.attributes["seq_dim"]), (0, 1))
+    places, ends = np.arange(moved.shape[1])[None], lengths.reshape(-1, 1)
+    order = np.where(places < ends, ends - 1 - places, places)
+    turned = moved[np.arange(len(moved))[:, None], order]
+    return np.moveaxis(turned, (0, 1), (op.attributes["batch_dim"], op.attributes["seq_dim"]))
+
+
 @evaluator("tfl.shape")
 def _shape(op: Op, x: np.ndarray) -> np.ndarray:
     return np.asarray(x.shape)

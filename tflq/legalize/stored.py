@@ -12,7 +12,8 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
-from tflq.legalize.movement import COPIED, parameters_differ, version_of
+from tflq.legalize.moved_parameters import parameters_differ
+from tflq.legalize.movement import COPIED, version_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 

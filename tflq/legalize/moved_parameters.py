@@ -1,0 +1,107 @@
+"""Whether quantization parameters move along with the elements that an operator moves, and which kernels ask for it.
+
+Most kernels copy the stored integers and look at no parameters. A few refuse operands whose scale and zero point are
+not the result's; of a tensor with several scales they see 0 and 0. Sources: kernels/expand_dims.cc, pack.cc, unpack.cc,
+fill.cc, mirror_pad.cc, space_to_batch_nd.cc, batch_to_space_nd.cc, concatenation.cc, pad.cc; types without a kernel:
+reverse_sequence.cc, space_to_depth.cc, depth_to_space.cc, one_hot.cc.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.evaluate import EVALUATORS
+from tflq.ir.core import Op, Value
+from tflq.ir.parameters import parameters
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, is_quantized, ui8
+
+__all__ = ["follow", "parameters_differ", "refused", "seen_by_kernel"]
+
+_ASKS: dict[str, frozenset[ScalarType]] = {
+    **dict.fromkeys(("tfl.expand_dims", "tfl.pack", "tfl.unpack", "tfl.fill"), frozenset({i8, ui8, i16})),
+    **dict.fromkeys(("tfl.mirror_pad", "tfl.space_to_batch_nd"), frozenset({i8, ui8, i16})),
+    "tfl.batch_to_space_nd": frozenset({i8, ui8, i16}),
+    "tfl.concatenation": frozenset({i8}),
+}
+"""Storage types of which a kernel refuses other parameters."""
+_LACKS: dict[str, ScalarType] = {
+    "tfl.reverse_sequence": i8,
+    **dict.fromkeys(("tfl.space_to_depth", "tfl.depth_to_space", "tfl.one_hot"), i16),
+}
+"""Storage types that a kernel does not take."""
+
+_CHOOSE = ("tfl.select", "tfl.select_v2")
+_LARGEST = 1 << 24
+"""Elements of a tensor whose parameters are followed one by one."""
+
+
+def parameters_differ(op: Op) -> bool:
+    """Whether what the operator moves comes under other parameters."""
+    return any(v.type.quantized for v in op.results) and not follow(op)
+
+
+def seen_by_kernel(value: Value) -> tuple[float, int]:
+    """Scale and zero point that a kernel finds on a tensor."""
+    element = value.type.element
+    if not is_quantized(element):
+        return 0.0, 0
+    if isinstance(element, UniformQuantizedType):
+        return element.scale, element.zero_point
+    scale, zero = parameters(value.type)
+    return (float(scale.reshape(-1)[0]), int(zero.reshape(-1)[0])) if scale.size == 1 else (0.0, 0)
+
+
+def refused(op: Op) -> bool:
+    """Whether no kernel moves these types, or none from parameters to others."""
+    quantized = [v for v in op.values if v.type.quantized]
+    if any(v.type.storage == _LACKS.get(op.name) for v in quantized):
+        return True
+    if not any(v.type.storage in _ASKS.get(op.name, ()) for v in quantized):
+        return False
+    return len({seen_by_kernel(v) for v in quantized}) > 1
+
+
+def follow(op: Op) -> bool:
+    """Whether every element of the results has the scale and zero point of the one that is moved there."""
+    quantized = [v for v in op.values if v.type.quantized]
+    if all(isinstance(v.type.element, UniformQuantizedType) for v in quantized):
+        return len({(v.type.element, v.type.storage) for v in quantized}) == 1
+    whole = all(v.type.is_static and math.prod(_dims(v.type)) <= _LARGEST for v in op.values)
+    return whole and _followed(op)
+
+
+def _dims(type: TensorType) -> tuple[int, ...]:
+    return tuple(d or 0 for d in type.shape or ())
+
+
+def _followed(op: Op) -> bool:
+    """The operator on numbers that stand for parameters."""
+    known: dict[tuple[object, ...], int] = {}
+    operands = [None if v is None else _numbers(v, known) for v in op.operands]
+    wanted = [_numbers(v, known) for v in op.results]
+    if op.name in _CHOOSE:
+        return all(x is not None and _same(np.broadcast_to(x, _dims(op.result.type)), wanted[0]) for x in operands[1:])
+    evaluator = EVALUATORS.get(op.name)
+    if evaluator is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
+        return False
+    moved = evaluator(op, *operands)
+    moved = moved if isinstance(moved, list) else [moved]
+    return all(_same(m, w) for m, w in zip(moved, wanted, strict=True))
+
+
+def _same(moved: np.ndarray, wanted: np.ndarray | None) -> bool:
+    return wanted is not None and moved.shape == wanted.shape and bool((moved == wanted).all())
+
+
+def _numbers(value: Value, known: dict[tuple[object, ...], int]) -> np.ndarray | None:
+    """A number for the parameters of each element; a constant that has none is itself; None if there is neither."""
+    if not value.type.quantized:
+        return value.array if value.is_constant else None
+    scale, zero = parameters(value.type)
+    pairs = np.broadcast_arrays(scale, zero)
+    storage = value.type.storage
+    rows = zip(pairs[0].ravel().tolist(), pairs[1].ravel().tolist(), strict=True)
+    numbers = [known.setdefault((storage, *row), len(known)) for row in rows]
+    return np.broadcast_to(np.reshape(numbers, pairs[0].shape), _dims(value.type))
