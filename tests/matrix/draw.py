@@ -25,7 +25,8 @@ class Case:
 
     `integer`: no operator may take the float path. `reference`: the kernels that run the original; `tolerance`: how far
     these may be off, if they are not the reference kernels. `everywhere`: all kernels agree on it. `twin`: the same
-    operator on float tensors, for what has no quantized kernel. `conversion` are options for `tflq.convert`; `more` are
+    operator on float tensors, for what has no quantized kernel; `exact` computes the real results from the inputs, already
+    rounded, for what must equal them. `conversion` are options for `tflq.convert`; `more` are
     runs after a resize, each with its own batches.
     """
 
@@ -37,6 +38,7 @@ class Case:
     tolerance: int = 0
     everywhere: bool = True
     twin: bytes | None = None
+    exact: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
     conversion: dict[str, Any] = field(default_factory=dict)
     more: list[list[list[np.ndarray]]] = field(default_factory=list)
 

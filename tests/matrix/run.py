@@ -11,8 +11,10 @@ from harness import edge_inputs, interpret
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
 from tflq.flatbuffer.writer import write
+from tflq.ir.calls import callees, entry_functions
 from tflq.ir.core import Module, Value
 from tflq.ir.parameters import parameters
+from tflq.passes.entry import extract
 
 __all__ = ["Outcome", "alone", "case_of", "results_of", "run"]
 
@@ -31,7 +33,9 @@ def case_of(name: str, number: int, seed: int = 0) -> Case:
 
 
 def results_of(case: Case, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
-    """What the kernels make of a case, or, rounded and saturated, what its float twin does."""
+    """What the kernels make of a case, or what is exact, or, rounded and saturated, what its float twin does."""
+    if case.exact is not None:
+        return [case.exact(arrays) for arrays in batches]
     if case.twin is None:
         return interpret(case.model, batches, case.reference)
     main = tflq.read(case.model).main
@@ -76,7 +80,8 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
     paths = [row for row in conversion.report.rows if row.path == "float"]
     if case.integer and paths:
         return Outcome("float path", "; ".join(f"{row.reason}" for row in paths))
-    if case.integer and (kept := _quantized_inside(conversion.module)):
+    strict = case.integer and case.conversion.get("target", "integer") == "integer"
+    if strict and (kept := _quantized_inside(conversion.module) or _disagreement(conversion.module)):
         return Outcome("not strict", kept)
     for resolver in ("BUILTIN_REF", *(resolvers if case.everywhere else ())):
         for batches, want in zip(runs, wanted, strict=True):
@@ -86,26 +91,43 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
                 return Outcome(f"does not run in {resolver}", str(error))
             if difference := _difference(want, got, case.tolerance):
                 return Outcome(f"differs in {resolver}", difference)
-    for index in range(1, len(conversion.module.functions)):
-        models = [alone(module, index) for module in (tflq.read(case.model), conversion.module)]
-        batches = edge_inputs(conversion.module.functions[index].inputs)
-        want, got = (interpret(model, batches) for model in models)
+    original, converted = tflq.read(case.model), conversion.module
+    for index in entry_functions(original)[1:]:
+        batches = edge_inputs(converted.functions[index].inputs)
+        want, got = (interpret(alone(data, index), batches) for data in (case.model, conversion.data))
         if difference := _difference(want, got, 0):
             return Outcome(f"function {index} differs", difference)
     return Outcome("ok")
 
 
-def alone(module: Module, index: int) -> bytes:
-    """The file of one function of a module; it calls none of the others."""
-    return bytes(write(Module([module.functions[index]])))
+def alone(data: bytes, index: int) -> bytes:
+    """The file of one entry of a model: its function, and those that it calls."""
+    module = tflq.read(data)
+    key = next((s.key for s in module.signatures or () if s.function == index), None)
+    return bytes(write(extract(module, key) if key else Module([module.functions[index]])))
 
 
 def _quantized_inside(module: Module) -> str:
-    for function in module.functions:
-        edge = {*function.inputs, *function.outputs}
+    """A quantized tensor, if there is one, that is no argument or result of an entry."""
+    entries = entry_functions(module)
+    for index, function in enumerate(module.functions):
+        edge = {*function.inputs, *function.outputs} if index in entries else set()
         for value in function.values():
             if value.type.quantized and value not in edge:
-                return f"'{value.name}' {value.type}"
+                return f"'{value.name}' {value.type} in function {index}"
+    return ""
+
+
+def _disagreement(module: Module) -> str:
+    """A call that gives or takes another type than the function called, if there is one."""
+    for op in module.ops():
+        for index in callees(op):
+            function = module.functions[index]
+            given = op.operands[1:] if op.name == "tfl.if" else op.operands
+            taken = () if index == op.attributes.get("cond_subgraph_index") else op.results
+            for outer, inner in (*zip(given, function.inputs), *zip(taken, function.outputs)):  # noqa: B905
+                if outer and outer.type.element != inner.type.element:
+                    return f"{op.name}: '{outer.name}' {outer.type} and '{inner.name}' {inner.type} of function {index}"
     return ""
 
 

@@ -16,6 +16,7 @@ import tflq
 from matrix.draw import Case
 from matrix.run import Outcome, alone, results_of
 from tflq.conversion import Conversion
+from tflq.ir.calls import entry_functions
 from tflq.ir.core import Value
 
 __all__ = ["INTEGER", "run_tosa"]
@@ -41,11 +42,11 @@ def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, ba
     options = _Options(target, strict, back)
     module = tflq.read(case.model)
     runs = [(0, batches) for batches in (case.batches, *case.more)]
-    runs += [(i, edge_inputs(module.functions[i].inputs)) for i in range(1, len(module.functions))]
+    runs += [(i, edge_inputs(module.functions[i].inputs)) for i in entry_functions(module)[1:]]
     for index, batches in runs:
-        original = alone(module, index)
+        original = alone(case.model, index) if index else case.model
         try:
-            wanted = results_of(case, batches) if case.twin else interpret(original, batches, case.reference)
+            wanted = results_of(case, batches) if case.twin or case.exact else interpret(original, batches, case.reference)
         except RuntimeError as error:
             return Outcome("skipped", str(error))
         try:

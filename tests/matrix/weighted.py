@@ -47,11 +47,11 @@ def _weights(draw: Draw, shape: tuple[int, ...], element: ElementType, *, consta
     low = storage.minimum + 1 if storage.signed and draw.chance(0.6) else storage.minimum
     data = draw.integers(storage, shape, low, storage.maximum)
     if storage == i4:
-        return _int4(data, element)
+        return int4(data, element)
     return const(data, element)
 
 
-def _int4(data: np.ndarray, element: ElementType) -> Value:
+def int4(data: np.ndarray, element: ElementType) -> Value:
     from tflq.ir.core import Buffer
     from tflq.ir.types import TensorType
 
