@@ -3,7 +3,6 @@
 from matrix import (
     chains,
     comparison,
-    control,
     elementwise,
     movement,
     other_parameters,
@@ -20,7 +19,6 @@ __all__ = [
     "GENERATORS",
     "chains",
     "comparison",
-    "control",
     "elementwise",
     "movement",
     "other_parameters",
