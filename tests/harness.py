@@ -53,6 +53,8 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
             zero = value.type.element.zero_point if isinstance(value.type.element, UniformQuantizedType) else 0
             if storage.is_float:
                 arrays.append(rng.normal(0, 4, shape).astype(storage.dtype))
+            elif storage.dtype == bool:
+                arrays.append(np.asarray(rng.integers(0, 2, shape), bool))
             elif kind == "random":
                 arrays.append(rng.integers(storage.minimum, storage.maximum, shape, storage.dtype, endpoint=True))
             else:

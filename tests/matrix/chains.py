@@ -21,7 +21,7 @@ def _dims(x: Value) -> tuple[int | None, int, int, int]:
     return n, h or 0, w or 0, c or 0
 
 
-class _Graph:
+class Graph:
     """Grows a random graph of NHWC tensors; every tensor made so far may be used again."""
 
     def __init__(self, draw: Draw, storage: ScalarType, batch: int | None) -> None:
@@ -202,7 +202,7 @@ class _Graph:
         )
 
 
-def _renamed(draw: Draw, function: Function) -> None:
+def renamed(draw: Draw, function: Function) -> None:
     """Sometimes names that are missing or not unique."""
     kind = draw.one("own", "own", "empty", "same", "some")
     for value in function.values():
@@ -212,7 +212,7 @@ def _renamed(draw: Draw, function: Function) -> None:
             value.name = "t"
 
 
-def _outputs(draw: Draw, graph: _Graph) -> list[Value]:
+def _outputs(draw: Draw, graph: Graph) -> list[Value]:
     """The last tensor, with others: used inside, inputs themselves, one twice, a constant."""
     results = [result for op in graph.ops for result in op.results]
     outputs = [results[-1]]
@@ -227,8 +227,8 @@ def _outputs(draw: Draw, graph: _Graph) -> list[Value]:
     return outputs if draw.chance(0.5) else [outputs[i] for i in draw.rng.permutation(len(outputs))]
 
 
-def _grown(draw: Draw, batch: int | None) -> _Graph:
-    graph = _Graph(draw, draw.storage(), batch)
+def _grown(draw: Draw, batch: int | None) -> Graph:
+    graph = Graph(draw, draw.storage(), batch)
     shape = (batch, draw.whole(1, 6), draw.whole(1, 6), draw.one(1, 2, 4))
     for _ in range(draw.one(1, 1, 2)):
         graph.input(shape)
@@ -238,7 +238,7 @@ def _grown(draw: Draw, batch: int | None) -> _Graph:
     return graph
 
 
-def _text(graph: _Graph, outputs: list[Value]) -> str:
+def _text(graph: Graph, outputs: list[Value]) -> str:
     names = {v: str(i) for i, v in enumerate(graph.made)}
     lines = []
     for op in graph.ops:
@@ -254,7 +254,7 @@ def chain(draw: Draw) -> Case:
     outputs = _outputs(draw, graph)
     function = Function("main", graph.inputs, outputs, graph.ops)
     text = _text(graph, outputs)
-    _renamed(draw, function)
+    renamed(draw, function)
     model = bytes(write(Module([function])))
     case = Case(model, edge_inputs(graph.inputs, draw.whole(0, 1 << 30)), text, conversion=draw.mac())
     if batch is None:
@@ -266,7 +266,7 @@ def chain(draw: Draw) -> Case:
 @generator("flatten")
 def flatten(draw: Draw) -> Case:
     """SHAPE, STRIDED_SLICE, PACK and RESHAPE before FULLY_CONNECTED, as converters flatten an open batch."""
-    graph = _Graph(draw, draw.storage(), None)
+    graph = Graph(draw, draw.storage(), None)
     x = graph.input((None, draw.whole(1, 4), draw.whole(1, 4), draw.one(1, 2, 3)))
     _, h, w, c = _dims(x)
     size = graph.emit("shape", [x], (4,), i32, {"out_type": "INT32"})
@@ -299,7 +299,7 @@ def flatten(draw: Draw) -> Case:
 @generator("float_edges")
 def float_edges(draw: Draw) -> Case:
     """QUANTIZE, a few operators, DEQUANTIZE, as converters of trained models write them; some with float inside."""
-    graph = _Graph(draw, draw.storage(), 1)
+    graph = Graph(draw, draw.storage(), 1)
     x = argument((1, draw.whole(1, 6), draw.whole(1, 6), draw.one(1, 2, 4)), f32, "x")
     graph.emit("quantize", [x], x.type.shape or (), graph.element(), {}, 2)
     while len(graph.ops) < 4:

@@ -25,9 +25,9 @@ class Case:
 
     `integer`: no operator may take the float path. `reference`: the kernels that run the original; `tolerance`: how far
     these may be off, if they are not the reference kernels. `everywhere`: all kernels agree on it. `twin`: the same
-    operator on float tensors, for what has no quantized kernel; `exact` computes the real results from the inputs, already
-    rounded, for what must equal them. `conversion` are options for `tflq.convert`; `more` are
-    runs after a resize, each with its own batches.
+    operator on float tensors, for what has no quantized kernel; `exact` computes the real results from the inputs,
+    already rounded, for what must equal them. `conversion` are options for `tflq.convert`; `more` are runs after a
+    resize, each with its own batches. `stateful`: what a run gives depends on those before it.
     """
 
     model: bytes
@@ -41,6 +41,7 @@ class Case:
     exact: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
     conversion: dict[str, Any] = field(default_factory=dict)
     more: list[list[list[np.ndarray]]] = field(default_factory=list)
+    stateful: bool = False
 
 
 GENERATORS: dict[str, Callable[[Draw], Case]] = {}

@@ -104,7 +104,7 @@ def alone(data: bytes, index: int) -> bytes:
     """The file of one entry of a model: its function, and those that it calls."""
     module = tflq.read(data)
     key = next((s.key for s in module.signatures or () if s.function == index), None)
-    return bytes(write(extract(module, key) if key else Module([module.functions[index]])))
+    return bytes(write(extract(module, key or "") if key or not index else Module([module.functions[index]])))
 
 
 def _quantized_inside(module: Module) -> str:

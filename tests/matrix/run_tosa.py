@@ -44,14 +44,19 @@ def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, ba
     runs = [(0, batches) for batches in (case.batches, *case.more)]
     runs += [(i, edge_inputs(module.functions[i].inputs)) for i in entry_functions(module)[1:]]
     for index, batches in runs:
-        original = alone(case.model, index) if index else case.model
+        original = alone(case.model, index)
         try:
-            wanted = results_of(case, batches) if case.twin or case.exact else interpret(original, batches, case.reference)
+            if case.twin or case.exact:
+                wanted = first = results_of(case, batches)
+            else:
+                wanted = first = interpret(original, batches, case.reference)
+            if case.stateful:
+                first = [interpret(original, [arrays], case.reference)[0] for arrays in batches]
         except RuntimeError as error:
             return Outcome("skipped", str(error))
         try:
             shapes = _shapes(module.functions[index].inputs, batches[0])
-            outcome = _compared(original, shapes, batches, wanted, case.tolerance, options)
+            outcome = _compared(original, shapes, batches, (first, wanted), case.tolerance, options)
         except tflq.UnsupportedError as error:
             return Outcome("refused", str(error))
         except Exception as error:  # noqa: BLE001 what it is for
@@ -72,10 +77,12 @@ def _compared(
     original: bytes,
     shapes: dict[str, tuple[int, ...]],
     batches: list[list[np.ndarray]],
-    wanted: list[list[np.ndarray]],
+    wanted: tuple[list[list[np.ndarray]], list[list[np.ndarray]]],
     tolerance: int,
     options: _Options,
 ) -> Outcome:
+    """`wanted`: what each run gives that is the first one, and what they give one after the other."""
+    first, following = wanted
     target = None if options.target is None else str(options.target)
     conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target)
     if conversion.report.counts["float"]:
@@ -83,17 +90,17 @@ def _compared(
     if options.strict and (problem := invalid(tflq.convert(conversion.data, format="mlir", target=target).data)):
         return Outcome("not valid", problem)
     narrow = [[np.asarray(a, np.int32 if a.dtype == np.int64 else a.dtype) for a in arrays] for arrays in batches]
-    problem, results = _on_reference_model(conversion, narrow, wanted)
+    problem, results = _on_reference_model(conversion, narrow, first)
     if problem:
         return Outcome("does not run on the reference model", problem)
-    if problem := _difference(wanted, results, tolerance):
+    if problem := _difference(first, results, tolerance):
         return Outcome("differs on the reference model", problem)
     if options.back:
         try:
-            results = _back(conversion.data, narrow, wanted)
+            results = _back(conversion.data, narrow, following)
         except RuntimeError as error:
             return Outcome("back: does not run", str(error))
-        if problem := _difference(wanted, results, tolerance):
+        if problem := _difference(following, results, tolerance):
             return Outcome("back: differs", problem)
     return Outcome("ok")
 
