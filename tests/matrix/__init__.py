@@ -3,6 +3,7 @@
 from matrix import (
     chains,
     comparison,
+    control,
     elementwise,
     movement,
     other_parameters,
@@ -10,6 +11,7 @@ from matrix import (
     rows,
     stored,
     unary,
+    variables,
     weighted,
     without_kernel,
 )
@@ -19,6 +21,7 @@ __all__ = [
     "GENERATORS",
     "chains",
     "comparison",
+    "control",
     "elementwise",
     "movement",
     "other_parameters",
@@ -26,6 +29,7 @@ __all__ = [
     "rows",
     "stored",
     "unary",
+    "variables",
     "weighted",
     "without_kernel",
 ]
