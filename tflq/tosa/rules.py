@@ -5,17 +5,16 @@ A file of the user's is merged over the default, line by line. Its faults are `T
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.ir.dialects import op_names
 from tflq.resources import resource
+from tflq.rules_file import RulesFile
 from tflq.select.kernel_rules import Kernels
 
 __all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
@@ -94,24 +93,14 @@ _SECTIONS: Final = ("target", "level", "extends", "profile", "extension")
 _SPECIFICATIONS: Final = ("1.0",)
 
 
-class _File:
-    """One rules file; its text finds the line of a fault."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self.text = path.read_text(encoding="utf-8")
-            self.content = tomllib.loads(self.text)
-        except OSError as error:
-            raise TflqError(f"{path}: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise TflqError(f"{path}: {error}") from error
+class _File(RulesFile):
+    """One rules file."""
 
     def check(self) -> None:
         """The file's own sections and keys, and the kinds of their values."""
         for name, section in self.content.items():
             if name not in _SECTIONS or not isinstance(section, dict):
-                self.fail(f"'{name}' is no section", "", name, _SECTIONS)
+                self.fail(f"'{name}' is no section", "", name, known=_SECTIONS)
         operators = {"const", *(name.removeprefix("tosa.") for name in op_names("tosa"))}
         for kind in ("profile", "extension"):
             for name, lines in self.content.get(kind, {}).items():
@@ -125,10 +114,11 @@ class _File:
 
     def _table(self, section: str, table: object, keys: set[str] | None, kind: type) -> None:
         if not isinstance(table, dict):
-            self.fail(f"{section} is not a section", "", section.rpartition(".")[2])
+            above, _, name = section.rpartition(".")
+            self.fail(f"'{name}' is not a section", above, name)
         for key, value in table.items():
             if keys is not None and key not in keys:
-                self.fail(f"'{key}' is not known", section, key, sorted(keys))
+                self.fail(f"'{key}' is not known", section, key, known=sorted(keys))
             if type(value) is not kind:
                 self.fail(f"{key} is not {'a string' if kind is str else 'an integer'}", section, key)
 
@@ -142,7 +132,7 @@ class _File:
         """The levels, each with all of its limits."""
         for name, level in tables.items():
             if missing := [field.name for field in fields(Limits) if field.name not in level]:
-                self.fail(f"{', '.join(missing)} not stated", f"level.{name}", name)
+                self.fail(f"{', '.join(missing)} not stated", f"level.{name}")
         return {name: Limits(**level) for name, level in tables.items()}
 
     def kernels(self, kind: str, name: str, lines: dict[str, str]) -> Kernels:
@@ -159,16 +149,16 @@ class _File:
         }
         for key, value in target.items():
             if key not in known:
-                self.fail(f"'{key}' is not known", "target", key, known)
+                self.fail(f"'{key}' is not known", "target", key, known=known)
             several = key in ("profiles", "extensions")
             names = value if several else [value]
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 self.fail(f"{key} is not {'a list of strings' if several else 'a string'}", "target", key)
             for name in names:
                 if name not in known[key]:
-                    self.fail(f"{key}: '{name}' is not known", "target", key, known[key])
+                    self.fail(f"{key}: '{name}' is not known", "target", key, known=known[key])
         if not target["profiles"]:
-            self.fail("profiles is empty: a device has at least one", "target", "profiles", known["profiles"])
+            self.fail("profiles is empty: a device has at least one", "target", "profiles", known=known["profiles"])
         profiles, extensions = frozenset(target["profiles"]), set(target["extensions"])
         for name in sorted(extensions):
             if not {rules.extends.get(name)} <= {None, *profiles}:
@@ -177,21 +167,3 @@ class _File:
                     self.fail(reason, "target", "extensions")
                 extensions.remove(name)
         return Choices(target["specification"], profiles, frozenset(extensions), target["level"])
-
-    def fail(self, reason: str, section: str, key: str, known: object = ()) -> NoReturn:
-        """TflqError at the line of a key."""
-        listed = f"; known are {', '.join(map(str, known))}" if isinstance(known, list | tuple | dict) and known else ""
-        where = f"[{section}] " if section else ""
-        raise TflqError(f"{self.path}:{self._line(section, key)}: {where}{reason}{listed}")
-
-    def _line(self, section: str, key: str) -> int:
-        """The line of a key, or of its section's head, or 1."""
-        current, found = "", 1
-        for number, line in enumerate(self.text.splitlines(), 1):
-            if head := re.match(r"\s*\[([^\]]+)\]", line):
-                current = head[1].strip()
-                if current in (section, key) or current.rpartition(".")[2] == key:
-                    found = number
-            elif re.match(rf'\s*"?{re.escape(key)}"?\s*=', line) and current == section:
-                return number
-        return found

@@ -1,0 +1,85 @@
+"""TOML files of rules, the user's own among them: read, and their faults told as `TflqError`s that name file, line and
+key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tflq.errors import TflqError
+
+__all__ = ["RulesFile"]
+
+_WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
+_HEAD = re.compile(rf"\s*\[{_KEY}\]\s*(?:#.*)?")
+_ASSIGNMENT = re.compile(_KEY + "=")
+
+_Path = tuple[str, ...]
+
+
+class RulesFile:
+    """One file: its `content`, and its text, which finds the line of a fault."""
+
+    def __init__(self, path: Path) -> None:
+        """TflqError if there is no such file or it is not TOML."""
+        self.path = path
+        try:
+            self._text = path.read_text(encoding="utf-8")
+            self.content: dict[str, Any] = tomllib.loads(self._text)
+        except OSError as error:
+            raise TflqError(f"{path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise TflqError(f"{path}: {error}") from error
+        except tomllib.TOMLDecodeError as error:
+            raise TflqError(f"{path}{self._repeated() or f': {error}'}") from error
+
+    def fail(
+        self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
+    ) -> NoReturn:
+        """TflqError at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could be
+        there."""
+        where = f"[{section}] " if section else ""
+        listed = ", ".join(map(str, known))
+        choice = f"; known are {listed}" if listed else ""
+        raise TflqError(f"{self.path}:{self.line(section, key, item)}: {where}{reason}{choice}")
+
+    def line(self, section: str, key: str, item: str = "") -> int:
+        """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
+        wanted = (*(section.split(".") if section else ()), *((key,) if key else ()))
+        depth, found = 0, 1
+        for number, place in self._places():
+            shared = min(len(place), len(wanted))
+            if shared > depth and place[:shared] == wanted[:shared]:
+                depth, found = shared, number
+        if not item or depth < len(wanted):
+            return found
+        lines = self._text.splitlines()[found - 1 :]
+        return next((number for number, line in enumerate(lines, found) if item in line), found)
+
+    def _places(self) -> Iterator[tuple[int, _Path]]:
+        """The lines that name a section or a key, and its path."""
+        section: _Path = ()
+        for number, line in enumerate(self._text.splitlines(), 1):
+            if head := _HEAD.fullmatch(line):
+                section = _words(head[1])
+                yield number, section
+            elif assignment := _ASSIGNMENT.match(line):
+                yield number, (*section, *_words(assignment[1]))
+
+    def _repeated(self) -> str:
+        """What is said twice, of which TOML's own reader does not say the line."""
+        seen: dict[_Path, int] = {}
+        for number, place in self._places():
+            first = seen.setdefault(place, number)
+            if first != number:
+                return f":{number}: '{'.'.join(place)}' is said in line {first} already"
+        return ""
+
+
+def _words(key: str) -> _Path:
+    """The words of a dotted key, without quotes."""
+    return tuple(word.strip("\"'") for word in re.findall(_WORD, key))
