@@ -220,7 +220,7 @@ def _constraint(samples: list[Sample]) -> str | None:
     if not any(s.right and s.everywhere for s in samples):
         return None
     for name in CANDIDATES:
-        kept = [CONSTRAINTS[name][0](s.op) is None for s in samples]
+        kept = [CONSTRAINTS[name].function(s.op) is None for s in samples]
         held = [s.right for s, k in zip(samples, kept, strict=True) if k]
         broken = [s.right for s, k in zip(samples, kept, strict=True) if not k]
         if held and broken and np.mean(held) >= RIGHT > np.mean(broken):

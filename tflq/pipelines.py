@@ -38,7 +38,7 @@ def to_tflite(
     """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
     lists every operator refused."""
     module, decisions = _integer_form(module, fallback, real_semantics, "kept", kernels)
-    return _select(module, decisions, mac)
+    return _select(module, decisions, mac, kernels)
 
 
 def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
@@ -82,7 +82,9 @@ def _integer_form(
     return _run(module, "integer", *_simplification(real_semantics)), decisions
 
 
-def _select(module: Module, decisions: Sequence[Decision], mac: Mac) -> tuple[Module, Report]:
+def _select(
+    module: Module, decisions: Sequence[Decision], mac: Mac, kernels: Kernels = INTEGER
+) -> tuple[Module, Report]:
     from tflq.select.edges import trim_edges
     from tflq.select.engine import select
     from tflq.select.legality import check
@@ -95,7 +97,7 @@ def _select(module: Module, decisions: Sequence[Decision], mac: Mac) -> tuple[Mo
     verify_stage(module, "kernels", "selection")
     module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
     keep_apart(module)
-    check(module, decisions, mac)
+    check(module, decisions, mac, kernels)
     return module, Report.of(module, decisions)
 
 

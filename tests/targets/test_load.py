@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from harness import argument
+from harness import argument, const
 
 import tflq
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Op
-from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import (
+    ElementType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
 from tflq.resources import resource
-from tflq.targets import INTEGER, Target, load_target
+from tflq.targets import INTEGER, Target, constraint, load_target
+from tflq.targets.constraints import CONSTRAINTS
 
 
 def load(text: str, folder: Path) -> Target:
@@ -21,16 +32,17 @@ def load(text: str, folder: Path) -> Target:
     return load_target(path)
 
 
-def op(name: str, operands: list[ElementType], results: list[ElementType]) -> Op:
-    made = [
-        [argument((1, 3), e, f"{kind}{i}") for i, e in enumerate(v)] for kind, v in (("x", operands), ("y", results))
-    ]
-    return Op("tfl." + name, list(made[0]), made[1])
+def op(name: str, operands: list[ElementType | None], results: list[ElementType]) -> Op:
+    read = [None if e is None else argument((1, 3), e, f"x{i}") for i, e in enumerate(operands)]
+    return Op("tfl." + name, read, [argument((1, 3), e, f"y{i}") for i, e in enumerate(results)])
 
 
 Q8, Q8_OTHER = UniformQuantizedType.of(i8, 0.5, 3), UniformQuantizedType.of(i8, 0.25, 3)
 SYMMETRIC, NARROW = UniformQuantizedType.of(i8, 0.5), UniformQuantizedType.of(i8, 0.5, storage_min=-127)
 AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.5, 0.25, 0.5])
+AXIS4 = UniformQuantizedPerAxisType.of(i8, 0, [0.5] * 4)
+BLOCKS = UniformQuantizedSubChannelType.of(i8, (1,), (1,), [[0.5, 0.25, 0.5]])
+ODD = UniformQuantizedType.of(i8, 0.3)
 QU8, Q16 = UniformQuantizedType.of(ui8, 0.5, 131), UniformQuantizedType.of(i16, 0.5)
 
 
@@ -46,59 +58,101 @@ def test_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "operands", "results", "kept"),
+    ("name", "line", "operands", "results", "kept"),
     [
-        ("qi8 -> qi8", [Q8], [Q8_OTHER], True),
-        ("qi8 -> qi8", [QU8], [QU8], False),
-        ("qi8 -> qi8", [AXIS], [Q8], False),
-        ("qi8/axis -> qi8", [AXIS], [Q8], True),
-        ("qi8/axis1 -> qi8", [AXIS], [Q8], True),
-        ("qi8/axis0 -> qi8", [AXIS], [Q8], False),
-        ("qi8/any -> qi8", [AXIS], [Q8], True),
-        ("qi8:0 -> qi8", [Q8], [Q8], False),
-        ("qi8:0 -> qi8", [SYMMETRIC], [Q8], True),
-        ("qi8/axis:0 -> qi8", [AXIS], [Q8], True),
-        ("qi8<-127:127> -> any", [NARROW], [Q8], True),
-        ("qi8<-127:127> -> any", [Q8], [Q8], False),
-        ("q plain -> any", [Q8, i32], [i32], True),
-        ("q plain -> any", [Q8, Q8], [i32], False),
-        ("qi8", [Q8], [Q16], True),
-        ("qi8 ...", [Q8, i32, i32], [Q8], True),
-        ("...", [Q16, i32], [i32, Q8], True),
-        ("T* -> T; T = qi8 qi16", [Q8, Q8, Q8], [Q8], True),
-        ("T* -> T; T = qi8 qi16", [Q8, Q8], [Q16], False),
-        ("qi8 qi8 qi32? -> qi8", [Q8, Q8], [Q8], True),
-        ("qi8 -> qi8; same_scale", [Q8], [Q8], True),
-        ("qi8 -> qi8; same_scale", [Q8], [Q8_OTHER], False),
-        ("qi8 qi8 -> qi8; same_operand_scale", [Q8, Q8], [Q8_OTHER], True),
-        ("qi8 -> qi8; fixed_scale 0.25 3", [Q8], [Q8_OTHER], True),
-        ("qi8 -> qi8; fixed_scale 0.25 0", [Q8], [Q8_OTHER], False),
-        ("qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8], True),
-        ("qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8_OTHER], False),
-        ("qi8 -> qi8; power_of_two_scale", [Q8], [Q8_OTHER], True),
-        ("qi8 -> qi8; lowered", [Q8], [Q8], False),
+        ("abs", "qi8 -> qi8", [Q8], [Q8_OTHER], True),
+        ("abs", "qi8 -> qi8", [QU8], [QU8], False),
+        ("abs", "qi8 -> qi8", [AXIS], [Q8], False),
+        ("abs", "qi8/axis -> qi8", [AXIS], [Q8], True),
+        ("abs", "qi8/axis1 -> qi8", [AXIS], [Q8], True),
+        ("abs", "qi8/axis0 -> qi8", [AXIS], [Q8], False),
+        ("abs", "qi8/any -> qi8", [AXIS], [Q8], True),
+        ("abs", "qi8/any -> qi8", [BLOCKS], [Q8], True),
+        ("abs", "qi8/blocks -> qi8", [BLOCKS], [Q8], True),
+        ("abs", "qi8/blocks -> qi8", [AXIS], [Q8], False),
+        ("abs", "qi8:0 -> qi8", [Q8], [Q8], False),
+        ("abs", "qi8:0 -> qi8", [SYMMETRIC], [Q8], True),
+        ("abs", "qi8/axis:0 -> qi8", [AXIS], [Q8], True),
+        ("abs", "qi8<-127:127> -> any", [NARROW], [Q8], True),
+        ("abs", "qi8<-127:127> -> any", [Q8], [Q8], False),
+        ("reshape", "q plain -> any", [Q8, i32], [i32], True),
+        ("reshape", "q plain -> any", [Q8, Q8], [i32], False),
+        ("abs", "qi8", [Q8], [Q16], True),
+        ("conv_2d", "qi8 ...", [Q8, i32, i32], [Q8], True),
+        ("conv_2d", "qi8 ...", [Q16, i32, i32], [Q8], False),
+        ("conv_2d", "...", [Q16, i32], [i32], True),
+        ("pack", "T* -> T; T = qi8 qi16", [Q8, Q8, Q8], [Q8], True),
+        ("pack", "T* -> T; T = qi8 qi16", [Q8, Q8], [Q16], False),
+        ("add", "T T -> T; T = qi8:0 qi8", [SYMMETRIC, Q8], [Q8], True),
+        ("add", "T U -> U; T = qi8 qi16; U = qi8 qi16", [Q8, Q16], [Q16], True),
+        ("add", "T U -> U; T = qi8 qi16; U = qi8 qi16", [Q8, Q16], [Q8], False),
+        ("conv_2d", "qi8 qi8 qi32? -> qi8", [Q8, Q8], [Q8], True),
+        ("conv_2d", "qi8 qi8 qi32? -> qi8", [Q8, Q8, None], [Q8], True),
+        ("conv_2d", "qi8 qi8 -> qi8", [Q8, Q8, None], [Q8], True),
+        ("conv_2d", "qi8 qi8 -> qi8", [Q8, Q8, i32], [Q8], False),
+        ("abs", "qi8 -> qi8; same_scale", [Q8], [Q8], True),
+        ("abs", "qi8 -> qi8; same_scale", [Q8], [Q8_OTHER], False),
+        ("add", "qi8 qi8 -> qi8; same_operand_scale", [Q8, Q8], [Q8_OTHER], True),
+        ("add", "qi8 qi8 -> qi8; same_operand_scale", [Q8, Q8_OTHER], [Q8], False),
+        ("abs", "qi8 -> qi8; fixed_scale 0.25 3", [Q8], [Q8_OTHER], True),
+        ("abs", "qi8 -> qi8; fixed_scale 0.25 0", [Q8], [Q8_OTHER], False),
+        ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8], True),
+        ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8_OTHER], False),
+        ("mul", "qi8/any qi8/any -> qi8; multiplier_scale 2", [AXIS, AXIS], [Q8], True),
+        ("mul", "qi8/any qi8/any -> qi8; multiplier_scale", [AXIS, AXIS4], [Q8], False),
+        ("abs", "qi8 -> qi8; power_of_two_scale", [Q8], [Q8_OTHER], True),
+        ("abs", "qi8 -> qi8; power_of_two_scale", [Q8], [ODD], False),
+        ("abs", "qi8 -> qi8; lowered", [Q8], [Q8], False),
     ],
 )
 def test_signatures(
-    line: str, operands: list[ElementType], results: list[ElementType], kept: bool, tmp_path: Path
+    name: str, line: str, operands: list[ElementType | None], results: list[ElementType], kept: bool, tmp_path: Path
 ) -> None:
-    target = load(f'[kernels]\nabs = "{line}"', tmp_path)
-    assert target.judge(op("abs", operands, results)).kept == kept
+    target = load(f'[kernels]\n{name} = "{line}"', tmp_path)
+    assert target.judge(op(name, operands, results)).kept == kept
     assert not target.judge(op("neg", operands, results)).kept
 
 
-def test_the_bias_is_stored_at_the_scale_of_input_times_weights(tmp_path: Path) -> None:
-    target = load('[kernels]\nconv_2d = "... -> q; multiplier_accumulator_scale"', tmp_path)
-    for scale, kept in ((0.25, True), (0.5, False)):
-        bias = UniformQuantizedType.of(i32, scale)
-        assert target.judge(op("conv_2d", [SYMMETRIC, SYMMETRIC, bias], [Q8])).kept == kept
+def test_a_constant_is_within_a_range_if_what_it_holds_is(tmp_path: Path) -> None:
+    target = load('[kernels]\nabs = "qi8<-127:127> -> qi8"', tmp_path)
+    for low, kept in ((-128, False), (-127, True)):
+        x = const(np.array([[low, 0, 127]]), Q8, "x")
+        assert target.judge(Op("tfl.abs", [x], [argument((1, 3), Q8, "y")])).kept == kept
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "reason"),
+    [
+        (SYMMETRIC, UniformQuantizedType.of(i32, 0.25), ""),
+        (SYMMETRIC, UniformQuantizedType.of(i32, 0.5), "'x2' is not stored at the scale of input times weights"),
+        (SYMMETRIC, UniformQuantizedType.of(i32, 0.25, 1), "'x2' has a zero point"),
+        (AXIS, UniformQuantizedPerAxisType.of(i32, 0, [0.25, 0.125, 0.25]), ""),
+        (AXIS, UniformQuantizedPerAxisType.of(i32, 0, [0.25, 0.125, 0.25], [0, 0, 1]), "'x2' has a zero point"),
+        (AXIS, UniformQuantizedPerAxisType.of(i32, 0, [0.25] * 3), "'x2' is not stored"),
+        (AXIS, UniformQuantizedPerAxisType.of(i32, 0, [0.25] * 4), "'x2' is not stored"),
+        (i8, None, "are not quantized"),
+        (UniformQuantizedType.of(i8, 2.0), None, "a multiplier of 2 for 'y0', which is not below 1"),
+    ],
+)
+def test_multiply_accumulate(weights: ElementType, bias: ElementType | None, reason: str, tmp_path: Path) -> None:
+    lines = 'conv_2d = "...; multiplier_accumulator_scale 1"\ntranspose_conv = "...; multiplier_accumulator_scale 1"'
+    target = load(f"[kernels]\n{lines}", tmp_path)
+    conv = op("conv_2d", [SYMMETRIC, weights, bias], [Q8])
+    verdict = target.judge(conv)
+    assert verdict.kept == (not reason)
+    assert reason in verdict.reason
+    x, w, b = conv.operands
+    transposed = Op("tfl.transpose_conv", [argument((4,), i32, "shape"), w, x, b], conv.results)
+    assert target.judge(transposed) == verdict
 
 
 def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
-    target = load('[kernels]\nabs = ["qi8 -> qi8; same_scale", "qi8 -> qi8"]', tmp_path)
+    target = load('[kernels]\nabs = ["qi8 -> qi8; same_scale", "qi8/any -> qi8"]', tmp_path)
     verdict = target.judge(op("abs", [Q8], [Q8_OTHER]))
     assert not verdict.kept
-    assert verdict.reason == "'x0' and 'y0' differ in scale or zero point"
+    assert verdict.reason.startswith(
+        "'x0' and 'y0' differ in scale or zero point, as the target 'mine' asks: qi8 -> qi8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,13 +161,31 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[kernels]\n\nabs = 'qi8 -> ui'", r":3: \[kernels\] abs: 'ui' is no port"),
         ("[kernels]\nabs = 'qi8 -> qi8; same'", ":2: .*'same' is no constraint: known are same_scale"),
         ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale 1'", ":2: .*fixed_scale takes 2"),
-        ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale a b'", ":2: .*takes numbers"),
+        ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale a b'", ":2: .*fixed_scale takes 2 number"),
         ("[kernels]\nabs = 'qi8* qi8 -> qi8'", ":2: .*not the last"),
         ("[kernels]\nabs = 'qi8/axes -> qi8'", ":2: .*is no port"),
         ("[kernels]\nabs = 'qf32 -> qi8'", ":2: .*is no port"),
         ("[kernels]\nabs = 'qi8<5:500> -> qi8'", ":2: .*no range within i8"),
         ("[kernels]\nabs = 'qi8:200 -> qi8'", ":2: .*outside i8"),
         ("[kernels]\nabs = 'T -> T; T ='", ":2: .*stands for no port"),
+        ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale -1 0'", ":2: .*takes 2 .*: positive, integer"),
+        ("[kernels]\nabs = 'qi8 -> qi8; fixed_scale 1 0.5'", ":2: .*takes 2 .*: positive, integer"),
+        ("[kernels]\nabs = 'qi8 -> qi8; multiplier_scale inf'", r":2: .*takes 1 .*: positive \(or none\)"),
+        ("[kernels]\nabs = 'qi8 -> qi8; lowered 1'", ":2: .*takes no number"),
+        ("[kernels]\nabs = 'qi8 -> qi8;'", ":2: .*'' is no constraint"),
+        ("[kernels]\nabs = 'qi8 -> qi8; multiplier_accumulator_scale'", ":2: .*is of operators with input, weights"),
+        ("[kernels]\nabs = ''", ":2: .*is empty"),
+        ("[kernels]\nabs = 'qi8 -> qi8; T = qi8'", ":2: .*'T' stands for ports, but is not in the signature"),
+        ("[kernels]\nabs = 'T -> T; T = qi8; T = qi16'", ":2: .*'T' has a meaning already"),
+        ("[kernels]\nabs = 'q -> q; q = qi16'", ":2: .*'q' has a meaning already"),
+        ("[kernels]\nabs = 'T -> T; T 1 = qi16'", ":2: .*'T 1' is no name"),
+        ("[kernels]\nabs = 'T -> T; T = qi8 x'", ":2: .*'x' is no port"),
+        ("[kernels]\nabs = 'qi8 qi8 -> qi8'", r":2: .*2 operand\(s\), but the operator has: input"),
+        ("[kernels]\nadd = 'qi8 -> qi8'", r":2: .*1 operand\(s\), but the operator has: lhs rhs"),
+        ("[kernels]\nabs = 'qi8 -> qi8 qi8'", r":2: .*2 result\(s\), but the operator has: output"),
+        ("[kernels]\nabs = [\n 'qi8 -> qi8',\n 'qi9 -> qi8',\n]", ":4: .*'qi9' is no port"),
+        ("[kernels]\nabs = [\n 'qi8 -> qi8',\n 'qi8 -> qi8; same_scale',\n]", ":4: .*is never reached"),
+        ("[kernels]\nabs = ['qi8 -> qi8', 5]", ":2: .*neither a string nor a list"),
         ("[kernels]\nabs = 5", ":2: .*neither a string nor a list"),
         ("[kernels]\nabz = 'qi8'", ":2: .*'abz' is no builtin"),
         ("[target]\nbase = 'all'", ":2: .*known are integer, kernels"),
@@ -123,6 +195,9 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("kernels = 1", ":1: 'kernels' is not a section"),
         ("[rescale]\nunsigned = 'add'", ":2: .*not a list"),
         ("[rescale]\nuniform = ['adds']", ":2: .*'adds' is no builtin"),
+        ("[rescale]\nsigned = [\n 'add',\n 'adds',\n]", ":4: .*'adds' is no builtin"),
+        ("[rescale]\nsign = []", ":2: .*'sign' is not known; known are unsigned, signed, uniform"),
+        ("[kernels]\nabs = 'qi8'\nabs = 'qi8'", ":3: 'kernels.abs' is said in line 2 already"),
         ("[target]\nprofiles = ['pro_int']", "is a target of TOSA files"),
         ("[profile.pro_int]\n", "is a target of TOSA files"),
         ("[kernels\n", "mine.toml"),
@@ -147,3 +222,17 @@ def test_a_target_of_the_other_format_says_so(tmp_path: Path) -> None:
         tflq.convert(model, format="tosa", target=str(resource("rules/npu_example.toml")))
     with pytest.raises(UnsupportedError, match="is a target of TOSA files"):
         tflq.convert(model, target=str(resource("rules/tosa.toml")))
+
+
+def test_constraints_of_ones_own(tmp_path: Path) -> None:
+    @constraint("scale_below", "positive")
+    def scale_below(op: Op, bound: float) -> str | None:
+        scales = [v.type.element.scale for v in op.results]  # type: ignore[union-attr]
+        return None if max(scales) < bound else f"the scale is not below {bound:g}"
+
+    try:
+        target = load('[kernels]\nabs = "qi8 -> qi8; scale_below 0.5"', tmp_path)
+        assert target.judge(op("abs", [Q8], [Q8_OTHER])).kept
+        assert target.judge(op("abs", [Q8], [Q8])).reason.startswith("the scale is not below 0.5")
+    finally:
+        del CONSTRAINTS["scale_below"]

@@ -211,6 +211,8 @@ class _Legalizer:
             return Decision(op, "kept", KEPT[op.name])
         in_float = computes_in_float(op)
         missing = without_kernel(op) if in_float else ""
+        if in_float and self.kernels is not None:
+            missing = missing or self.kernels.hybrid(op)
         if in_float and not missing:
             self._pass_through(op)
             return Decision(op, "kept", "hybrid: float activations with quantized constants")

@@ -1,6 +1,7 @@
 """Operators that the target has a kernel for: kept as they are, or on other storage where that is the same numbers.
 
     uint8 → int8           q - 128, zero point - 128, for kernels of which that is all that differs (target.unsigned)
+    int8 → uint8           q + 128, zero point + 128, likewise (target.signed)
     per axis → per layer   where all scales and zero points are equal (target.uniform)
 
 Constants are converted here; other tensors pass an exact rescale on either side. Nothing is ever rounded.
@@ -16,6 +17,7 @@ import numpy as np
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
+    ScalarType,
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
@@ -32,6 +34,8 @@ MARK = "kept"
 
 _ONE = (1 << 30, 1)
 _OFFSET = 128
+_ZERO = {i8: 0, ui8: _OFFSET}
+"""What a signed 0 is on each storage."""
 Change = Callable[[ElementType], ElementType]
 
 
@@ -42,7 +46,8 @@ class TargetKernels:
         self.target = target
         self.plain = plain
         self.b = b
-        self.signed: dict[Value, Value] = {}
+        self.others: dict[Value, Value] = {}
+        self.constants: dict[tuple[Value, ElementType], Value] = {}
 
     def keep(self, op: Op) -> Verdict:
         """Emits the op if the target runs it, on its own types or on others that hold the same numbers."""
@@ -54,24 +59,32 @@ class TargetKernels:
                     self.plain[result] = self.b.scast(result, result.type.stripped())
             return verdict
         for change, words in self._changes(op):
-            changed = Op(op.name, [v and _of(v, change) for v in op.operands], [], op.attributes, op.location)
-            changed.results = [_of(v, change) for v in op.results]
+            changed = Op(op.name, [v and self._of(v, change) for v in op.operands], [], op.attributes, op.location)
+            changed.results = [self._of(v, change) for v in op.results]
             other = self.target.judge(changed)
             if other.kept:
                 self._emit_changed(op, change)
                 return replace(other, reason=f"{other.reason}; {words}")
         return verdict
 
+    def hybrid(self, op: Op) -> str:
+        """Why an op in float on quantized constants has to take float ones: what the target lists for it says so."""
+        verdict = self.target.judge(op)
+        return verdict.reason if verdict.listed and not verdict.kept else ""
+
     def _changes(self, op: Op) -> Iterator[tuple[Change, str]]:
         name = op.name.removeprefix("tfl.")
-        unsigned = name in self.target.unsigned and any(v.type.storage == ui8 and v.type.quantized for v in op.values)
-        uniform = name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.values)
-        if uniform:
+        storages = {v.type.storage for v in op.values if v.type.quantized}
+        shifts: list[tuple[Change, str]] = []
+        if ui8 in storages and name in self.target.unsigned:
+            shifts.append((_signed, "uint8 as int8"))
+        if i8 in storages and name in self.target.signed:
+            shifts.append((_unsigned, "int8 as uint8"))
+        if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.values):
             yield _per_layer, "equal scales per axis as one"
-        if unsigned:
-            yield _signed, "uint8 as int8"
-        if uniform and unsigned:
-            yield lambda e: _signed(_per_layer(e)), "uint8 as int8, equal scales per axis as one"
+            for shift, words in shifts:
+                yield _after(shift, _per_layer), f"{words}, equal scales per axis as one"
+        yield from shifts
 
     def _emit(self, op: Op, operands: list[Value | None], results: list[Value]) -> None:
         typed = [None if v is None else self.b.typed(v) for v in operands]
@@ -92,31 +105,47 @@ class TargetKernels:
                 self.plain[old] = stored
                 continue
             if stored.type.storage != old.type.storage:
-                signed = stored
-                stored = self.b.rescale(signed, _ONE, ui8, output_zp=_OFFSET)
-                self.signed[stored] = signed
+                other = stored
+                stored = self._shifted(other, old.type.storage)
+                self.others[stored] = other
             else:
                 stored = self.b.identity(stored)
             stored.name = old.name
             self.plain[old] = stored
 
+    def _shifted(self, stored: Value, storage: ScalarType) -> Value:
+        """The same numbers on the other of int8 and uint8."""
+        zero = _ZERO[stored.type.storage]
+        return self.b.rescale(stored, _ONE, storage, input_zp=zero, output_zp=_ZERO[storage])
+
     def _operand(self, value: Value, change: Change) -> Value:
         """The operand on changed types, before the quantized type is put on."""
         if _same(value, change):
             return value
-        to = _type(value, change)
         if value.is_constant:
-            buffer = value.buffer
-            if to.storage != value.type.storage:
-                buffer = Buffer.of((value.array.astype(np.int16) - _OFFSET).astype(np.int8))
-            return Value(to, value.name, buffer=buffer, info=value.info)
+            return self._of(value, change)
+        to = _type(value, change)
         stored = self.b.value(value)
         if to.storage != stored.type.storage:
-            signed = self.signed.get(stored)
-            if signed is None:
-                signed = self.signed[stored] = self.b.rescale(stored, _ONE, i8, input_zp=_OFFSET)
-            stored = signed
+            other = self.others.get(stored)
+            if other is None:
+                other = self.others[stored] = self._shifted(stored, to.storage)
+            stored = other
         return self.b.scast(stored, to)
+
+    def _of(self, value: Value, change: Change) -> Value:
+        """A value of the changed type; of a constant, on the changed storage, once for all that take it."""
+        to = _type(value, change)
+        if not value.is_constant:
+            return Value(to, value.name)
+        found = self.constants.get((value, to.element))
+        if found is None:
+            buffer = value.buffer
+            if to.storage != value.type.storage:
+                array = value.array
+                buffer = Buffer.of((array.view(np.uint8) ^ np.uint8(_OFFSET)).view(to.storage.dtype))
+            found = self.constants[value, to.element] = Value(to, value.name, buffer=buffer, info=value.info)
+        return found
 
 
 def _type(value: Value, change: Change) -> TensorType:
@@ -125,10 +154,6 @@ def _type(value: Value, change: Change) -> TensorType:
 
 def _same(value: Value, change: Change) -> bool:
     return change(value.type.element) == value.type.element
-
-
-def _of(value: Value, change: Change) -> Value:
-    return Value(_type(value, change), value.name, buffer=value.buffer)
 
 
 def _is_uniform(element: ElementType) -> bool:
@@ -150,13 +175,26 @@ def _per_layer(element: ElementType) -> ElementType:
     )
 
 
+def _after(second: Change, first: Change) -> Change:
+    return lambda element: second(first(element))
+
+
 def _signed(element: ElementType) -> ElementType:
-    if not isinstance(element, UniformQuantizedType) or element.storage != ui8:
+    return _moved(element, ui8, i8, -_OFFSET)
+
+
+def _unsigned(element: ElementType) -> ElementType:
+    return _moved(element, i8, ui8, _OFFSET)
+
+
+def _moved(element: ElementType, storage: ScalarType, to: ScalarType, by: int) -> ElementType:
+    """The element on other storage, one scale and storage given; else as it is."""
+    if not isinstance(element, UniformQuantizedType) or element.storage != storage:
         return element
     return replace(
         element,
-        storage=i8,
-        zero_point=element.zero_point - _OFFSET,
-        storage_min=element.storage_min - _OFFSET,
-        storage_max=element.storage_max - _OFFSET,
+        storage=to,
+        zero_point=element.zero_point + by,
+        storage_min=element.storage_min + by,
+        storage_max=element.storage_max + by,
     )

@@ -3,7 +3,8 @@
 Legal are the integer kernels that `rules/integer.toml` lists, on tensors without quantization parameters; what stands
 for an operator that the report lists as kept or computed in float; float kernels for operators that compute in float
 themselves, and for multiply-accumulate if that was asked for. Parameters may be on the model's inputs and outputs,
-and on tensors of a kept operator.
+and on tensors of a kept operator: one that the target lists, or that is kept whatever the target (recurrent, custom and
+calling operators, hybrid ones).
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.forms import KEPT
 from tflq.ir.types import ScalarType
+from tflq.legalize.hybrid import computes_in_float
 from tflq.select.kernel_rules import load_rules
 from tflq.select.lowering import Mac
+from tflq.targets import INTEGER, Target
 
 if TYPE_CHECKING:
     from tflq.legalize import Decision
@@ -26,10 +30,16 @@ _FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.cast", "tfl.r
 """Operators whose reference kernel itself computes in float (RESIZE_BILINEAR: on uint8)."""
 
 
-def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer") -> None:
+def check(
+    module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER
+) -> None:
     """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
     paths = _Paths(decisions)
-    illegal = [reason for function in module.functions for reason in _illegal(function, paths, mac)]
+    illegal = [
+        reason
+        for function in module.functions
+        for reason in (*_unlisted(function, paths, target), *_illegal(function, paths, mac))
+    ]
     if illegal:
         raise UnsupportedError(f"{len(illegal)} operator(s) of the result are not legal:", illegal)
 
@@ -38,6 +48,8 @@ class _Paths:
     """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
+        decisions = list(decisions)
+        self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept"}
         self._by_place = {d.op.location: self._path(d) for d in decisions}
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
 
@@ -52,6 +64,18 @@ class _Paths:
         if path is None:
             path = self._by_object[key] = self._by_place.get(op.location, "integer") if op.location else "integer"
         return path
+
+
+def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[str]:
+    """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
+    for op in function.ops:
+        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or op.name in KEPT:
+            continue
+        if not any(v.type.quantized for v in op.values) or computes_in_float(op):
+            continue
+        verdict = target.judge(op)
+        if not verdict.kept:
+            yield f"{op.location}: {op.name} is kept on quantized tensors: {verdict.reason}"
 
 
 def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:

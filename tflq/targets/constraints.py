@@ -6,9 +6,11 @@
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
     multiplier_accumulator_scale     likewise of input and weights, and the bias is stored at input × weights, zero
-                                     point 0
+              [BOUND]                point 0
     power_of_two_scale               every scale is a power of two
     lowered                          never kept: what matches this line is lowered
+
+Others can be entered by `constraint`, before a file that names them is read.
 
 Source: the shorthands of the RFC on quantization in MLIR; the tolerance of bias scales is GetQuantizedConvolution-
 Multiplier's, 0.02 of the result's scale.
@@ -16,28 +18,69 @@ Multiplier's, 0.02 of the result's scale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.dialects import Signature, declaration
 from tflq.ir.types import UniformQuantizedType
 
 __all__ = ["CONSTRAINTS", "Constraint", "constraint"]
 
-Constraint: TypeAlias = Callable[..., str | None]
-CONSTRAINTS: dict[str, tuple[Constraint, int, int]] = {}
-"""By name: the function of an op and numbers, and how many numbers it takes at least and at most."""
+_Function: TypeAlias = Callable[..., str | None]
+F = TypeVar("F", bound=_Function)
 
 _BIAS_TOLERANCE = 0.02
 
 
-def constraint(name: str, least: int = 0, most: int | None = None) -> Callable[[Constraint], Constraint]:
-    """Registers a constraint, with how many numbers it takes."""
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A function of an op and numbers. `numbers`: what each is, "positive" or "integer"; "?": it may be left out.
+    `accumulates`: only operators with input, weights and bias have what it is about."""
 
-    def register(function: Constraint) -> Constraint:
-        CONSTRAINTS[name] = (function, least, least if most is None else most)
+    function: _Function
+    numbers: tuple[str, ...] = ()
+    accumulates: bool = False
+
+    def parse(self, words: Sequence[str]) -> tuple[float, ...]:
+        """The numbers. ValueError says what they have to be."""
+        asked = ", ".join(kind.removesuffix("?") + (" (or none)" * kind.endswith("?")) for kind in self.numbers)
+        least = sum(not kind.endswith("?") for kind in self.numbers)
+        try:
+            found = tuple(map(float, words))
+        except ValueError:
+            found = (math.nan,)
+        if not least <= len(found) <= len(self.numbers) or not all(map(_is, found, self.numbers)):
+            raise ValueError(f"{len(self.numbers) or 'no'} number(s)" + (f": {asked}" if asked else ""))
+        return found
+
+    def misfit(self, side: Signature) -> str | None:
+        """The operators that it is of, if one with such operands is none of them."""
+        names = {slot.name for slot in side.operands}
+        if not self.accumulates or ({"input", "bias"} <= names and names & _WEIGHTS):
+            return None
+        return "operators with input, weights and bias"
+
+
+def _is(number: float, kind: str) -> bool:
+    return math.isfinite(number) and (number > 0 if kind.startswith("positive") else number.is_integer())
+
+
+CONSTRAINTS: dict[str, Constraint] = {}
+"""By name."""
+
+_WEIGHTS = frozenset({"filter", "weights"})
+
+
+def constraint(name: str, *numbers: str, accumulates: bool = False) -> Callable[[F], F]:
+    """Enters a function of an op and numbers under a name, by which signatures ask for it."""
+
+    def register(function: F) -> F:
+        CONSTRAINTS[name] = Constraint(function, numbers, accumulates)
         return function
 
     return register
@@ -48,6 +91,13 @@ def _scales(value: Value) -> np.ndarray:
     if isinstance(element, UniformQuantizedType):
         return np.asarray([element.scale])
     return np.asarray(element.scales, np.float64).reshape(-1)  # type: ignore[union-attr]
+
+
+def _zero_points(value: Value) -> np.ndarray:
+    element = value.type.element
+    if isinstance(element, UniformQuantizedType):
+        return np.asarray([element.zero_point])
+    return np.asarray(element.zero_points)  # type: ignore[union-attr]
 
 
 def _quantized(values: Iterable[Value | None]) -> list[Value]:
@@ -76,7 +126,7 @@ def _same_operand_scale(op: Op) -> str | None:
     return _alike(_quantized(op.operands))
 
 
-@constraint("fixed_scale", 2)
+@constraint("fixed_scale", "positive", "integer")
 def _fixed_scale(op: Op, scale: float, zero_point: float) -> str | None:
     for value in _quantized(op.results):
         if _parameters(value) != (float(np.float32(scale)), int(zero_point)):
@@ -84,33 +134,52 @@ def _fixed_scale(op: Op, scale: float, zero_point: float) -> str | None:
     return None
 
 
-@constraint("multiplier_scale", 0, 1)
+@constraint("multiplier_scale", "positive?")
 def _multiplier_scale(op: Op, bound: float = 2.0**31) -> str | None:
-    product = np.ones(1)
-    for value in _quantized(op.operands):
-        product = product * _scales(value)
-    return _multiplier(product, op.result, bound)
+    return _multiplier(_quantized(op.operands), op, bound)
 
 
-def _multiplier(product: np.ndarray, result: Value, bound: float) -> str | None:
-    ratio = product / _scales(result)
-    if (ratio > 0).all() and (ratio < bound).all():
-        return None
-    return f"scales give a multiplier of {ratio.max():g} for '{result.name}', which is not below {bound:g}"
+def _multiplier(factors: list[Value], op: Op, bound: float) -> str | None:
+    """The product of the scales of some values over those of the results: one per index where there is an axis."""
+    for result in _quantized(op.results):
+        ratio = np.ones(1)
+        for value in factors:
+            scales = _scales(value)
+            if scales.size != ratio.size and 1 not in (scales.size, ratio.size):
+                return f"'{value.name}' has {scales.size} scales, another operand {ratio.size}"
+            ratio = ratio * scales
+        scales = _scales(result)
+        if scales.size not in (1, ratio.size):
+            return f"'{result.name}' has {scales.size} scales, its operands {ratio.size}"
+        ratio = ratio / scales
+        if not (ratio < bound).all():
+            return f"scales give a multiplier of {ratio.max():g} for '{result.name}', which is not below {bound:g}"
+    return None
 
 
-@constraint("multiplier_accumulator_scale", 0, 1)
+@constraint("multiplier_accumulator_scale", "positive?", accumulates=True)
 def _multiplier_accumulator_scale(op: Op, bound: float = 2.0**31) -> str | None:
-    x, weights, bias = op.operand(0), op.operand(1), op.optional(2)
-    if not (x.type.quantized and weights.type.quantized and op.result.type.quantized):
+    parts = _parts(op)
+    x, weights, bias = parts["input"], next(parts[name] for name in _WEIGHTS if name in parts), parts["bias"]
+    if x is None or weights is None or not (x.type.quantized and weights.type.quantized and op.result.type.quantized):
         return "input, weights or result are not quantized"
-    product = _scales(x) * _scales(weights)
-    if bias is not None and bias.type.quantized:
-        if bias.type.element.storage.bits > 8 and np.any(getattr(bias.type.element, "zero_point", 0)):  # type: ignore[union-attr]
+    reason = _multiplier([x, weights], op, bound)
+    if reason is None and bias is not None and bias.type.quantized:
+        if _zero_points(bias).any():
             return f"bias '{bias.name}' has a zero point"
-        if (np.abs(product - _scales(bias)) / _scales(op.result) > _BIAS_TOLERANCE).any():
+        product, scales = _scales(x) * _scales(weights), _scales(bias)
+        fits = 1 in (product.size, scales.size) or product.size == scales.size
+        if not fits or (np.abs(product - scales) / _scales(op.result) > _BIAS_TOLERANCE).any():
             return f"bias '{bias.name}' is not stored at the scale of input times weights"
-    return _multiplier(product, op.result, bound)
+    return reason
+
+
+def _parts(op: Op) -> dict[str, Value | None]:
+    """An op's operands by the names that its declaration has for them."""
+    declared = declaration(op.name)
+    assert declared is not None
+    slots = declared.signatures[0].operands
+    return {slot.name: op.optional(place) for place, slot in enumerate(slots)}
 
 
 @constraint("power_of_two_scale")

@@ -5,7 +5,7 @@ qi8             quantized, stored as that type, one scale (per layer)
 qi8/axis        one scale per index of some axis; qi8/axis3: of that one
 qi8/blocks      one scale per block
 qi8/any         any of these
-qi8<-127:127>   stored integers within these
+qi8<-127:127>   stored integers within these, by the type or, of a constant, by what it holds
 qi8:0           zero point 0 (symmetric); qi8/axis:0
 q               any quantized tensor; plain: any other; any: whatever
 """
@@ -17,18 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.ir.core import Value
 from tflq.ir.types import (
     SCALARS,
     AnyQuantizedType,
     CalibratedQuantizedType,
-    ElementType,
     ScalarType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
 
-__all__ = ["Port", "parse_port"]
+__all__ = ["Port", "is_port", "parse_port"]
 
 _KINDS = {
     "": (UniformQuantizedType,),
@@ -51,8 +51,9 @@ class Port:
     low: int | None = None
     high: int | None = None
 
-    def takes(self, element: ElementType) -> bool:
-        """Whether a tensor of these elements fits."""
+    def takes(self, value: Value) -> bool:
+        """Whether a tensor fits."""
+        element = value.type.element
         if self.kinds is None:
             return True
         if isinstance(element, ScalarType):
@@ -63,14 +64,29 @@ class Port:
             return False
         if self.axis is not None and getattr(element, "axis", None) != self.axis:
             return False
-        if self.low is not None and element.storage_min < self.low:
-            return False
-        if self.high is not None and element.storage_max > self.high:
+        if not self._holds(value, element.storage_min, element.storage_max):
             return False
         if self.zero_point is None:
             return True
         zero = element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points
         return bool(np.all(zero == self.zero_point))
+
+    def _holds(self, value: Value, low: int, high: int) -> bool:
+        if self.low is None or self.high is None or (self.low <= low and high <= self.high):
+            return True
+        if not value.is_constant:
+            return False
+        array = value.array
+        return not array.size or bool(self.low <= array.min() and array.max() <= self.high)
+
+
+def is_port(text: str) -> bool:
+    """Whether a word is a port, as against a name that a signature gives."""
+    try:
+        parse_port(text)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_port(text: str) -> Port:

@@ -9,13 +9,15 @@ NAME stands for one of some ports, the same wherever it occurs in the signature
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
+from tflq.ir import dialects
 from tflq.ir.core import Op, Value
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.port import Port, parse_port
+from tflq.targets.port import Port, is_port, parse_port
 
 __all__ = ["Signature", "parse_signature"]
 
@@ -24,106 +26,136 @@ _REST: Final = "..."
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A place of a signature: the ports it may be, and the name that binds them to one choice."""
+    """A place of a signature."""
 
-    name: str
-    choices: tuple[Port, ...]
+    port: Port
     many: Literal["", "?", "*", "..."] = ""
+
+
+_Side = tuple[_Slot, ...]
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One key of a target's table, and its value, the constraints."""
+    """One key of a target's table, and its value, the constraints. `alternatives`: operands and results for each choice
+    of what the names stand for."""
 
     text: str
-    operands: tuple[_Slot, ...]
-    results: tuple[_Slot, ...]
+    alternatives: tuple[tuple[_Side, _Side], ...]
     constraints: tuple[tuple[str, tuple[float, ...]], ...]
 
     def fits(self, op: Op) -> bool:
         """Whether the op's element types are those of the signature."""
-        bound: dict[str, Port] = {}
-        return _fits(self.operands, op.operands, bound) and _fits(self.results, op.results, bound)
+        return any(
+            _fits(operands, op.operands) and _fits(results, op.results) for operands, results in self.alternatives
+        )
 
     def broken(self, op: Op) -> str | None:
         """The constraint that an op, whose types fit, does not keep, in words."""
         for name, numbers in self.constraints:
-            reason = CONSTRAINTS[name][0](op, *numbers)
+            reason = CONSTRAINTS[name].function(op, *numbers)
             if reason is not None:
                 return reason
         return None
 
+    def misfit(self, name: str) -> str | None:
+        """Why no operator of that name ("conv_2d") can ever fit."""
+        declared = dialects.declaration(f"tfl.{name}")
+        assert declared is not None
+        (side,) = declared.signatures
+        operands, results = self.alternatives[0]
+        for constraint, _ in self.constraints:
+            words = CONSTRAINTS[constraint].misfit(side)
+            if words is not None:
+                return f"{constraint} is of {words}"
+        return _misfit("operand", operands, side.operands) or _misfit("result", results, side.results)
 
-def _fits(slots: tuple[_Slot, ...], values: Sequence[Value | None], bound: dict[str, Port]) -> bool:
+
+def _fits(slots: _Side, values: Sequence[Value | None]) -> bool:
+    count = max((i for i, value in enumerate(values, 1) if value is not None), default=0)
     last = slots[-1].many if slots else ""
-    if last in ("*", _REST):
-        repeated = slots[-1:] if last == "*" else ()
-        slots = (*slots[:-1], *repeated * max(0, len(values) - len(slots) + 1))
-        values = values if last == "*" else values[: len(slots)]
-    if len(values) > len(slots):
+    if last == _REST:
+        slots = slots[:-1]
+        count = min(count, len(slots))
+    elif last == "*":
+        slots = (*slots[:-1], *slots[-1:] * (count - len(slots) + 1))
+    if count > len(slots):
         return False
     for i, slot in enumerate(slots):
-        value = values[i] if i < len(values) else None
+        value = values[i] if i < count else None
         if value is None:
             if slot.many not in ("?", "*"):
                 return False
-            continue
-        element = value.type.element
-        choices = (bound[slot.name],) if slot.name in bound else slot.choices
-        chosen = next((port for port in choices if port.takes(element)), None)
-        if chosen is None:
+        elif not slot.port.takes(value):
             return False
-        if slot.name:
-            bound[slot.name] = chosen
     return True
+
+
+def _misfit(kind: str, slots: _Side, declared: Sequence[dialects.Slot]) -> str | None:
+    """Why the numbers of values that a side takes are none that the operator has."""
+    least = sum(slot.many == "" for slot in slots)
+    most = None if slots and slots[-1].many in ("*", _REST) else len(slots)
+    fewest = sum(not (slot.optional or slot.variadic) for slot in declared)
+    open_end = any(slot.variadic for slot in declared)
+    if (most is None or most >= fewest) and (open_end or least <= len(declared)):
+        return None
+    words = " ".join(slot.name + ("*" if slot.variadic else "?" if slot.optional else "") for slot in declared)
+    said = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+    return f"{said} {kind}(s), but the operator has: {words or 'none'}"
 
 
 def parse_signature(text: str) -> Signature:
     """ValueError says what is wrong."""
     head, *clauses = (part.strip() for part in text.split(";"))
+    if not head:
+        raise ValueError("the signature is empty: '...' stands for any operands")
     named: dict[str, tuple[Port, ...]] = {}
     constraints: list[tuple[str, tuple[float, ...]]] = []
     for clause in clauses:
         name, equals, ports = (part.strip() for part in clause.partition("="))
         if equals:
-            named[name] = tuple(map(parse_port, ports.split()))
-            if not named[name]:
-                raise ValueError(f"'{name}' stands for no port")
+            named[name] = _choices(name, ports, named)
         else:
             constraints.append(_constraint(clause))
     operands, arrow, results = head.partition("->")
-    return Signature(
-        text,
-        _slots(operands.split(), named),
-        _slots(results.split() if arrow else [_REST], named),
-        tuple(constraints),
-    )
+    sides = operands.split(), results.split() if arrow else [_REST]
+    words = {word.rstrip("?*") for side in sides for word in side}
+    if unused := named.keys() - words:
+        raise ValueError(f"'{min(unused)}' stands for ports, but is not in the signature")
+    choices = (dict(zip(named, ports, strict=True)) for ports in product(*named.values()))
+    alternatives = tuple((_slots(sides[0], chosen), _slots(sides[1], chosen)) for chosen in choices)
+    return Signature(text, alternatives, tuple(constraints))
+
+
+def _choices(name: str, ports: str, named: Mapping[str, object]) -> tuple[Port, ...]:
+    if not name.isidentifier():
+        raise ValueError(f"'{name}' is no name for ports")
+    if name in named or is_port(name):
+        raise ValueError(f"'{name}' has a meaning already")
+    if not ports:
+        raise ValueError(f"'{name}' stands for no port")
+    return tuple(map(parse_port, ports.split()))
 
 
 def _constraint(clause: str) -> tuple[str, tuple[float, ...]]:
     name, *words = clause.split() or [""]
     if name not in CONSTRAINTS:
         raise ValueError(f"'{name}' is no constraint: known are {', '.join(CONSTRAINTS)}")
-    _, least, most = CONSTRAINTS[name]
     try:
-        numbers = tuple(map(float, words))
-    except ValueError:
-        raise ValueError(f"'{clause}': {name} takes numbers") from None
-    if not least <= len(numbers) <= most:
-        raise ValueError(f"'{clause}': {name} takes {least if least == most else f'{least} to {most}'} number(s)")
-    return name, numbers
+        return name, CONSTRAINTS[name].parse(words)
+    except ValueError as error:
+        raise ValueError(f"'{clause}': {name} takes {error}") from None
 
 
-def _slots(words: Sequence[str], named: dict[str, tuple[Port, ...]]) -> tuple[_Slot, ...]:
+def _slots(words: Sequence[str], chosen: Mapping[str, Port]) -> _Side:
     slots: list[_Slot] = []
     for place, word in enumerate(words):
-        last = place == len(words) - 1
         if word == _REST:
-            slots.append(_Slot("", (), _REST))
+            slots.append(_Slot(parse_port("any"), _REST))
         else:
             many: Literal["", "?", "*"] = "?" if word.endswith("?") else "*" if word.endswith("*") else ""
             name = word.removesuffix(many) if many else word
-            slots.append(_Slot(name, named[name], many) if name in named else _Slot("", (parse_port(name),), many))
-        if slots[-1].many in ("*", _REST) and not last:
+            slots.append(_Slot(chosen.get(name) or parse_port(name), many))
+        if slots[-1].many in ("*", _REST) and place < len(words) - 1:
             raise ValueError(f"'{word}' is not the last of its side")
     return tuple(slots)

@@ -13,10 +13,11 @@ __all__ = ["INTEGER", "Target", "Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the target has a kernel for an op, and why (not)."""
+    """Whether the target has a kernel for an op, and why (not). `listed`: a signature fits the op's types."""
 
     kept: bool
     reason: str
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -24,24 +25,27 @@ class Target:
     """Kernels by name ("conv_2d") and their signatures, the first that fits wins; all else is lowered to plain
     integers.
 
-    unsigned: kernels whose uint8 form is the int8 one on values less 128. uniform: kernels to which per-axis
-    parameters that are all equal are what one scale is. Of these, other storage is met by an exact rescale.
+    unsigned: kernels whose uint8 form is the int8 one on values less 128. signed: kernels whose int8 form is the uint8
+    one on values more by 128. uniform: kernels to which per-axis parameters that are all equal are what one scale is.
+    Of these, other storage is met by an exact rescale.
     """
 
     name: str
     kernels: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
     unsigned: frozenset[str] = frozenset()
+    signed: frozenset[str] = frozenset()
     uniform: frozenset[str] = frozenset()
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
-        for signature in self.kernels.get(op.name.removeprefix("tfl."), ()):
+        name = op.name.removeprefix("tfl.")
+        for signature in self.kernels.get(name, ()):
             if signature.fits(op):
                 broken = signature.broken(op)
                 if broken is None:
-                    return Verdict(True, f"a kernel of the target '{self.name}': {signature.text}")
-                return Verdict(False, broken)
-        if op.name.removeprefix("tfl.") in self.kernels:
+                    return Verdict(True, f"a kernel of the target '{self.name}': {signature.text}", True)
+                return Verdict(False, f"{broken}, as the target '{self.name}' asks: {signature.text}", True)
+        if name in self.kernels:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
 

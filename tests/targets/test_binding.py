@@ -1,0 +1,135 @@
+"""A target binds: what is kept on quantized tensors is what it lists, whatever it lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+
+import tflq
+from tflq.errors import UnsupportedError
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Location, Module, Op
+from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
+from tflq.legalize import Decision
+from tflq.select.legality import check
+from tflq.targets import load_target
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+TARGETS = {
+    "nothing": "",
+    "int16 alone": '[kernels]\nconv_2d = "qi16 q any? -> qi16"\nadd = "qi16 qi16 -> qi16"\nsoftmax = "qi16 -> qi16"',
+    "int8 alone": '[kernels]\nconv_2d = "qi8 qi8/any any? -> qi8"\nadd = "qi8 qi8 -> qi8"\nsoftmax = "qi8 -> qi8"',
+    "uint8 alone": '[kernels]\nadd = "qui8 qui8 -> qui8"\nfully_connected = "qui8 qui8 any? -> qui8"\n'
+    'max_pool_2d = "qui8 -> qui8; same_scale"\nsoftmax = "qui8 -> qui8; fixed_scale 0.00390625 0"',
+    "per layer": '[kernels]\nconv_2d = "qi8 qi8:0 any? -> qi8"\ndepthwise_conv_2d = "qi8 qi8:0 any? -> qi8"',
+    "powers of two": '[kernels]\nadd = "q q -> q; power_of_two_scale"\nconv_2d = "...; power_of_two_scale"',
+    "all but some": '[target]\nbase = "kernels"\n[kernels]\nconv_2d = []\nsoftmax = "...; lowered"',
+}
+ADD = {"fused_activation_function": "NONE", "pot_scale_int16": False}
+
+
+def written(text: str, folder: Path) -> str:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def quantized(conversion: tflq.Conversion) -> list[Op]:
+    """The kernels on quantized tensors for operators that the report lists as kept."""
+    kept = {row.operator for row in conversion.report.rows if row.path == "kept"}
+    ops = [op for op in conversion.module.main.ops if op.location is not None and op.location.operator in kept]
+    return [op for op in ops if any(v.type.quantized for v in op.values) and op.name not in ("tfl.cast", "tfl.gather")]
+
+
+@pytest.mark.parametrize("model", ["cnn_int8", "cnn_uint8"])
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_kept_is_listed(model: str, name: str, tmp_path: Path) -> None:
+    path = written(TARGETS[name], tmp_path)
+    source = (MODELS / f"{model}.tflite").read_bytes()
+    conversion = convert_and_compare(source, edge_inputs(tflq.read(source).main.inputs), target=path)
+    target = load_target(path)
+    assert [op.name for op in quantized(conversion) if not target.judge(op).kept] == []
+    if name in ("nothing", "int16 alone"):
+        assert conversion.report.counts["kept"] == 0
+
+
+def test_int8_comes_to_uint8_kernels_by_an_exact_rescale(tmp_path: Path) -> None:
+    q, other = UniformQuantizedType.of(i8, 0.5, 3), UniformQuantizedType.of(i8, 0.25, -7)
+    a, b, c, d = (argument((2, 3), e, n) for e, n in ((q, "a"), (other, "b"), (other, "c"), (q, "d")))
+    ops = [Op("tfl.add", [a, b], [c], ADD), Op("tfl.add", [c, b], [d], ADD)]
+    model = bytes(write(Module([Function("main", [a, b], [d], ops)])))
+    conversion = convert_and_compare(
+        model, edge_inputs([a, b]), target=written('[kernels]\nadd = "qui8 qui8 -> qui8"', tmp_path)
+    )
+    assert all("int8 as uint8" in row.reason for row in conversion.report.rows)
+    first, second = (op for op in conversion.module.ops() if op.name == "tfl.add" and op.result.type.quantized)
+    assert second.operand(0) is first.result
+    assert first.operand(0).type.element == UniformQuantizedType.of(ui8, 0.5, 131)
+
+
+def test_constants_come_to_uint8_kernels_converted(tmp_path: Path) -> None:
+    x = argument((2, 4), UniformQuantizedType.of(i8, 0.5, 3), "x")
+    y = argument((2, 3), UniformQuantizedType.of(i8, 0.25, -7), "y")
+    weights = const(np.arange(-6, 6).reshape(3, 4), UniformQuantizedType.of(i8, 0.25), "w")
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    model = one_op("tfl.fully_connected", [x, weights, None], [y], options, 4)
+    target = written('[kernels]\nfully_connected = "qui8 qui8:128 any? -> qui8"', tmp_path)
+    conversion = convert_and_compare(model, edge_inputs([x]), target=target)
+    (op,) = (op for op in conversion.module.ops() if op.name == "tfl.fully_connected")
+    np.testing.assert_array_equal(op.operand(1).array, np.arange(122, 134, dtype=np.uint8).reshape(3, 4))
+
+
+def test_a_line_of_hybrid_types_binds(tmp_path: Path) -> None:
+    x, y = argument((2, 4), f32, "x"), argument((2, 3), f32, "y")
+    weights = const(np.arange(-6, 6).reshape(3, 4), UniformQuantizedType.of(i8, 0.25), "w")
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    model = one_op("tfl.fully_connected", [x, weights, None], [y], options, 4)
+    kept = tflq.convert(model, target=written('[kernels]\nfully_connected = "f32 qi8 any? -> f32"', tmp_path))
+    assert kept.report.rows[0].path == "kept"
+    lowered = tflq.convert(model, target=written('[kernels]\nfully_connected = "f32 q any? -> f32; lowered"', tmp_path))
+    (row,) = lowered.report.rows
+    assert row.path == "float"
+    assert "the target has no kernel on these types" in row.reason
+    assert not any(v.type.quantized for op in lowered.module.ops() for v in op.values)
+    values = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    real = values @ (np.arange(-6, 6).reshape(3, 4).T * np.float32(0.25))
+    np.testing.assert_allclose(interpret(lowered.data, [[values]])[0][0], real, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("element", "path", "listed"),
+    [
+        (UniformQuantizedType.of(i8, 0.5), "kept", False),
+        (UniformQuantizedType.of(i16, 0.5), "kept", True),
+        (i8, "kept", True),
+        (UniformQuantizedType.of(i8, 0.5), "integer", True),
+    ],
+)
+def test_the_verifier_lists_what_a_target_has_not(
+    element: ElementType, path: str, listed: bool, tmp_path: Path
+) -> None:
+    """All of it at once. What is lowered may read and write a function's own tensors."""
+    target = load_target(written('[target]\nname = "mine"\n[kernels]\nreshape = "qi16 any? -> qi16"', tmp_path))
+    x, middle, y = (argument((6,), element, name) for name in ("x", "middle", "y"))
+    shape = const(np.array([6]), i32, "shape")
+    ops = [
+        Op("tfl.reshape", [a, shape], [b], {}, Location("m", 0, place, "RESHAPE", b.name))
+        for place, (a, b) in enumerate(((x, middle), (middle, y)))
+    ]
+    module = Module([Function("main", [x], [y], ops)])
+    decisions = [Decision(op, "kept") for op in ops]
+    if path == "integer":
+        ops.pop()
+        module.main.outputs = [middle]
+        decisions = [Decision(ops[0], path)]
+    if listed:
+        check(module, decisions, target=target)
+        return
+    with pytest.raises(
+        UnsupportedError, match=r"RESHAPE.*kept on quantized tensors: the target 'mine' has no"
+    ) as caught:
+        check(module, decisions, target=target)
+    assert len(caught.value.reasons) == 2
