@@ -3,6 +3,7 @@
     python scripts/matrix.py --count 200                    each generator of tests/matrix
     python scripts/matrix.py --operator conv_2d --seed 7
     python scripts/matrix.py --operator conv_2d --only 12 --save /tmp/x
+    python scripts/matrix.py --target kernels               the conversions for a target, or for a file of kernels
     python scripts/matrix.py --tosa                         the conversions to TOSA, on its reference model
 
 Case N of a generator and seed is the same in every run. A case whose original the interpreter refuses is skipped.
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +38,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--operator", default="", help="only generators whose name contains this")
     parser.add_argument("--only", type=int, help="one case by its number")
     parser.add_argument("--save", type=Path, help="with --only: write the original and the converted model here")
+    parser.add_argument("--target", help="for cases that do not state one: integer (the default), kernels or a file")
     parser.add_argument("--tosa", action="store_true", help="convert to TOSA and run that, and back to TFLite")
     parser.add_argument(
         "--every",
@@ -60,6 +63,9 @@ def main() -> int:
                 case = case_of(name, number, a.seed)
             except Exception as error:
                 raise RuntimeError(f"{name} {number}: not drawn") from error
+            if a.target is not None:
+                everywhere = case.everywhere and a.target == "integer"  # kept kernels differ from resolver to resolver
+                case = replace(case, conversion={"target": a.target, **case.conversion}, everywhere=everywhere)
             if a.save is not None:
                 _save(a.save, case, a.tosa)
             outcome = _on_tosa(case, number, a.every) if a.tosa else _in_tflite(case, number, a.every)
