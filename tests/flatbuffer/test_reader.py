@@ -55,7 +55,7 @@ def test_int4_is_read_packed() -> None:
 
 def test_blockwise_quantization_becomes_a_sub_channel_type() -> None:
     main = read(FEATURES["blockwise"]).main
-    expected = UniformQuantizedSubChannelType.of(i4, (1,), (32,), np.ones((2, 2)))
+    expected = UniformQuantizedSubChannelType.of(i4, (0, 1), (1, 32), np.ones((2, 2)))
     assert main.tensors[2].type.element == expected
     assert main.tensors[2].info["quantization"]["details"][1]["scales"] is main.tensors[3]
 

@@ -187,7 +187,8 @@ def _blockwise(
         return None
     try:
         zeros: Any = 0 if zero_points is None else zero_points.array
-        return UniformQuantizedSubChannelType.of(storage, (len(shape) - 1,), (block,), scales.array, zeros)
+        sizes = (*[1] * (len(shape) - 1), block)
+        return UniformQuantizedSubChannelType.of(storage, tuple(range(len(shape))), sizes, scales.array, zeros)
     except ValueError:
         return None
 
