@@ -7,7 +7,16 @@ import pytest
 from harness import argument, const, interpret, one_op
 
 import tflq
-from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16
+from tflq.ir.core import Value, constant
+from tflq.ir.types import (
+    ElementType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    f32,
+    i8,
+    i16,
+)
 
 WINDOW = {
     "padding": "VALID",
@@ -71,3 +80,28 @@ def test_without_the_fallback_it_is_refused() -> None:
     model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
     with pytest.raises(tflq.UnsupportedError, match="no kernel for float activations with i16 constants; allow the"):
         tflq.convert(model, fallback="error")
+
+
+def blockwise(shape: tuple[int, int], block: int) -> Value:
+    """int8 weights with a scale per row and block of the last dim."""
+    data = (0.25 / (np.arange(shape[0] * shape[1] // block) + 1)).reshape(shape[0], -1).astype(np.float16)
+    stored = (np.arange(shape[0] * shape[1]) % 200 - 100).reshape(shape)
+    value = const(stored, UniformQuantizedSubChannelType.of(i8, (0, 1), (1, block), data), "w")
+    details = {"scales": constant(data, name="scales"), "zero_points": -1, "block_size": block}
+    value.info = {"quantization": {"details": ("BlockwiseQuantization", details)}}
+    return value
+
+
+def test_blockwise_weights_become_floats_where_no_kernel_takes_them() -> None:
+    weights = blockwise((3, 8), 4)
+    x, y = argument((2, 8), f32, "x"), argument((2, 3), f32, "y")
+    conversion = tflq.convert(one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1))
+    (row,) = conversion.report.rows
+    assert (row.path, row.reason) == (
+        "float",
+        "FULLY_CONNECTED has no kernel for float activations with i8 blockwise constants",
+    )
+    inputs = np.random.default_rng(0).normal(0, 1, (2, 8)).astype(np.float32)
+    scales = np.repeat(np.asarray(weights.type.element.scales), 4, 1)
+    (got,) = interpret(conversion.data, [[inputs]])[0]
+    np.testing.assert_allclose(got, inputs @ (weights.array * scales).T, rtol=1e-4)

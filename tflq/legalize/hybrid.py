@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from tflq.ir.core import Op
 from tflq.ir.forms import KEPT
-from tflq.ir.types import UniformQuantizedPerAxisType
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
 
 __all__ = ["computes_in_float", "without_kernel"]
 
@@ -25,6 +25,9 @@ _WEIGHTS: Mapping[str, frozenset[str]] = {
     "tfl.transpose_conv": frozenset({"i8"}),
 }
 """Types of operand 1 that hybrid kernels take."""
+
+_BLOCKWISE = ("tfl.fully_connected", "i4")
+"""The one that takes weights with a scale per block."""
 
 
 def computes_in_float(op: Op) -> bool:
@@ -44,6 +47,9 @@ def without_kernel(op: Op) -> str:
     for place, value in enumerate(op.operands):
         if value is None or not value.type.quantized:
             continue
+        blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
+        if blocks and (op.name, str(value.type.storage)) != _BLOCKWISE:
+            return f"{kernel} has no kernel for float activations with {value.type.storage} blockwise constants"
         if place != 1 or str(value.type.storage) not in weights:
             return f"{kernel} has no kernel for float activations with {value.type.storage} constants"
         one_scale = not isinstance(value.type.element, UniformQuantizedPerAxisType)
