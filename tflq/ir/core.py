@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.types import ScalarType, TensorType, i8
+from tflq.numerics.sparse import densified
 
 __all__ = ["Buffer", "Function", "Location", "Metadata", "Module", "Op", "Signature", "Value", "constant"]
 
@@ -93,7 +94,8 @@ class Value:
 
     @property
     def array(self) -> np.ndarray:
-        """A constant's elements, of `type.storage.dtype` in `type.shape`: a view of its buffer, int4 and int2 unpacked.
+        """A constant's elements, of `type.storage.dtype` in `type.shape`: a view of its buffer, int4 and int2 unpacked,
+        sparse ones spread.
 
         TypeError if it is not a constant or its type has no numpy form.
         """
@@ -101,7 +103,10 @@ class Value:
             if not self.is_constant or self.buffer is None or self.type.shape is None:
                 raise TypeError(f"'{self.name}' is not a constant")
             storage, shape = self.type.storage, tuple(d or 0 for d in self.type.shape)
-            if storage.bits < 8:
+            sparsity = self.info.get("sparsity")
+            if sparsity is not None:
+                self._array = densified(_elements(self.buffer.data, storage), shape, sparsity)
+            elif storage.bits < 8:
                 self._array = _unpack(self.buffer.data, storage, shape)
             else:
                 self._array = self.buffer.data.view(storage.dtype).reshape(shape)
@@ -109,6 +114,11 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<Value '{self.name}' {self.type}>"
+
+
+def _elements(data: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """All elements that data hold, flat."""
+    return _unpack(data, storage, (data.size * 8 // storage.bits,)) if storage.bits < 8 else data.view(storage.dtype)
 
 
 def _unpack(data: np.ndarray, storage: ScalarType, shape: tuple[int, ...]) -> np.ndarray:

@@ -16,7 +16,7 @@ from itertools import chain, count
 from typing import TypeAlias
 
 from tflq.ir.builder import Builder
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Buffer, Op, Value
 
 __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
 
@@ -85,7 +85,8 @@ class RuleBuilder(Builder):
         if not operand.type.quantized:
             return operand
         if operand.is_constant:
-            plain = Value(operand.type.stripped(), operand.name, buffer=operand.buffer)
+            buffer = Buffer.of(operand.array) if "sparsity" in operand.info else operand.buffer
+            plain = Value(operand.type.stripped(), operand.name, buffer=buffer)
         else:  # a variable tensor, or one that nothing writes
             plain = self.scast(operand, operand.type.stripped())
         self._plain[operand] = plain

@@ -1,9 +1,9 @@
 """Operators whose kernels know no scales: stored integers are looked up, chosen, shifted, or taken for truth values.
 
 EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
-by a mask; the others keep their kernel.
-Sources: kernels/embedding_lookup.cc (EvalSimple), one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, where.cc, bitcast.cc,
-bitwise_xor.cc, right_shift.cc.
+by a mask, DENSIFY a constant; the others keep their kernel.
+Sources: kernels/embedding_lookup.cc (EvalSimple), one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, densify.cc, where.cc,
+bitcast.cc, bitwise_xor.cc, right_shift.cc.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def one_hot(op: Op, b: RuleBuilder) -> Answer:
 def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand's last dim on a diagonal, and stored zeros."""
     x, shape = op.operand(0), list(op.operand(0).type.shape or ())
+    if x.type.storage != op.result.type.storage:
+        return NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
     if not shape or shape[-1] is None or shape.count(None) > 1:
         return NotApplicable(f"the shape of '{x.name}' is not known")
     mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
@@ -64,6 +66,8 @@ def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
 def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand with another diagonal."""
     x, diagonal = op.operand(0), op.operand(1)
+    if not x.type.storage == diagonal.type.storage == op.result.type.storage:
+        return NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
     shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
     if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
         return NotApplicable(f"the shape of '{x.name}' is not known")
@@ -72,6 +76,18 @@ def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
     mask = b.constant(np.eye(rows, columns, dtype=bool), i1)
     chosen = b.select(mask, b.reshape(b.value(diagonal), place), b.value(x))
     return Rewritten([chosen], warning=COPIED if parameters_differ(op) else "")
+
+
+_OTHER_STORAGE = "no kernel copies {} to {}"
+
+
+@rule("tfl.densify")
+def densify(op: Op, b: RuleBuilder) -> Answer:
+    """result = the dense array of a sparse constant, zeros as they are stored."""
+    x = op.operand(0)
+    if not x.is_constant or x.type.storage != op.result.type.storage:
+        return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
+    return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")
 
 
 def _zero_point(value: Value) -> int | None:
