@@ -10,8 +10,8 @@ Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.
 from __future__ import annotations
 
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics.quantize import requantize_multiplier
 
@@ -31,6 +31,8 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
     """Float to integer, or integer to integer."""
     source, result = op.operand(0), op.result
     if source.type.storage.is_float:
+        if source.type.storage != f32:
+            return Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
         return b.scast(b.qcast(b.value(source), result.type), result.type.stripped())
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -52,4 +54,6 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.dequantize")
 def dequantize(op: Op, b: RuleBuilder) -> Answer:
     """Integer to float32."""
+    if op.result.type.storage != f32:
+        return Rejected(f"no kernel makes '{op.result.name}' of {op.result.type.storage}; make it f32 and cast it")
     return b.dcast(b.typed(op.operand(0)))
