@@ -28,6 +28,7 @@ __all__ = ["Conversion", "convert"]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
+State = Literal["kept", "variables"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def convert(
     mac: Mac = "integer",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
+    state: State | None = None,
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
@@ -88,6 +90,9 @@ def convert(
     fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
     semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
         parameters and drops requantizations between float operators.
+    state: what becomes of operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" as they are, with their
+        variable tensors, or lowered, their state in resource "variables", which `reset_all_variables()` does not reset.
+        By default kept, but where the target is a file that does not list them.
     batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
     shapes: whole shapes of inputs, by name.
     signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
@@ -97,8 +102,10 @@ def convert(
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
     """
     format = _format(format, destination)
-    _check_options(mac, fallback, semantics)
+    _check_options(mac, fallback, semantics, state)
     tosa, kernels = _target(target, format)
+    if tosa is not None and state == "kept":
+        raise UnsupportedError(f"state 'kept' is of TFLite files; in a .{format} file state is variables")
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
@@ -110,7 +117,9 @@ def convert(
         else:
             report = Report.of(module, [])
     elif tosa is None:
-        module, report = to_tflite(module, mac=mac, fallback=fallback == "float", real_semantics=real, kernels=kernels)
+        module, report = to_tflite(
+            module, mac=mac, fallback=fallback == "float", real_semantics=real, kernels=kernels, state=state
+        )
     else:
         module, report = to_tosa(module, tosa, fallback=fallback == "float", real_semantics=real)
     if tosa is not None:
@@ -194,14 +203,15 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
 
 
-def _check_options(mac: str, fallback: str, semantics: str) -> None:
+def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -> None:
     for name, value, known in (
         ("mac", mac, get_args(Mac)),
         ("fallback", fallback, get_args(Fallback)),
         ("semantics", semantics, get_args(Semantics)),
+        ("state", state, (None, *get_args(State))),
     ):
         if value not in known:
-            raise ValueError(f"{name}={value!r}: not one of {', '.join(known)}")
+            raise ValueError(f"{name}={value!r}: not one of {', '.join(map(str, known))}")
 
 
 def _check_destination(path: Path, force: bool) -> None:

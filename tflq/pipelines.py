@@ -33,11 +33,18 @@ __all__ = ["from_tosa", "to_tflite", "to_tosa"]
 
 
 def to_tflite(
-    module: Module, *, mac: Mac, fallback: bool, real_semantics: bool, kernels: Kernels = INTEGER
+    module: Module,
+    *,
+    mac: Mac,
+    fallback: bool,
+    real_semantics: bool,
+    kernels: Kernels = INTEGER,
+    state: State | None = None,
 ) -> tuple[Module, Report]:
     """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
-    lists every operator refused."""
-    module, decisions = _integer_form(module, fallback, real_semantics, "kept", kernels)
+    lists every operator refused. state: by default kept, if the target runs recurrent operators."""
+    held: State = state or ("kept" if kernels.recurrent else "variables")
+    module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
     return _select(module, decisions, mac, kernels)
 
 

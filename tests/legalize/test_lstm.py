@@ -45,16 +45,15 @@ def test_time_first(options: dict[str, Any]) -> None:
     assert_same_states(lstm_model(rng, time_major=True, steps=4, batch=3, **options), rng)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"steps": 513}, "513 steps would be written out"),
-        ({"cell_exponent": -8}, "has a tanh for 2"),
-    ],
-)
-def test_refused(options: dict[str, Any], reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=reason):
-        convert(lstm_model(np.random.default_rng(0), **options), format="tosa")
+@pytest.mark.parametrize("options", [{"format": "tosa"}, {"state": "variables"}], ids=str)
+def test_too_many_steps_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedError, match="513 steps would be written out"):
+        convert(lstm_model(np.random.default_rng(0), steps=513), **options)
+
+
+def test_a_cell_state_that_the_kernel_has_no_tanh_for_is_computed_in_float() -> None:
+    (row,) = convert(lstm_model(np.random.default_rng(0), cell_exponent=-8)).report.rows
+    assert (row.path, row.reason) == ("float", "the scale of 'c' is not one of 2^-15 to 2^-9, as the kernel asks")
 
 
 def test_the_report_says_how_many_steps() -> None:

@@ -52,6 +52,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     show_default=True,
     help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
 )
+@click.option(
+    "--state",
+    type=click.Choice(["kept", "variables"]),
+    help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list them.",
+)
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
 @click.option(
     "--shape",

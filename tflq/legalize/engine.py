@@ -3,10 +3,10 @@
 Per op, in order: an op without a quantized tensor passes through; a kept operator (custom, recurrent, hybrid with
 a kernel) keeps its quantized tensors behind `quant.scast`, and so does one that the target has a kernel for; then the
 rules of its name; then the fallback, dequantize → the float operator → requantize, if allowed; else the op is refused.
-Where state is lowered, recurrent operators go by their
-rules, or are refused. All refusals of a module are collected into one
-`UnsupportedError`. Function arguments and results keep their types (`quant.scast` on either side); every other
-quantized tensor becomes its storage type. Each op's result tensor keeps its name.
+A recurrent operator that a kernel computes, and that may not be kept, goes by its rules or is refused: in float its
+state would be another one. Calls of functions and functions that are called go by `tflq.legalize.calls`. All refusals
+of a module are collected into one `UnsupportedError`. Function arguments and results keep their types (`quant.scast`
+on either side); every other quantized tensor becomes its storage type. Each op's result tensor keeps its name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Literal
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.forms import KEPT
+from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType
+from tflq.legalize import recurrent
 from tflq.legalize.calls import CALLS, Calls, Interface, copied, plain_value
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, without_kernel
@@ -31,7 +32,9 @@ from tflq.targets import INTEGER, Target
 __all__ = ["KEPT", "Decision", "Semantics", "State", "legalize"]
 
 Semantics = Literal["interpreter", "real"]
-State = Literal["kept", "lowered"]
+State = Literal["kept", "variables", "lowered"]
+
+_OUTLIVES = "its state lives in resource variables, which reset_all_variables() does not reset"
 
 
 @dataclass(slots=True)
@@ -55,8 +58,8 @@ def legalize(
 ) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator; the values of the module given are used on.
 
-    state: whether operators with variable tensors are kept, or lowered to variables by the rules that they have.
-    TFLite's variables outlive `reset_all_variables()`, which variable tensors do not.
+    state: whether operators with variable tensors are "kept", or go by their rules to variables: TFLite's ("variables",
+    with a warning, since they outlive `reset_all_variables()`) or TOSA's ("lowered").
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
     target: whose quantized kernels are kept.
@@ -66,7 +69,7 @@ def legalize(
     refused: list[str] = []
     mapping: dict[Value, Value] = {}
     outputs: dict[Value, Value] = {}
-    variables = _named_variables(module) if state == "lowered" else None
+    variables = _named_variables(module)
     calls = Calls(module, strips=not target.kernels, real=semantics == "real")
     functions: list[Function] = []
     for place, (index, interface) in enumerate(calls.made):
@@ -75,7 +78,18 @@ def legalize(
             function, rows = copied(function), list[Decision]()
         functions.append(
             _Legalizer(
-                function, rows, refused, fallback, mapping, outputs, variables, semantics, target, calls, interface
+                function,
+                rows,
+                refused,
+                fallback,
+                mapping,
+                outputs,
+                variables,
+                state,
+                semantics,
+                target,
+                calls,
+                interface,
             ).run()
         )
     if refused:
@@ -122,7 +136,8 @@ class _Legalizer:
         fallback: bool,
         mapping: dict[Value, Value],
         outputs: dict[Value, Value],
-        variables: dict[Value, str] | None,
+        variables: dict[Value, str],
+        state: State,
         semantics: Semantics,
         target: Target,
         calls: Calls,
@@ -136,7 +151,7 @@ class _Legalizer:
         self.fallback = fallback
         self.plain: dict[Value, Value] = mapping
         self.outputs = outputs
-        self.lowers_state = variables is not None
+        self.state = state
         self.b = RuleBuilder([], self.plain, variables, real=semantics == "real")
         self.kernels = TargetKernels(target, self.plain, self.b) if target.kernels else None
 
@@ -205,18 +220,20 @@ class _Legalizer:
         if not quantized:
             self._pass_through(op)
             return Decision(op, "kept", "no quantized tensor")
-        recurrent = self.lowers_state and op.name in KEPT and op.name in RULES
-        if op.name in KEPT and not recurrent:
+        in_float, stateful = computes_in_float(op), op.name in RECURRENT
+        missing = recurrent.without_kernel(op, real=self.b.real) if stateful else ""
+        if in_float and not stateful:
+            missing = without_kernel(op)
+        if op.name in KEPT and not (stateful and (missing or in_float or self.state != "kept")):
             self._keep(op)
             return Decision(op, "kept", KEPT[op.name])
-        in_float = computes_in_float(op)
-        missing = without_kernel(op) if in_float else ""
         if in_float and self.kernels is not None:
             missing = missing or self.kernels.hybrid(op)
         if in_float and not missing:
             self._pass_through(op)
             return Decision(op, "kept", "hybrid: float activations with quantized constants")
         reasons = [missing] if missing else []
+        in_float |= bool(missing)
         if self.kernels is not None and not in_float:
             verdict = self.kernels.keep(op)
             if verdict.kept:
@@ -241,10 +258,11 @@ class _Legalizer:
                 reasons.append(answer.warning)
                 continue
             self._name_results(op, answer.results, start)
-            return Decision(op, "integer", answer.note, answer.warning)
+            warnings = [answer.warning, _OUTLIVES if stateful and self.state == "variables" else ""]
+            return Decision(op, "integer", answer.note, "; ".join(w for w in warnings if w))
         reason = "; ".join(reasons) or f"{op.name[4:].upper()} has no integer rule"
-        if recurrent:
-            self._refuse(op, reason)
+        if stateful and not missing:
+            self._refuse(op, reason if self.state == "lowered" else f"{reason}; keep it as it is (state 'kept')")
             return None
         if not self.fallback:
             self._refuse(op, f"{reason}; allow the float fallback to convert it")

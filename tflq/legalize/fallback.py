@@ -14,7 +14,9 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
+from tflq.legalize.recurrent import missing_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.passes.effects import is_variable
 
 __all__ = ["fall_back"]
 
@@ -27,7 +29,9 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     for value in op.values:
         if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
             return NotApplicable(f"tensor '{value.name}' does not express float32")
-    operands = [None if v is None else b.dcast(b.typed(v)) if v.type.quantized else b.value(v) for v in op.operands]
+    if problem := missing_state(op):
+        return NotApplicable(problem)
+    operands = [None if v is None else _real(b, v) for v in op.operands]
     if op.name == "tfl.quantize":  # the casts are all there is to it
         return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
@@ -44,6 +48,13 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, old.type.stripped()))
     return results
+
+
+def _real(b: RuleBuilder, value: Value) -> Value:
+    """An operand in float; of a variable tensor another one, which starts as 0."""
+    if is_variable(value):
+        return b.float_state(value)
+    return b.dcast(b.typed(value)) if value.type.quantized else b.value(value)
 
 
 def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:

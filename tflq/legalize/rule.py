@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from tflq.ir.builder import Builder
 from tflq.ir.core import Buffer, Op, Value
+from tflq.ir.types import f32
 
 __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
 
@@ -66,6 +67,7 @@ class RuleBuilder(Builder):
         self.real = real
         self._plain = plain
         self._variables = {} if variables is None else variables
+        self._real_states: dict[Value, Value] = {}
 
     def variable(self, tensor: Value) -> tuple[str, bool]:
         """The name of the variable that a variable tensor becomes, and whether this is the first time."""
@@ -76,6 +78,16 @@ class RuleBuilder(Builder):
         name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in taken)
         self._variables[tensor] = name
         return name, True
+
+    def float_state(self, tensor: Value) -> Value:
+        """The float variable tensor that stands for a variable tensor."""
+        if not tensor.type.quantized:
+            return tensor
+        known = self._real_states.get(tensor)
+        if known is None:
+            type, info = tensor.type.with_element(f32), {"is_variable": True}
+            known = self._real_states[tensor] = Value(type, tensor.name, info=info)
+        return known
 
     def value(self, operand: Value) -> Value:
         """The operand in the integer form: its stored integers (or itself, if it is not quantized)."""

@@ -1,7 +1,7 @@
 """Control flow and variables: IF, WHILE and resource variables, which are the same things under other names.
 
 A variable is a resource with its name. Its initial value is written by a function that CALL_ONCE runs, which
-`tosa.raising` makes.
+`select.variables` makes.
 """
 
 from __future__ import annotations

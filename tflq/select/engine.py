@@ -13,6 +13,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select import families
 from tflq.select.lowering import LOWERINGS, Kernels, Mac
+from tflq.select.variables import declare_variables
 
 __all__ = ["families", "select"]
 
@@ -21,6 +22,7 @@ def select(module: Module, *, mac: Mac = "integer") -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a
     lowering."""
     LowerRounding().run(module)
+    declare_variables(module)
     missing: dict[object, set[str]] = {}
     for op in module.ops():
         if not _known(op):

@@ -2,7 +2,8 @@
 
 [target]
 name = "npu"             # by default the file's
-base = "integer"         # what of the kernels that it does not list: "integer" (lowered) or "kernels" (as there)
+base = "integer"         # what of the kernels that it does not list: "integer" (lowered) or "kernels" (as there, and
+                         # recurrent operators kept)
 
 [kernels]
 conv_2d = "qi8 qi8:0 qi32? -> qi8; multiplier_accumulator_scale"
@@ -84,12 +85,14 @@ class _File(RulesFile):
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
         shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
+        recurrent = INTEGER.recurrent
         if self.path != resource("rules/kernels.toml"):
             measured = _measured()
             agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
             shifts = agreeing | shifts
             kernels = {**(dict(measured.kernels) if base == "kernels" else {}), **kernels}
-        return Target(said.get("name", self.path.stem), kernels, **shifts)
+            recurrent = recurrent if base == "kernels" else frozenset()
+        return Target(said.get("name", self.path.stem), kernels, **shifts, recurrent=recurrent)
 
     def _section(self, name: str) -> dict[str, Any]:
         section = self.content.get(name, {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflq.ir.core import Op
+from tflq.ir.forms import RECURRENT
 from tflq.targets.signature import Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
@@ -27,7 +28,8 @@ class Target:
 
     unsigned: kernels whose uint8 form is the int8 one on values less 128. signed: kernels whose int8 form is the uint8
     one on values more by 128. uniform: kernels to which per-axis parameters that are all equal are what one scale is.
-    Of these, other storage is met by an exact rescale.
+    Of these, other storage is met by an exact rescale. recurrent: operators with variable tensors that it runs without
+    listing them.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Target:
     unsigned: frozenset[str] = frozenset()
     signed: frozenset[str] = frozenset()
     uniform: frozenset[str] = frozenset()
+    recurrent: frozenset[str] = frozenset(RECURRENT)
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""

@@ -4,7 +4,6 @@ Most of it is the integer form already. What differs:
 
     bias of one element    is repeated for every channel
     INEXACT_ROUND          any rounding will do: SINGLE_ROUND
-    VARIABLE               its initial value is written by a function of its own, which CALL_ONCE runs first
     accumulators           their bounds are noted again (`tflq.tosa.accumulators`)
     names                  that a serializer made up go, so that what they are on can be fused
 
@@ -19,7 +18,7 @@ import re
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.dialects import declaration
 from tflq.ir.types import f32
 from tflq.tosa.accumulators import note_bounds
@@ -40,7 +39,6 @@ def raise_module(module: Module) -> Module:
     for op in module.ops():
         _rewrite(op)
         note_bounds(op)
-    _declare_variables(module)
     return module
 
 
@@ -80,22 +78,3 @@ def _per_channel(bias: Value, op: Op) -> Value:
     if not bias.is_constant:
         raise UnsupportedError(f"{op.location or op.name}: a computed bias of one element for {channels} channels")
     return constant(np.repeat(bias.array, channels or 1), name=bias.name)
-
-
-def _declare_variables(module: Module) -> None:
-    """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
-    declares any."""
-    initial: dict[str, Op] = {}
-    for function in module.functions:
-        declarations = [op for op in function.ops if op.name == "tosa.variable"]
-        if not declarations:
-            continue
-        for op in declarations:
-            initial.setdefault(op.attributes["name"], op)
-        call = Op("tfl.call_once", [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
-        function.ops = [call, *(op for op in function.ops if op.name != "tosa.variable")]
-    if initial:
-        writes = [
-            Op("tosa.variable_write", [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
-        ]
-        module.functions.append(Function("initial_values", [], [], writes))
