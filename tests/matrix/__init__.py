@@ -9,10 +9,14 @@ from matrix import (
     other_parameters,
     pooling,
     rows,
+    scattering,
+    segments,
     stored,
+    stored_real,
     unary,
     variables,
     weighted,
+    windows,
     without_kernel,
 )
 from matrix.draw import GENERATORS
@@ -27,9 +31,13 @@ __all__ = [
     "other_parameters",
     "pooling",
     "rows",
+    "scattering",
+    "segments",
     "stored",
+    "stored_real",
     "unary",
     "variables",
     "weighted",
+    "windows",
     "without_kernel",
 ]

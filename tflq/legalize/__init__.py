@@ -20,12 +20,15 @@ from tflq.legalize import (
     real_functions,
     reduction,
     resize,
+    scattering,
+    segments,
     softmax,
     stored,
     svdf,
     transpose_conv,
     unary,
     unary_table,
+    windows,
 )
 from tflq.legalize.engine import Decision, legalize
 
@@ -51,10 +54,13 @@ __all__ = [
     "real_functions",
     "reduction",
     "resize",
+    "scattering",
+    "segments",
     "softmax",
     "stored",
     "svdf",
     "transpose_conv",
     "unary",
     "unary_table",
+    "windows",
 ]

@@ -1,9 +1,9 @@
 """Operators whose kernels know no scales: stored integers are looked up, chosen, shifted, or taken for truth values.
 
 EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
-by a mask, DENSIFY a constant; the others keep their kernel.
+by a mask, DENSIFY and ZEROS_LIKE constants, BUCKETIZE a table; the others keep their kernel.
 Sources: kernels/embedding_lookup.cc (EvalSimple), one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, densify.cc, where.cc,
-bitcast.cc, bitwise_xor.cc, right_shift.cc.
+bitcast.cc, bitwise_xor.cc, right_shift.cc, zeros_like.cc.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
-from tflq.legalize.moved_parameters import parameters_differ
-from tflq.legalize.movement import COPIED, version_of
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.legalize.moved_parameters import parameters_differ, refused
+from tflq.legalize.movement import COPIED, under, version_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import kernel_name
+from tflq.legalize.scaling import kernel_name, per_layer
 
 __all__: list[str] = []
 
@@ -43,9 +43,15 @@ def one_hot(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("more than one dim of the indices is not known")
     index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
     places = np.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
-    scalars = [b.reshape(b.value(v), []) for v in (on, off)]
-    chosen = b.select(b.equal(index, b.constant(places)), *scalars)
-    return Rewritten([chosen], warning=COPIED if parameters_differ(op) else "")
+    differ = parameters_differ(op)
+    plain = [b.value(on), b.value(off)]
+    if differ and (b.real or refused(op)):
+        ready = under(b, [on, off], op.result)
+        if ready is None:
+            return NotApplicable(COPIED)
+        plain = ready
+    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in plain))
+    return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
 
 
 @rule("tfl.matrix_diag")
@@ -95,9 +101,86 @@ def _zero_point(value: Value) -> int | None:
     return element.zero_point if isinstance(element, UniformQuantizedType) else None
 
 
-@rule("tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift", "tfl.where")
+@rule("tfl.bitwise_xor", "tfl.right_shift", "tfl.broadcast_args")
 def stored(op: Op, b: RuleBuilder) -> Answer:
     """result = the kernel's, of the stored integers."""
     operands = [None if v is None else b.value(v) for v in op.operands]
     made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_of(op))
     return Rewritten(made.results, warning=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
+
+
+@rule("tfl.where")
+def where(op: Op, b: RuleBuilder) -> Answer:
+    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
+    x, zero = op.operand(0), _zero_point(op.operand(0))
+    plain = b.value(x)
+    if b.real and zero:
+        wide = b.cast(plain, i32)
+        plain = b.emit("tfl.not_equal", [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+    elif plain.type.storage.bits == 16:
+        plain = b.cast(plain, i32)
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_of(op)).results
+    raw = "WHERE takes the stored integers, whatever they stand for"
+    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
+
+
+@rule("tfl.zeros_like")
+def zeros_like(op: Op, b: RuleBuilder) -> Answer:
+    """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
+    x, result = op.operand(0), op.result
+    storage, zero = result.type.storage, _zero_point(result)
+    if x.type.storage != storage or zero is None:
+        return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
+    raw = storage.bits > 16 and not b.real
+    fill = 0 if raw else zero
+    warning = "zeros are stored, whatever the zero point" if raw and zero else ""
+    if x.type.is_static:
+        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
+    plain = b.value(x)
+    filled = b.emit("tosa.clamp", [plain], plain.type, min_val=fill, max_val=fill)
+    return Rewritten([filled], warning=warning)
+
+
+@rule("tfl.bucketize")
+def bucketize(op: Op, b: RuleBuilder) -> Answer:
+    """result = how many boundaries are not greater: a table of all stored values. Source: kernels/bucketize.cc."""
+    x = op.operand(0)
+    elements = per_layer(op, [x])
+    if isinstance(elements, NotApplicable):
+        return elements
+    source = elements[0]
+    if source.storage not in (i8, ui8, i16):
+        return NotApplicable(f"BUCKETIZE has no table for {source.storage}")
+    values = np.arange(source.storage.minimum, source.storage.maximum + 1) - source.zero_point
+    real = values.astype(np.float32) * np.float32(source.scale)
+    boundaries = np.asarray(op.attributes["boundaries"], np.float32)
+    buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
+    return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
+
+
+@rule("tfl.bitcast")
+def bitcast(op: Op, b: RuleBuilder) -> Answer:
+    """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
+    x, result = b.value(op.operand(0)), op.result.type.stripped()
+    warning = "BITCAST takes the stored integers, whatever they stand for"
+    widths = x.type.storage.bits, result.storage.bits
+    rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
+    if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
+        return Rewritten([b.cast(x, result.storage)], warning=warning)
+    if rank is not None and not open_dims and widths == (16, 8):
+        low = b.cast(x, i32)
+        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+        shape = [*(x.type.shape or ()), 1]
+        parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
+        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], warning=warning)
+    if rank and not open_dims and widths == (8, 16):
+        shape = list(x.type.shape or ())
+        wide = b.cast(x, i32)
+        start, size = [0] * (rank - 1), shape[:-1]
+        types = TensorType((*size, 1), i32)
+        low, high = (b.emit("tosa.slice", [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
+        low = b.emit("tosa.bitwise_and", [low, b.constant(np.asarray(255))], types)
+        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
+        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], warning=warning)
+    made = b.op(op.name, [x], [result], op.attributes, version_of(op))
+    return Rewritten(made.results, warning=warning)

@@ -1,9 +1,10 @@
 """SCATTER_ND and DYNAMIC_UPDATE_SLICE.
 
 SCATTER_ND adds updates to zeros, in order (internal/reference/reference_ops.h, ScatterNd; sums wrap). TOSA's SCATTER
-forbids to write an element twice, so the indices must be known: each row of the result is gathered from the updates, or
-from a row of zeros, as often as the most frequent index occurs, and summed. DYNAMIC_UPDATE_SLICE writes one block, of
-which every element has its own place (dynamic_update_slice.cc; the start is clamped).
+forbids to write an element twice. With known indices each row of the result is gathered from the updates, or from a row
+of zeros, as often as the most frequent index occurs, and summed; else each row sums the updates that hit it.
+DYNAMIC_UPDATE_SLICE writes one block, of which every element has its own place (dynamic_update_slice.cc; the start is
+clamped).
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ def scatter_nd(op: Op, t: Tosa) -> Value:
     """Row r: the sum of the updates whose index is r."""
     if t.offset(op.operand(1)):
         raise Refused("SCATTER_ND of uint8 has no form in TOSA yet")
-    indices = constant_of(op, 0, "indices")
     shape = [int(d) for d in constant_of(op, 2, "shape").reshape(-1)]
+    if known_array(op.operand(0)) is None:
+        return _summed_where_hit(op, t, shape)
+    indices = constant_of(op, 0, "indices")
     depth = indices.shape[-1]
     leading, inner = shape[:depth], math.prod(shape[depth:])
     if (indices < 0).any() or (indices >= leading).any():
@@ -51,6 +54,21 @@ def scatter_nd(op: Op, t: Tosa) -> Value:
     if total is None:
         raise Refused("SCATTER_ND without updates has no form in TOSA")
     return reshaped(t, total, tuple(shape))
+
+
+def _summed_where_hit(op: Op, t: Tosa, shape: list[int]) -> Value:
+    """With indices of the run: every row adds all updates whose index is its own, and zeros for the others."""
+    in_int32(op, t)
+    x, places = narrow(op.operand(1), t), dims_of(op.operand(0))
+    depth, count = places[-1] or 0, product(places[:-1])
+    if x.type.storage.is_float or x.type.storage == i1 or count is None:
+        raise Refused("indices of SCATTER_ND are computed when the model runs, and its updates are not integers")
+    rows, inner = math.prod(shape[:depth]), math.prod(shape[depth:])
+    flat = reshaped(t, flat_index(t, as_index(t, op.operand(0)), shape[:depth]), (1, count, 1))
+    hit = t.equal(flat, t.constant(np.arange(rows).reshape(-1, 1, 1)))
+    updates = t.cast(reshaped(t, x, (1, count, inner)), i32)
+    total = t.reduce("sum", t.select(hit, updates, t.constant(np.zeros((1, 1, 1)))), 1)
+    return t.cast(reshaped(t, total, tuple(shape)), x.type.storage)
 
 
 def _rounds(targets: np.ndarray, rows: int) -> list[np.ndarray]:
