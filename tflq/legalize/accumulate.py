@@ -9,6 +9,8 @@ result's zero point, saturated and clamped to the fused activation. `fixed` scal
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from tflq.numerics.fixed_point import quantize_multipliers
 
 __all__ = [
     "IGNORED_ZERO_POINT",
+    "Sums",
+    "Terms",
     "accumulator",
     "bias_of",
     "bounds_of",
@@ -36,6 +40,31 @@ _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
 
 IGNORED_ZERO_POINT = "the weights' zero point is not 0: the kernel disregards it"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an operator sums: products with `weights`, less zero points, and `bias`, both in the integer form."""
+
+    weights: Value
+    bias: Value
+    input_zp: int
+    weight_zp: int
+    acc: ScalarType
+
+
+def _itself(_: RuleBuilder, x: Value) -> Value:
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` makes the operator's result
+    of it once it is scaled."""
+
+    value: Value
+    repeats: int = 1
+    finish: Callable[[RuleBuilder, Value], Value] = _itself
 
 
 def scales_of(weights: Value) -> np.ndarray | None:

@@ -27,6 +27,8 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
 from tflq.legalize.accumulate import (
     IGNORED_ZERO_POINT,
+    Sums,
+    Terms,
     bias_of,
     bounds_of,
     fixed,
@@ -39,7 +41,7 @@ from tflq.legalize.accumulate import (
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
-__all__: list[str] = []
+__all__ = ["fully_connected_sums"]
 
 _HALVED_BIAS = "the kernel reads the int64 bias as int32 beside int16 weights, unless quantized_bias_type is INT64"
 
@@ -53,12 +55,12 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
-    if x.type.shape is None or weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
-        return NotApplicable("the input's rank is not known, or the weights are not a matrix of known shape")
+    if weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
+        return NotApplicable("the weights are not a matrix of known shape")
     if "sparsity" in weights.info:
         return NotApplicable(f"weights '{weights.name}' are sparse")
     scales = scales_of(weights)
-    outputs, depth = (d or 0 for d in weights.type.shape)
+    outputs = weights.type.shape[0] or 0
     if scales is None or scales.size not in (1, outputs):
         return NotApplicable(f"the weights do not have 1 or {outputs} scales")
     kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
@@ -70,35 +72,46 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(read, NotApplicable):
         return read
     acc, bias, halved = read
-    if not outputs or not depth:
-        return NotApplicable("the weights are empty")
 
     per_layer = scales.size == 1
     weight_zp = weight_zero_point(weights) if per_layer else 0
+    terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
+    sums = fully_connected_sums(op, b, terms)
+    if isinstance(sums, NotApplicable):
+        return sums
+    bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias)
+    activation = op.attributes["fused_activation_function"]
+    if kernel == "real":
+        answer = real(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
+    elif per_layer:
+        legacy = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
+        answer = fixed(b, sums.value, legacy, target, activation, bounds)
+    else:
+        answer = fixed(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
+    if isinstance(answer, NotApplicable):
+        return answer
+    ignored = not per_layer and unused_zero_point(weights)
+    warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
+    return Rewritten([sums.finish(b, answer)], warning=warning)
+
+
+def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+    """A 1x1 convolution with weights [O, K]."""
+    x = b.value(op.operand(0))
+    outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
+    if x.type.shape is None or not outputs or not depth:
+        return NotApplicable("the input's rank is not known, or the weights are empty")
     keep = bool(op.attributes["keep_num_dims"])
     shape = (*x.type.shape[:-1], outputs) if keep else (_rows(x.type.shape, depth), outputs)
     opened = shape.count(None) > 1
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
         return NotApplicable("more than one dim of the result is not known")
-    matrix = _opened(b, b.value(x)) if opened else b.reshape(b.value(x), (_rows(x.type.shape, depth), 1, 1, depth))
-    filters = viewed(b, b.value(weights), (outputs, 1, 1, depth))
-    offset = bias_of(b, bias, outputs, acc)
+    matrix = _opened(b, x) if opened else b.reshape(x, (_rows(x.type.shape, depth), 1, 1, depth))
+    filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
     made = (*(matrix.type.shape or ())[:3], outputs)
-    sums = b.conv2d(matrix, filters, offset, made, input_zp=source.zero_point, weight_zp=weight_zp, acc=acc)
-    bounds = bounds_of(source, filters, (1, 2, 3), weight_zp, offset)
-    activation = op.attributes["fused_activation_function"]
-    if kernel == "real":
-        answer = real(b, sums, double_scales(source.scale, scales, target.scale), target, activation, bounds)
-    elif per_layer:
-        legacy = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-        answer = fixed(b, sums, legacy, target, activation, bounds)
-    else:
-        answer = fixed(b, sums, double_scales(source.scale, scales, target.scale), target, activation, bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
-    ignored = not per_layer and unused_zero_point(weights)
-    warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
-    return Rewritten([_closed(b, answer, shape) if opened else b.reshape(answer, shape)], warning=warning)
+    x_zp, w_zp = terms.input_zp, terms.weight_zp
+    sums = b.conv2d(matrix, filters, terms.bias, made, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
+    return Sums(sums, finish=lambda b, y: _closed(b, y, shape) if opened else b.reshape(y, shape))
 
 
 def _opened(b: RuleBuilder, x: Value) -> Value:

@@ -17,6 +17,8 @@ from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.accumulate import (
     IGNORED_ZERO_POINT,
+    Sums,
+    Terms,
     accumulator,
     bias_of,
     bounds_of,
@@ -29,7 +31,7 @@ from tflq.legalize.known import known_elements
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale, window
 
-__all__: list[str] = []
+__all__ = ["transpose_conv_sums"]
 
 _WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
 
@@ -37,7 +39,7 @@ _WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
 @rule("tfl.transpose_conv")
 def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
     """tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
-    size, weights, x, bias, result = op.operand(0), op.operand(1), op.operand(2), op.optional(3), op.result
+    weights, x, bias, result = op.operand(1), op.operand(2), op.optional(3), op.result
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -46,29 +48,45 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    sizes = known_elements(size)
-    if sizes is None or len(sizes) != 4 or None in sizes[1:]:
-        return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
-    if (
-        x.type.rank != 4
-        or x.type.shape is None
-        or None in x.type.shape[1:]
-        or weights.type.rank != 4
-        or not weights.type.is_static
-    ):
-        return NotApplicable("the shapes of the input and the weights are not known")
-    if not weights.is_constant:
-        return NotApplicable(f"weights '{weights.name}' are not constant")
     if storage == i16 and (source.zero_point or target.zero_point):
         return NotApplicable("int16 with a zero point other than 0")
-    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
+    if weights.type.rank != 4 or not weights.type.is_static:
+        return NotApplicable("the weights' shape is not known")
+    outputs = (weights.type.shape or (0,))[0] or 0
     weight_scales = scales_of(weights)
     if weight_scales is None or weight_scales.size not in (1, outputs) or (storage == ui8 and weight_scales.size > 1):
         return NotApplicable(f"the weights do not have the scales that a kernel takes ({outputs} output channels)")
     acc = accumulator(op, bias)
     if isinstance(acc, NotApplicable):
         return acc
+    weight_zp = weight_zero_point(weights) if storage == ui8 else 0
+    terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
+    sums = transpose_conv_sums(op, b, terms)
+    if isinstance(sums, NotApplicable):
+        return sums
+    if storage == ui8:
+        scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
+    else:
+        scales = double_scales(source.scale, weight_scales, target.scale)
+    bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, terms.bias)
+    answer = fixed(b, sums.value, scales, target, op.attributes["fused_activation_function"], bounds)
+    if isinstance(answer, NotApplicable):
+        return answer
+    ignored = storage != ui8 and unused_zero_point(weights)
+    return Rewritten([answer], warning=IGNORED_ZERO_POINT if ignored else "")
 
+
+def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+    """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
+    size, x = op.operand(0), b.value(op.operand(2))
+    sizes = known_elements(size)
+    if sizes is None or len(sizes) != 4 or None in sizes[1:]:
+        return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
+    if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
+        return NotApplicable("the input's shape is not known")
+    if not terms.weights.is_constant:
+        return NotApplicable(f"weights '{op.operand(1).name}' are not constant")
+    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
     out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape
     stride_h, stride_w = op.attributes["stride_h"], op.attributes["stride_w"]
@@ -83,30 +101,19 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
         )
-    weight_zp = weight_zero_point(weights) if storage == ui8 else 0
-    offset = bias_of(b, bias, outputs, acc)
     sums = b.emit(
         "tosa.transpose_conv2d",
-        [b.value(x), b.value(weights), offset],
-        TensorType((batch, out_h, out_w, outputs), acc),
+        [x, terms.weights, terms.bias],
+        TensorType((batch, out_h, out_w, outputs), terms.acc),
         out_pad=(
             *_out_pad(in_h or 0, out_h, kernel_h, stride_h, rows.before),
             *_out_pad(in_w or 0, out_w, kernel_w, stride_w, columns.before),
         ),
         stride=(stride_h, stride_w),
-        input_zp=source.zero_point,
-        weight_zp=weight_zp,
+        input_zp=terms.input_zp,
+        weight_zp=terms.weight_zp,
     )
-    if storage == ui8:
-        scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
-    else:
-        scales = double_scales(source.scale, weight_scales, target.scale)
-    bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, offset)
-    answer = fixed(b, sums, scales, target, op.attributes["fused_activation_function"], bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
-    ignored = storage != ui8 and unused_zero_point(weights)
-    return Rewritten([answer], warning=IGNORED_ZERO_POINT if ignored else "")
+    return Sums(sums)
 
 
 def _out_pad(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> tuple[int, int]:

@@ -21,13 +21,15 @@ def conv3d(op: Op, k: Kernels) -> Value:
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     a = op.attributes
     kernel_d, kernel_h, kernel_w = (d or 0 for d in (weights.type.shape or ())[1:4])
-    batch, _, height, width, channels = (d or 0 for d in x.type.shape or ())
+    batch = (x.type.shape or (None,))[0]
+    _, _, height, width, channels = (d or 0 for d in x.type.shape or ())
     _, depth, out_h, out_w, outputs = (d or 0 for d in op.result.type.shape or ())
+    planes_in_all = None if batch is None else batch * depth
     x = _padded(k, x, a["pad"][:2], a["input_zp"])
     planes = np.arange(depth)[:, None] * a["stride"][0] + np.arange(kernel_d) * a["dilation"][0]
     x = k.gather(x, k.constant(planes.reshape(-1)), 1)
-    x = k.transpose(k.reshape(x, (batch * depth, kernel_d, height * width, channels)), (0, 2, 1, 3))
-    x = k.reshape(x, (batch * depth, height, width, kernel_d * channels))
+    x = k.transpose(k.reshape(x, (planes_in_all, kernel_d, height * width, channels)), (0, 2, 1, 3))
+    x = k.reshape(x, (planes_in_all, height, width, kernel_d * channels))
     geometry = Geometry((kernel_h, kernel_w), a["pad"][2:], a["stride"][1:], a["dilation"][1:])
     sums = convolve(k, op, x, _side_by_side(k, weights), bias, geometry)
     return k.reshape(sums, (batch, depth, out_h, out_w, outputs))

@@ -49,9 +49,17 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
         result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
         if result is not None:
             return k.cast(result, acc)
-    if weights.is_constant and x.type.storage != i16:
+    if x.type.storage != i16 and _in_nine_bits(weights, zero_points[1]):
         return k.cast(_by_bytes(k, x, weights.array, bias, geometry, zero_points), acc)
     return k.cast(_by_taps(k, x, weights, bias, geometry, zero_points, element), acc)
+
+
+def _in_nine_bits(weights: Value, zero_point: int) -> bool:
+    """Whether the products of known weights with int8 fit int16."""
+    if not weights.is_constant:
+        return False
+    low, high = int(weights.array.min(initial=0)) - zero_point, int(weights.array.max(initial=0)) - zero_point
+    return low >= -255 and high <= 255
 
 
 def _by_bytes(

@@ -30,8 +30,8 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     if amount.is_constant and amount.array.size == 1:
         rows: tuple[int | None, ...] = (None,)
         amount = k.constant(amount.array.reshape(()), amount.type.storage)
-    elif by is not None and by == (shape[-1],):
-        rows = (None, shape[-1])
+    elif by is not None and by == (*(1,) * (len(by) - 1), shape[-1]):
+        rows, amount = (None, shape[-1]), k.reshape(amount, (shape[-1] or 0,)) if len(by) > 1 else amount
     elif by is not None and len(by) == len(shape) and by[1:] == (*shape[1:-1], 1):
         rows, amount = (None, shape[-1]), k.reshape(amount, (None, 1))
     else:

@@ -1,8 +1,8 @@
-"""CONV2D and DEPTHWISE_CONV2D on integers.
+"""CONV2D, CONV3D and DEPTHWISE_CONV2D on integers.
 
 TOSA has i8 by i8 or i4 into i32, and i16 by i8 into i48. A sum that the integer form has in i32 of i16 is RESCALEd by
 one. i16 by i16 is a MATMUL, whose rows end in constants that make the bias: i48 cannot be added. Zero points move with
-uint8 tensors (`tflq.tosa.lowering.context`). Source: TOSA 1.0 specification, CONV2D, DEPTHWISE_CONV2D, MATMUL.
+uint8 tensors (`tflq.tosa.lowering.context`). Source: TOSA 1.0 specification, CONV2D, CONV3D, DEPTHWISE_CONV2D, MATMUL.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide_weights import halves, side_by_side
 from tflq.tosa.lowering.window import extents, fitted
 
 __all__ = ["accumulated", "bias_like", "filters_of", "narrowed"]
@@ -28,17 +29,45 @@ _BIAS_INPUTS = 3
 @lowering("tosa.conv2d")
 def conv2d(op: Op, t: Tosa) -> Value:
     x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
-    if weights.type.storage == i16:
+    if weights.type.storage == i16 and x.type.storage == i16 and _is_product(op, weights):
         return _wide_product(op, t, x, weights)
+    x, weights = side_by_side(t, x, weights, "convolution")
     return _convolved(op, t, x, weights, zero_point)
 
 
 @lowering("tosa.depthwise_conv2d")
 def depthwise_conv2d(op: Op, t: Tosa) -> Value:
     x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
-    if weights.type.storage == i16:
-        raise Refused("TOSA has no depthwise convolution of int16 by int16")
-    return _convolved(op, t, x, weights, zero_point, depthwise=True)
+    if weights.type.storage != i16:
+        return _convolved(op, t, x, weights, zero_point, depthwise=True)
+    near, rest = halves(weights, "depthwise convolution")
+    if op.result.type.storage != i32:
+        raise Refused("TOSA adds no sums of 48 bits, which a depthwise convolution by weights of nine bits takes")
+    sums = _convolved(op, t, x, constant(near), zero_point, depthwise=True)
+    none = constant(np.zeros([d or 0 for d in op.operand(2).type.shape or ()], np.int32))
+    again = Op(op.name, [op.operand(0), op.operand(1), none], [Value(op.result.type)], op.attributes, op.location)
+    return t.add(sums, _convolved(again, t, x, constant(rest), zero_point, depthwise=True))
+
+
+@lowering("tosa.conv3d")
+def conv3d(op: Op, t: Tosa) -> Value:
+    a, shape = op.attributes, op.result.type.shape
+    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+    x, weights = side_by_side(t, x, weights, "convolution in three dims")
+    filters = [d or 0 for d in weights.type.shape or ()]
+    x, pad = fitted(t, x, extents(filters[1:4], a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 5)[1:4])
+    acc = accumulated(t, op, x, weights, prod(filters[1:]))
+    sums = t.emit(
+        "tosa.conv3d",
+        [x, weights, bias_like(t, op.operand(2), acc)],
+        TensorType(shape, acc),
+        pad=pad,
+        stride=a["stride"],
+        dilation=a["dilation"],
+        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        weight_zp=zero_point,
+    )
+    return narrowed(t, sums, op.result.type.storage)
 
 
 def _convolved(op: Op, t: Tosa, x: Value, weights: Value, zero_point: int, *, depthwise: bool = False) -> Value:
@@ -83,6 +112,8 @@ def filters_of(t: Tosa, op: Op) -> tuple[Value, int]:
 def accumulated(t: Tosa, op: Op, x: Value, weights: Value, terms: int) -> ScalarType:
     """What TOSA sums in: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave that."""
     if x.type.storage != i16:
+        if op.result.type.storage != i32:
+            raise Refused("the accumulator can leave the 32 bits that TOSA has for int8")
         return i32
     t.need("int16", "a convolution of int16")
     if op.attributes["input_zp"] or (op.attributes["weight_zp"] and not weights.is_constant):
@@ -110,19 +141,22 @@ def narrowed(t: Tosa, sums: Value, to: ScalarType) -> Value:
     return t.rescale(sums, _ONE, i32) if (sums.type.storage, to) == (i64, i32) else sums
 
 
+def _is_product(op: Op, weights: Value) -> bool:
+    """Whether a convolution is one of rows, as a matrix product is."""
+    a = op.attributes
+    return (weights.type.shape or ())[1:3] == (1, 1) and tuple(a["stride"]) == (1, 1) and not any(a["pad"])
+
+
 def _wide_product(op: Op, t: Tosa, x: Value, weights: Value) -> Value:
     """A 1x1 convolution of int16 by int16: MATMUL [1, N, I + 4] by [1, I + 4, O].
 
     bias = 32768 h + l with 0 <= l < 32768: -h, in three parts, meets inputs of -32768, and l one of 1. Sums in 48 bits
     keep the product's shape, since i48 has no RESHAPE; what RESCALE makes of them is reshaped.
     """
-    a, shape = op.attributes, op.result.type.shape
+    shape = op.result.type.shape
     bias, depth = t.value(op.operand(2)), (weights.type.shape or ())[-1] or 0
     if not (weights.is_constant and bias.is_constant) or shape is None or x.type.shape is None:
         raise Refused("weights of int16 or their bias are not constant")
-    plain = (weights.type.shape or ())[1:3] == (1, 1) and tuple(a["stride"]) == (1, 1) and not any(a["pad"])
-    if not plain or x.type.storage != i16:
-        raise Refused("TOSA has weights of int16 only beside int16, in a matrix product")
     accumulated(t, op, x, weights, depth)
     offset = bias.array.astype(np.int64)
     if offset.min(initial=0) < i32.minimum or offset.max(initial=0) > i32.maximum:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, i16
+from tflq.ir.types import TensorType
 from tflq.tosa.lowering.convolution import accumulated, bias_like, filters_of, narrowed
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide_weights import side_by_side
 
 __all__: list[str] = []
 
@@ -15,8 +16,7 @@ __all__: list[str] = []
 @lowering("tosa.transpose_conv2d")
 def transpose_conv2d(op: Op, t: Tosa) -> Value:
     a, x, (weights, zero_point) = op.attributes, t.value(op.operand(0)), filters_of(t, op)
-    if weights.type.storage == i16:
-        raise Refused("TOSA has no transposed convolution of int16 by int16")
+    x, weights = side_by_side(t, x, weights, "transposed convolution")
     _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
     top, bottom, left, right = a["out_pad"]
     if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
