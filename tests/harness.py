@@ -49,7 +49,7 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
     for kind in ("random", "random", "minimum", "maximum", "zero"):
         arrays = []
         for value in values:
-            shape, storage = [d or 1 for d in value.type.shape or ()], value.type.storage
+            shape, storage = [1 if d is None else d for d in value.type.shape or ()], value.type.storage
             zero = value.type.element.zero_point if isinstance(value.type.element, UniformQuantizedType) else 0
             if storage.is_float:
                 arrays.append(rng.normal(0, 4, shape).astype(storage.dtype))

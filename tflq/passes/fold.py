@@ -20,7 +20,8 @@ __all__ = ["Fold"]
 @dataclass(frozen=True)
 class Fold(Pass):
     """Turns the results of ops on constants into constants, as long as no result is both over `limit` bytes and
-    larger than what it is made of."""
+    larger than what it is made of. An empty result of the function stays computed: to the interpreter a tensor without
+    bytes is no constant."""
 
     name: ClassVar[str] = "fold"
     limit: int = 1 << 16
@@ -33,11 +34,13 @@ class Fold(Pass):
 
     def _function(self, function: Function) -> bool:
         folded: set[Op] = set()
+        empty = {v for v in function.outputs if 0 in (v.type.shape or ())}
         for op in function.ops:
             if (
                 not op.operands
                 or op.info.get("kept")
                 or not is_pure(op)
+                or not empty.isdisjoint(op.results)
                 or not all(v is None or _is_known(v) for v in op.operands)
             ):
                 continue

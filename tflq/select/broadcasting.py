@@ -64,6 +64,8 @@ def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, 
             else:
                 row.append(d)
         last = pattern
+    if any(row == [0] for row in merged):  # RESHAPE takes [0] for the shape of a scalar
+        merged = [[1, *row] for row in merged]
     return [tuple(row) for row in merged]
 
 

@@ -175,7 +175,9 @@ def _is_8bit(value: Value) -> bool:
 
 def _is_palette(value: Value) -> bool:
     """A constant of few different integers: as good as an 8-bit one."""
-    if not value.is_constant or not value.type.storage.is_integer or value.array.size > _PALETTE_ELEMENTS:
+    if not value.is_constant or not value.type.storage.is_integer:
+        return False
+    if not 0 < value.array.size <= _PALETTE_ELEMENTS:
         return False
     return distinct(value.array)[0].size <= 256
 
