@@ -91,3 +91,12 @@ def test_a_copy_between_plain_tensors_takes_the_name() -> None:
     y = k.copy(k.add(x, x))
     y.name = "y"
     assert _trimmed(k.ops, [x], [y]) == ["add"]
+
+
+def test_a_kept_operator_reads_and_writes_its_own_types() -> None:
+    k = KernelBuilder()
+    x = argument(SHAPE, i8)
+    given = k.copy(x, TensorType(SHAPE, QUANTIZED))
+    k.ops.append(Op("tfl.reshape", [given, None], [argument((48,), QUANTIZED, "kept")]))
+    taken = k.copy(k.ops[-1].result, TensorType((48,), i8))
+    assert _trimmed(k.ops, [x], [taken]) == ["cast", "reshape", "cast"]

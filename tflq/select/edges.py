@@ -4,7 +4,8 @@ Selection puts an identity CAST wherever a function's argument, result or kept o
 and its neighbour has none. Some kernels disregard the parameters of what they read and write, in every resolver
 (measured, with parameters on one side and on both): these stand at the edge themselves and the copy goes. Others
 check them (PADV2, CONCATENATION, REDUCE_MAX), compute by them, or are handed to XNNPACK, which refuses to mix
-(TRANSPOSE, SLICE): before these the copy stays.
+(TRANSPOSE, SLICE): before these the copy stays. So it does where a kept operator reads or writes the quantized side,
+whose parameters are what it is kept for.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> boo
     """Whether all readers of the copy can read the original."""
     if source.type.element == result.type.element:
         return True
+    if result.type.quantized:
+        return False  # a kept operator reads it
     return all(
         i in _READS.get(reader.name, ())
         for reader in users.get(result, [])
@@ -78,7 +81,9 @@ def _writable(source: Value, copy: Op, users: dict[Value, list[Op]], outputs: se
     producer = source.producer
     if producer is None or source.name or source in outputs or users.get(source) != [copy]:
         return False
-    return source.type.element == copy.result.type.element or producer.name in _WRITES
+    if source.type.element == copy.result.type.element:
+        return True
+    return not source.type.quantized and producer.name in _WRITES  # a quantized one is a kept operator's
 
 
 def _hand_over(source: Value, result: Value) -> None:
