@@ -35,8 +35,9 @@ import tflq  # noqa: E402
 from tflq.coverage import samples as coverage_samples  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.ir.core import Module, Op, Value  # noqa: E402
-from tflq.ir.dialects import Slot, declaration, op_names  # noqa: E402
+from tflq.ir.dialects import Signature, Slot, declaration, op_names  # noqa: E402
 from tflq.ir.forms import KEPT  # noqa: E402
+from tflq.ir.parameters import parameters  # noqa: E402
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, ui8  # noqa: E402
 from tflq.legalize import fallback  # noqa: E402
 from tflq.legalize.rule import RULES  # noqa: E402
@@ -49,6 +50,7 @@ RIGHT = 0.8
 coarse."""
 COUNTS = {8: 2, 16: 40, 32: 1 << 16}
 """How far rounding inside a kernel may lead, by bits of the result."""
+WEIGHTS = ("filter", "weights")
 CANDIDATES = ("same_scale", "same_operand_scale")
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
 # by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
@@ -66,14 +68,20 @@ class Sample:
 
 
 class _Probe(Target):
-    """A target that has every kernel, but on int8 and per layer only."""
+    """A target that has every kernel, but on int8 and per layer only, with weights of zero point 0."""
 
     def judge(self, op: Op) -> Verdict:
         bad = any(
             v.type.quantized and (v.type.storage == ui8 or isinstance(v.type.element, UniformQuantizedPerAxisType))
             for v in op.values
         )
-        return Verdict(not bad, "")
+        return Verdict(not bad and not any(parameters(w.type)[1].any() for w in _weights(op)), "")
+
+
+def _weights(op: Op) -> list[Value]:
+    """The quantized weights of an op."""
+    slots = zip(_slots(op).operands, op.operands, strict=False)
+    return [v for slot, v in slots if v is not None and v.type.quantized and slot.name in WEIGHTS]
 
 
 def main() -> int:
@@ -121,10 +129,14 @@ def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dic
     except RuntimeError:
         everywhere = False
     samples[name][_signature(op)].append(Sample(op, _agrees(op, found, _in_float(case), module), everywhere))
+    answers = {}
     if any(v.type.quantized and v.type.storage == ui8 for v in op.values):
-        shifts["unsigned"][name].append(_survives(case.model, case, _probe("unsigned", name)))
+        answers["unsigned"] = _survives(case.model, case, _probe("unsigned", name))
     if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.values):
-        shifts["uniform"][name].append(_survives(_equal_scales(case.model), case, _probe("uniform", name)))
+        answers["uniform"] = _survives(_equal_scales(case.model), case, _probe("uniform", name))
+    for kind, answer in answers.items():
+        if answer is not None:
+            shifts[kind][name].append(answer)
 
 
 def _probe(kind: str, name: str) -> Target:
@@ -132,13 +144,13 @@ def _probe(kind: str, name: str) -> Target:
     return _Probe("probe", {name: ()}, **{kind: frozenset({name})})
 
 
-def _survives(model: bytes, case: Case, target: Target) -> bool:
-    """Whether the model gives the same on int8 or per-layer kernels."""
+def _survives(model: bytes, case: Case, target: Target) -> bool | None:
+    """Whether the model gives the same on int8 or per-layer kernels; None if it does not come to them."""
     try:
         want = interpret(model, case.batches)
         module, report = to_tflite(tflq.read(model), mac="integer", fallback=True, real_semantics=False, kernels=target)
         if report.counts["kept"] != len(report.rows):
-            return False
+            return None
         got = interpret(bytes(write(module)), case.batches)
     except (RuntimeError, tflq.TflqError):
         return False
@@ -230,10 +242,15 @@ def _constraint(samples: list[Sample]) -> str | None:
 
 def _signature(op: Op) -> str:
     """The element types of an op; indices and operands that may be left out are of any."""
+    side = _slots(op)
+    return f"{_side(op.operands, side.operands)} -> {_side(op.results, side.results)}"
+
+
+def _slots(op: Op) -> Signature:
     declared = declaration(op.name)
     assert declared is not None
     (side,) = declared.signatures
-    return f"{_side(op.operands, side.operands)} -> {_side(op.results, side.results)}"
+    return side
 
 
 def _side(values: Sequence[Value | None], slots: Sequence[Slot]) -> str:
@@ -245,18 +262,21 @@ def _side(values: Sequence[Value | None], slots: Sequence[Slot]) -> str:
         elif slot.variadic:
             ports.append(f"{_port(value)}*" if value is not None else "any*")
         elif value is not None:
-            ports.append(_port(value) if value.type.quantized or not value.type.storage.is_integer else "plain")
+            plain = not value.type.quantized and value.type.storage.is_integer
+            ports.append("plain" if plain else _port(value, symmetric=slot.name in WEIGHTS))
     return " ".join(ports)
 
 
-def _port(value: Value) -> str:
+def _port(value: Value, *, symmetric: bool = False) -> str:
+    """symmetric: say so of signed integers, if they are."""
     element = value.type.element
     storage = value.type.storage.name
     if not value.type.quantized:
         return storage
+    zero = ":0" if symmetric and value.type.storage.signed and not parameters(value.type)[1].any() else ""
     if isinstance(element, UniformQuantizedPerAxisType):
-        return f"q{storage}/axis{element.axis}"
-    return f"q{storage}/blocks" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}"
+        return f"q{storage}/axis{element.axis}{zero}"
+    return f"q{storage}/blocks{zero}" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}{zero}"
 
 
 if __name__ == "__main__":

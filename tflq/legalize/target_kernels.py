@@ -62,7 +62,7 @@ class TargetKernels:
             changed = Op(op.name, [v and self._of(v, change) for v in op.operands], [], op.attributes, op.location)
             changed.results = [self._of(v, change) for v in op.results]
             other = self.target.judge(changed)
-            if other.kept:
+            if other.kept and self.target.takes_rescaled(changed):
                 self._emit_changed(op, change)
                 return replace(other, reason=f"{other.reason}; {words}")
         return verdict

@@ -9,8 +9,8 @@ base = "integer"         # what of the kernels that it does not list: "integer" 
 conv_2d = "qi8 qi8:0 qi32? -> qi8; multiplier_accumulator_scale"
 abs = ["qi8 -> qi8", "qi16 -> qi16"]
 
-[rescale]
-unsigned = ["add"]       # in place of those of rules/kernels.toml, where they are measured
+[rescale]                # in place of what rules/kernels.toml says, where it is measured, signature by signature
+unsigned = ["add"]
 signed = ["add"]
 uniform = ["conv_2d"]
 """
@@ -86,13 +86,15 @@ class _File(RulesFile):
         }
         shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
         recurrent = INTEGER.recurrent
+        agreed = kernels
         if self.path != resource("rules/kernels.toml"):
             measured = _measured()
             agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
+            agreed = {} if shifts else dict(measured.kernels)
             shifts = agreeing | shifts
             kernels = {**(dict(measured.kernels) if base == "kernels" else {}), **kernels}
             recurrent = recurrent if base == "kernels" else frozenset()
-        return Target(said.get("name", self.path.stem), kernels, **shifts, recurrent=recurrent)
+        return Target(said.get("name", self.path.stem), kernels, **shifts, recurrent=recurrent, agreed=agreed)
 
     def _section(self, name: str) -> dict[str, Any]:
         section = self.content.get(name, {})

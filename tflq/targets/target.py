@@ -28,7 +28,8 @@ class Target:
 
     unsigned: kernels whose uint8 form is the int8 one on values less 128. signed: kernels whose int8 form is the uint8
     one on values more by 128. uniform: kernels to which per-axis parameters that are all equal are what one scale is.
-    Of these, other storage is met by an exact rescale. recurrent: operators with variable tensors that it runs without
+    Of these, other storage is met by an exact rescale, on the signatures that are `agreed`, where some of a kernel are:
+    those on which it was measured that it is exact. recurrent: operators with variable tensors that it runs without
     listing them.
     """
 
@@ -38,6 +39,7 @@ class Target:
     signed: frozenset[str] = frozenset()
     uniform: frozenset[str] = frozenset()
     recurrent: frozenset[str] = frozenset(RECURRENT)
+    agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
@@ -51,6 +53,11 @@ class Target:
         if name in self.kernels:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
+
+    def takes_rescaled(self, op: Op) -> bool:
+        """Whether an op, given on the storage of a kernel in place of its own, computes what it did."""
+        known = self.agreed.get(op.name.removeprefix("tfl."), ())
+        return not known or any(s.fits(op) and s.broken(op) is None for s in known)
 
 
 INTEGER = Target("integer")
