@@ -232,14 +232,15 @@ class _Legalizer:
         if in_float and not missing:
             self._pass_through(op)
             return Decision(op, "kept", "hybrid: float activations with quantized constants")
-        reasons = [missing] if missing else []
+        narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
+        reasons = [why for why in (missing, narrow) if why]
         in_float |= bool(missing)
         if self.kernels is not None and not in_float:
             verdict = self.kernels.keep(op)
             if verdict.kept:
                 return Decision(op, "kept", verdict.reason)
             reasons.append(verdict.reason)
-        for candidate in () if in_float else RULES.get(op.name, ()):
+        for candidate in () if in_float or narrow else RULES.get(op.name, ()):
             start = len(self.b.ops)
             answer = candidate(op, self.b)
             if isinstance(answer, NotApplicable):
@@ -330,3 +331,11 @@ class _Legalizer:
             if old.type.shape is not None and new.type.shape != old.type.shape:
                 new.type = TensorType(old.type.shape, new.type.element)
             self.plain[old] = new
+
+
+def _narrow(op: Op) -> str:
+    """Why no rule is for an op, if it computes on tensors of less than 8 bits; empty if it does not."""
+    for value in op.values:
+        if value.type.quantized and not value.is_constant and value.type.storage.bits < 8:
+            return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"
+    return ""

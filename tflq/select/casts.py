@@ -85,4 +85,5 @@ def quantize(op: Op, k: Kernels) -> Value:
     top = (high + shift - zero).astype(np.float32)
     over = k.sub(k.constant(top[()] if (top == high).all() else top, f32), shifted, "RELU")
     above_low = k.cast(k.sub(k.constant(high - low, f32), over, "RELU"), i32)
-    return k.emit("tfl.cast", [k.add(above_low, k.constant(low)) if low else above_low], result)
+    stored = k.add(above_low, k.constant(low)) if low else above_low
+    return k.emit("tfl.cast", [k.cast(stored, f32) if storage.bits < 8 else stored], result)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.ir.builder import Emitter, broadcast
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i32
+from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
 __all__ = ["KernelBuilder"]
 
@@ -73,7 +73,10 @@ class KernelBuilder(Emitter):
     # Conversions.
 
     def cast(self, x: Value, to: ScalarType) -> Value:
-        """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already."""
+        """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already. int4 is cast from
+        and to float32 alone."""
+        if x.type.element != to and min(x.type.storage.bits, to.bits) < 8 and f32 not in (x.type.element, to):
+            x = self.cast(x, f32)
         return x if x.type.element == to else self.emit("tfl.cast", [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
