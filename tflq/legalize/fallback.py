@@ -20,12 +20,34 @@ from tflq.passes.effects import is_variable
 
 __all__ = ["fall_back"]
 
-_NOT_FINITE = frozenset({"tfl.div", "tfl.exp", "tfl.floor_mod", "tfl.log", "tfl.pow", "tfl.rsqrt", "tfl.sqrt"})
-"""Operators with results that are infinite or not a number."""
+_NOT_FINITE = frozenset(
+    f"tfl.{name}"
+    for name in (
+        *("div", "exp", "floor_mod", "log", "mul", "pow", "reduce_prod", "reduce_window", "rsqrt", "sqrt", "square"),
+        *("squared_difference", "stablehlo_multiply", "unsorted_segment_prod"),
+    )
+)
+"""Operators with results that are infinite or not a number, or as good as that."""
+
+_STABLEHLO = frozenset(f"tfl.stablehlo_{name}" for name in ("add", "gather", "maximum", "minimum", "multiply", "pad"))
+"""The StableHLO operators that interpreters have a float kernel for, and that call no subgraph."""
+
+
+_OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
+"""Operators on the bits of integers, which floats have not."""
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
-    """The op on float tensors. NotApplicable if some quantized tensor expresses another type than float32."""
+    """The op on float tensors. NotApplicable if it computes on bits, or some quantized tensor expresses another type than
+    float32."""
+    if op.name in _OF_BITS:
+        return NotApplicable(
+            f"{op.name[4:].upper()} computes on stored bits, which floats have not; store them in int8"
+        )
+    if op.name.startswith("tfl.stablehlo_") and op.name not in _STABLEHLO:
+        return NotApplicable(
+            f"no interpreter computes {op.name[4:].upper()} in float; convert it to TFLite's own operators"
+        )
     for value in op.values:
         if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
             return NotApplicable(f"tensor '{value.name}' does not express float32")
