@@ -24,6 +24,9 @@ __all__: list[str] = []
 def embedding_lookup(op: Op, b: RuleBuilder) -> Answer:
     """result = rows of the table, as they are stored."""
     ids, table, result = op.operand(0), op.operand(1), op.result
+    per_layer = all(isinstance(v.type.element, UniformQuantizedType) for v in (table, result))
+    if not per_layer and parameters_differ(op):
+        return NotApplicable("no kernel copies rows from several scales to others")
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
     rows = b.emit("tfl.gather", [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
@@ -38,6 +41,8 @@ def one_hot(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
         )
+    if on.type.storage == i16 and parameters_differ(op):
+        return NotApplicable("no kernel chooses int16 of other parameters than the result's")
     shape, axis = list(indices.type.shape), op.attributes["axis"] % (len(indices.type.shape) + 1)
     if shape.count(None) > 1:
         return NotApplicable("more than one dim of the indices is not known")
