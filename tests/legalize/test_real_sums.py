@@ -132,7 +132,8 @@ def test_weights_that_are_not_constant_and_a_bias_that_is_computed() -> None:
     y = argument(out, UniformQuantizedType.of(i8, 64.0, 0), "y")
     options = SPATIAL | {"fused_activation_function": "NONE"}
     conversion = tflq.convert(one_op("tfl.conv_3d", [x, w, bias], [y], options), fallback="error")
-    arrays = [np.zeros(shape, np.int8), np.ones(filters, np.int8), np.asarray([-(2**31), 2**31 - 1, 1024], np.int32)]
+    arrays: list[np.ndarray] = [np.zeros(shape, np.int8), np.ones(filters, np.int8)]
+    arrays.append(np.asarray([-(2**31), 2**31 - 1, 1024], np.int32))
     (got,) = interpret(conversion.data, [arrays])[0]
     np.testing.assert_array_equal(got[0, 0, 0, 0], [-128, 127, 4])
 

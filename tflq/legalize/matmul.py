@@ -34,7 +34,7 @@ from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, ru
 from tflq.legalize.scaling import per_layer, symmetric
 from tflq.numerics.convolution import crude_bounds, legacy_scale
 
-__all__: list[str] = []
+__all__ = ["product", "sizes_of"]
 
 _ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64, (i16, i8, i16): i64}
 """What the kernel sums in, for the types of x, y and the result."""
@@ -46,7 +46,7 @@ _SCALE_OF_NOTHING = (
 _IGNORED_ZERO_POINTS = "a zero point is not 0: the kernel disregards it where the result is int32"
 
 
-class _Sizes(NamedTuple):
+class Sizes(NamedTuple):
     """The result's shape, and how many products there are in a sum, if that is known."""
 
     shape: Shape
@@ -61,12 +61,13 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
     acc = _ACCUMULATORS.get(types)
     if acc is None:
         return NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}")
-    sizes = _sizes(op)
+    sizes = sizes_of(op)
     if isinstance(sizes, NotApplicable):
         return sizes
+    sides = b.value(x), b.value(y)
     if types[2] == i32:
         ignored = unused_zero_point(x) or unused_zero_point(y)
-        return Rewritten([_product(op, b, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
+        return Rewritten([product(op, b, sides, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
         return _without_scale(op, b, sizes.shape, acc) or elements
@@ -75,7 +76,7 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
         return asymmetric
     left, right, target = elements
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
-    sums = _product(op, b, sizes.shape, acc, (left.zero_point, right.zero_point))
+    sums = product(op, b, sides, sizes.shape, acc, (left.zero_point, right.zero_point))
     return fixed(b, sums, scale, target, "NONE", _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"])))
 
 
@@ -87,11 +88,18 @@ def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rew
         return None
     if not any(isinstance(e, UniformQuantizedPerAxisType) and e.scales.size > 1 for e in operands):
         return None
-    scaled = fixed(b, _product(op, b, shape, acc), np.zeros(1), target, "NONE", (0, 0))
+    scaled = fixed(
+        b,
+        product(op, b, (b.value(op.operand(0)), b.value(op.operand(1))), shape, acc),
+        np.zeros(1),
+        target,
+        "NONE",
+        (0, 0),
+    )
     return None if isinstance(scaled, NotApplicable) else Rewritten([scaled], warning=_SCALE_OF_NOTHING)
 
 
-def _sizes(op: Op) -> _Sizes | NotApplicable:
+def sizes_of(op: Op) -> Sizes | NotApplicable:
     """The sizes of the product; NotApplicable where the kernel takes no such shapes."""
     x, y = op.operand(0).type.shape, op.operand(1).type.shape
     if x is None or y is None:
@@ -106,14 +114,21 @@ def _sizes(op: Op) -> _Sizes | NotApplicable:
         outer = broadcast(x[:-2], y[:-2]) or ()
     except ValueError as error:
         return NotApplicable(str(error))
-    return _Sizes((*outer, rows, columns), depths if depth is None else depth)
+    return Sizes((*outer, rows, columns), depths if depth is None else depth)
 
 
-def _product(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType, zero_points: tuple[int, int] = (0, 0)) -> Value:
-    """The accumulator."""
+def product(
+    op: Op,
+    b: RuleBuilder,
+    sides: tuple[Value, Value],
+    shape: Shape,
+    acc: ScalarType,
+    zero_points: tuple[int, int] = (0, 0),
+) -> Value:
+    """The accumulator of two sides in the integer form."""
     x, y = (
-        _swapped(b, b.value(operand)) if op.attributes[adjoint] else b.value(operand)
-        for operand, adjoint in ((op.operand(0), "adj_x"), (op.operand(1), "adj_y"))
+        _swapped(b, side) if op.attributes[adjoint] else side
+        for side, adjoint in zip(sides, ("adj_x", "adj_y"), strict=True)
     )
     return b.emit("tosa.matmul", [x, y], TensorType(shape, acc), a_zp=zero_points[0], b_zp=zero_points[1])
 

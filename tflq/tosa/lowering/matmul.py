@@ -1,7 +1,8 @@
 """MATMUL and BATCH_MATMUL: TOSA's has rank 3, one batch dim and operands of one type.
 
 The dims before the last two become one; a right side without them takes those of the left as rows; else what
-broadcasts is tiled. int16 by int8 widens the latter. Source: TOSA 1.0 specification, MATMUL; kernels/batch_matmul.cc.
+broadcasts is tiled. int16 by 8 bits widens the latter, less its zero point. Sources: TOSA 1.0 specification, MATMUL;
+kernels/batch_matmul.cc.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import numpy as np
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
+from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.convolution import narrowed
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.wide_weights import fit_halves
 
 __all__: list[str] = []
+
+_ONE = Multiplier(1 << 30, 1)
 
 
 @lowering("tosa.matmul")
@@ -52,10 +57,14 @@ def _integer(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], to: Scal
     """The sums of products of integers, in i32, or in i48 where one side is int16."""
     if i16 not in (x.type.storage, y.type.storage):
         return _product(t, x, y, zero_points, i32, to)
+    split = fit_halves(y) if x.type.storage == i8 and to == i32 else None
+    if split is not None:
+        *outer, columns, wide = x.type.shape or ()
+        x = t.concat([x, x], len(outer) + 1, (*outer, columns, None if wide is None else 2 * wide))
+        y = constant(np.ascontiguousarray(np.concatenate(split, axis=-2)))
+        return _product(t, x, y, zero_points, i32, to)
     t.need("int16", "a matrix product of int16")
-    if any(zero_points):
-        raise Refused("TOSA has no zero points beside int16")
-    x, y = _widened(t, x), _widened(t, y)
+    x, y = _widened(t, x, zero_points[0]), _widened(t, y, zero_points[1])
     depth = (x.type.shape or (None,))[-1] or (y.type.shape or (None, None))[-2]
     bound = None if depth is None else crude_bounds(depth, 1 << 15, i16.minimum, i16.maximum, 0)[1]
     if bound is None or bound >= 1 << 47:
@@ -63,10 +72,15 @@ def _integer(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], to: Scal
     return _product(t, x, y, (0, 0), i64, to)
 
 
-def _widened(t: Tosa, x: Value) -> Value:
+def _widened(t: Tosa, x: Value, zero_point: int) -> Value:
+    """x less its zero point as int16, which has none."""
     if x.type.storage == i16:
+        if zero_point:
+            raise Refused("TOSA has no zero points beside int16")
         return x
-    return t.constant(x.array, i16) if x.is_constant else t.cast(x, i16)
+    if x.is_constant:
+        return t.constant(x.array.astype(np.int16) - np.int16(zero_point), i16)
+    return t.rescale(x, _ONE, i16, input_zp=zero_point) if zero_point else t.cast(x, i16)
 
 
 def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: ScalarType, to: ScalarType) -> Value:

@@ -27,7 +27,13 @@ _I31 = (1 << 31) - 1
 
 @lowering("ext.rescale_f64")
 def rescale_f64(op: Op, t: Tosa) -> Value:
-    """saturate(round_half_away(acc * scale) + output_zp)."""
+    """saturate(round_half_away(acc * scale) + output_zp). 48-bit sums of a matrix product are of its own shape."""
+    scaled = _scaled(op, t)
+    shape = op.result.type.shape
+    return scaled if shape is None or scaled.type.shape == shape else t.reshape(scaled, shape)
+
+
+def _scaled(op: Op, t: Tosa) -> Value:
     to, zero = t.storage(op.result), t.zero_point(op.result, op.attributes["output_zp"])
     scale = np.atleast_1d(np.asarray(op.attributes["scale"], np.float64))
     least, most = operand_range(op)

@@ -13,17 +13,26 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16
 from tflq.tosa.lowering.context import Refused, Tosa
 
-__all__ = ["halves", "side_by_side"]
+__all__ = ["fit_halves", "halves", "side_by_side"]
+
+
+def fit_halves(weights: Value) -> tuple[np.ndarray, np.ndarray] | None:
+    """a and b; None where they do not fit int8."""
+    if not weights.is_constant:
+        return None
+    near = np.clip(weights.array, i8.minimum, i8.maximum)
+    rest = weights.array - near
+    if rest.min(initial=0) < i8.minimum or rest.max(initial=0) > i8.maximum:
+        return None
+    return near.astype(np.int8), rest.astype(np.int8)
 
 
 def halves(weights: Value, what: str) -> tuple[np.ndarray, np.ndarray]:
     """a and b. Refused where they do not fit int8; `what` names the operator."""
-    if weights.is_constant:
-        near = np.clip(weights.array, i8.minimum, i8.maximum)
-        rest = weights.array - near
-        if rest.min(initial=0) >= i8.minimum and rest.max(initial=0) <= i8.maximum:
-            return near.astype(np.int8), rest.astype(np.int8)
-    raise Refused(f"TOSA has no {what} by weights of int16; store them in 8 bits")
+    found = fit_halves(weights)
+    if found is None:
+        raise Refused(f"TOSA has no {what} by weights of int16; store them in 8 bits")
+    return found
 
 
 def side_by_side(t: Tosa, x: Value, weights: Value, what: str) -> tuple[Value, Value]:
