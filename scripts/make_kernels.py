@@ -18,7 +18,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,12 @@ from tflq.ir.core import Module, Op, Value  # noqa: E402
 from tflq.ir.dialects import Signature, Slot, declaration, op_names  # noqa: E402
 from tflq.ir.forms import KEPT  # noqa: E402
 from tflq.ir.parameters import parameters  # noqa: E402
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, ui8  # noqa: E402
+from tflq.ir.types import (  # noqa: E402
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    ui8,
+)
 from tflq.legalize import fallback  # noqa: E402
 from tflq.legalize.rule import RULES  # noqa: E402
 from tflq.pipelines import to_tflite  # noqa: E402
@@ -131,7 +136,7 @@ def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dic
     samples[name][_signature(op)].append(Sample(op, _agrees(op, found, _in_float(case), module), everywhere))
     answers = {}
     if any(v.type.quantized and v.type.storage == ui8 for v in op.values):
-        answers["unsigned"] = _survives(case.model, case, _probe("unsigned", name))
+        answers["unsigned"] = _survives(_symmetric(case.model), case, _probe("unsigned", name))
     if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.values):
         answers["uniform"] = _survives(_equal_scales(case.model), case, _probe("uniform", name))
     for kind, answer in answers.items():
@@ -141,7 +146,9 @@ def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dic
 
 def _probe(kind: str, name: str) -> Target:
     """A target on which a kernel takes other storage by a rescale."""
-    return _Probe("probe", {name: ()}, **{kind: frozenset({name})})
+    chosen = {kind: frozenset({name})}
+    none: frozenset[str] = frozenset()
+    return _Probe("probe", {name: ()}, unsigned=chosen.get("unsigned", none), uniform=chosen.get("uniform", none))
 
 
 def _survives(model: bytes, case: Case, target: Target) -> bool | None:
@@ -155,6 +162,16 @@ def _survives(model: bytes, case: Case, target: Target) -> bool | None:
     except (RuntimeError, tflq.TflqError):
         return False
     return all(np.array_equal(w, g) for ws, gs in zip(want, got, strict=True) for w, g in zip(ws, gs, strict=True))
+
+
+def _symmetric(model: bytes) -> bytes:
+    """The model with uint8 weights of zero point 128."""
+    module = tflq.read(model)
+    for weights in (w for op in module.ops() for w in _weights(op)):
+        element = weights.type.element
+        if isinstance(element, UniformQuantizedType) and element.storage == ui8:
+            weights.type = weights.type.with_element(replace(element, zero_point=128))
+    return bytes(write(module))
 
 
 def _equal_scales(model: bytes) -> bytes:
