@@ -121,6 +121,7 @@ class Program:
                 self.call(graph, self.draw.one("if", "while", "composite"), depth - 1)
                 continue
             graph.step()
+            graph.made = [v for v in graph.made if 1e-6 < v.type.element.scale < 1e4]  # type: ignore[union-attr]
 
     def call(self, graph: Graph, kind: str, depth: int = 0) -> list[Value]:
         """An operator that runs functions, on tensors of a graph; its results, which may be used again."""
@@ -258,8 +259,9 @@ def _stored(value: Value) -> ScalarType:
 
 
 def written(program: Program, signatures: Sequence[Signature] | None = None) -> bytes:
-    for function in program.functions:
-        renamed(program.draw, function)
+    if program.batch is not None:  # shapes are bound by the names of inputs
+        for function in program.functions:
+            renamed(program.draw, function)
     return bytes(write(Module(program.functions, None if signatures is None else list(signatures))))
 
 

@@ -18,10 +18,11 @@ from matrix.run import Outcome, alone, results_of
 from tflq.conversion import Conversion
 from tflq.ir.calls import entry_functions
 from tflq.ir.core import Value
+from tflq.legalize.engine import Semantics
 
 __all__ = ["INTEGER", "run_tosa"]
 
-INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16"]\n'
+INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16", "controlflow", "variable"]\n'
 """A device without floats and without double rounding."""
 
 FLOAT_ERROR = 2e-6
@@ -33,13 +34,14 @@ class _Options:
     target: Path | None
     strict: bool
     back: bool
+    semantics: Semantics
 
 
 def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, back: bool = False) -> Outcome:
     """Converts to TOSA and compares on the reference model; `target`: for that one; `strict`: tosa-opt must find the
     text valid; `back`: the file must give the same as a TFLite model again.
     """
-    options = _Options(target, strict, back)
+    options = _Options(target, strict, back, case.conversion.get("semantics", "interpreter"))
     module = tflq.read(case.model)
     runs = [(0, batches) for batches in (case.batches, *case.more)]
     runs += [(i, edge_inputs(module.functions[i].inputs)) for i in entry_functions(module)[1:]]
@@ -84,7 +86,7 @@ def _compared(
     """`wanted`: what each run gives that is the first one, and what they give one after the other."""
     first, following = wanted
     target = None if options.target is None else str(options.target)
-    conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target)
+    conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target, semantics=options.semantics)
     if conversion.report.counts["float"]:
         tolerance = max(tolerance, 1)
     if options.strict and (problem := invalid(tflq.convert(conversion.data, format="mlir", target=target).data)):

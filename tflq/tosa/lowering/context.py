@@ -40,6 +40,10 @@ class Tosa(TosaBuilder):
         """Lowers ops of a function that is put in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.held: dict[str, Value] = {}
+        """What variables hold at this place in the function, as far as it is known."""
+        self.written: dict[str, Op] = {}
+        """The last write of each variable, as long as nothing but this function can have read it."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
 
@@ -65,6 +69,11 @@ class Tosa(TosaBuilder):
         if operand.name and not lowered.name and lowered.producer is not None:
             lowered.name = operand.name
         self._lowered[operand] = lowered
+
+    def forget_variables(self) -> None:
+        """From here on variables hold what a function that is called may have written; it may read them, too."""
+        self.held.clear()
+        self.written.clear()
 
     def storage(self, value: Value) -> ScalarType:
         """The element type of what a value becomes."""

@@ -23,6 +23,7 @@ def cond_if(op: Op, t: Tosa) -> list[Value]:
     inputs = _given(op, t)
     for index in (then, otherwise):
         _fits(t, index, op.operands[1:], op.results)
+    t.forget_variables()
     graphs = {"then_graph": t.callee(then), "else_graph": t.callee(otherwise)}
     return t.op("tosa.cond_if", inputs, [t.type(v) for v in op.results], graphs).results
 
@@ -35,6 +36,7 @@ def while_loop(op: Op, t: Tosa) -> list[Value]:
     inputs = _given(op, t)
     _fits(t, condition, op.operands, None)
     _fits(t, body, op.operands, op.results)
+    t.forget_variables()
     graphs = {"cond_graph": t.callee(condition), "body_graph": t.callee(body)}
     return t.op("tosa.while_loop", inputs, [t.type(v) for v in op.results], graphs).results
 

@@ -69,6 +69,13 @@ def write(op: Op, t: Tosa) -> list[Value]:
 
 
 def _read(t: Tosa, name: str, result: Value) -> Value:
+    """What a variable holds: what the function has read or written last, if it has."""
+    if name not in t.held:
+        t.held[name] = _fetched(t, name, result)
+    return t.held[name]
+
+
+def _fetched(t: Tosa, name: str, result: Value) -> Value:
     """What a variable holds, put together from its bytes."""
     storage, shape = t.storage(result), _shape(result)
     kept = t.op("tosa.variable_read", [], [_kept_type(t, result)], {"name": name}).result
@@ -90,15 +97,18 @@ def _read(t: Tosa, name: str, result: Value) -> Value:
 
 
 def _write(t: Tosa, name: str, source: Value) -> list[Value]:
-    """Makes a value what a variable holds, taken apart into bytes."""
+    """Makes a value what a variable holds, taken apart into bytes. The last write of a function is the one that stays."""
     x, storage, shape = t.value(source), t.storage(source), _shape(source)
+    t.held[name] = x
+    if name in t.written:
+        t.ops.remove(t.written[name])
     if storage == i1:
         x = t.cast(x, i8)
     elif storage in (i16, i32):
         wide, one = t.reshape(t.cast(x, i32), (1, *shape)), (1,) * (len(shape) + 1)
         shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
         x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
-    t.op("tosa.variable_write", [x], [], {"name": name})
+    t.written[name] = t.op("tosa.variable_write", [x], [], {"name": name})
     return []
 
 
