@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
+from harness import argument, const, convert_and_compare, edge_inputs, one_op
 from reference import assert_equals_kernel, every_value, integer_form, refusal
 
 from tflq.errors import UnsupportedError
@@ -87,10 +87,18 @@ def test_refused(name: str, source: Quantized, output: Quantized, reason: str) -
     assert re.search(reason, refusal(name, [source, output]))
 
 
-def test_prelu_alpha_of_another_type_is_refused() -> None:
-    operands = [argument((1, 4), Quantized.of(i8, 1.0)), const(np.ones((1, 4), np.uint8), Quantized.of(ui8, 1.0))]
-    with pytest.raises(UnsupportedError, match="PRELU on i8 has no form for an alpha of ui8"):
-        integer_form(one_op("tfl.prelu", operands, [argument((1, 4), Quantized.of(i8, 1.0), "y")], {}))
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("source", "alpha"), [(i8, ui8), (ui8, i8), (i16, i16), (i16, ui8), (ui8, i16)], ids=str)
+def test_prelu_reads_the_bytes_of_an_alpha_of_another_type(
+    source: ScalarType, alpha: ScalarType, constant: bool
+) -> None:
+    x, w = Quantized.of(source, 0.05), Quantized.of(alpha, 0.01)
+    slopes = np.random.default_rng(4).integers(alpha.minimum, alpha.maximum, (3, 7), endpoint=True)
+    operands = [argument((5, 3, 7), x), const(slopes, w) if constant else argument((3, 7), w, "alpha")]
+    model = one_op("tfl.prelu", operands, [argument((5, 3, 7), Quantized.of(source, 0.3), "y")], {})
+    batches = edge_inputs([v for v in operands if v.buffer is None])
+    conversion = convert_and_compare(model, batches, fallback="error")
+    assert f"as {alpha}, as" in conversion.report.rows[0].warning
 
 
 def test_float_alpha_is_refused() -> None:

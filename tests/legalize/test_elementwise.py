@@ -6,10 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
+from harness import argument, const, convert_and_compare, edge_inputs, one_op
 from reference import assert_equals_kernel, every_value, integer_form, refusal
 
-from tflq.errors import UnsupportedError
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 
 ACTIVATIONS = ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"]
@@ -164,11 +163,11 @@ def test_refused(name: str, elements: list[Quantized], reason: str) -> None:
     assert re.search(reason, refusal(name, elements))
 
 
-@pytest.mark.parametrize("name", ["tfl.add", "tfl.mul"])
-def test_per_axis_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["tfl.maximum", "tfl.minimum"])
+def test_stored_integers_per_axis_are_compared(name: str) -> None:
+    """As the kernel does, with a warning; `semantics="real"` requantizes them."""
     element = UniformQuantizedPerAxisType.of(i8, 1, [1.0, 2.0])
-    layer = Quantized.of(i8, 1.0)
-    operands = [argument((1, 2), element, "a"), argument((1, 2), layer, "b")]
-    model = one_op(name, operands, [argument((1, 2), layer, "y")], {"fused_activation_function": "NONE"})
-    with pytest.raises(UnsupportedError, match=r"tensor 'a' is quantized per axis; (ADD|MUL) has no per-axis form"):
-        integer_form(model)
+    operands = [argument((9, 2), element, "a"), argument((9, 2), Quantized.of(i8, 1.0), "b")]
+    model = one_op(name, operands, [argument((9, 2), Quantized.of(i8, 1.0), "y")], {}, 2)
+    conversion = convert_and_compare(model, edge_inputs(operands), fallback="error")
+    assert conversion.report.warnings

@@ -121,9 +121,10 @@ def leaky_relu(draw: Draw) -> Case:
 
 @generator("prelu")
 def prelu(draw: Draw) -> Case:
-    storage = draw.storage(i8, ui8)
+    """The kernel reads alpha's bytes, whatever its type."""
+    storage = draw.storage()
     x = draw.quantized(storage, draw.scale(-8, 0))
-    w = draw.quantized(storage, draw.scale(-9, -5))
+    w = draw.quantized(draw.one(ui8 if storage == ui8 else i8, draw.storage()), draw.scale(-9, -5))
     y = draw.quantized(storage, draw.near(x.scale))
     shape = draw.dims(draw.whole(1, 4), 1, 6)
     kept = draw.whole(0, len(shape))

@@ -31,7 +31,10 @@ def _differ(one: int | None, other: int | None) -> bool:
 
 
 def _alike(site: Site, names: tuple[str, ...]) -> None:
-    values = [v for name in names for v in site.values(name)]
+    """With a last word `real`, quantized values may be of several types."""
+    values = [v for name in names if name != "real" for v in site.values(name)]
+    if names[-1] == "real" and all(v.type.quantized for v in values):
+        return
     for value in values[1:]:
         if value.type.storage is not values[0].type.storage:
             first = values[0]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
     activation_range,
@@ -88,7 +88,8 @@ def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
 
 @rule("tfl.prelu")
 def prelu(op: Op, b: RuleBuilder) -> Answer:
-    """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output."""
+    """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
+    alpha's bytes as uint8 beside a uint8 operand, else as int8."""
     elements = _unary(op, i8, ui8, i16)
     if isinstance(elements, NotApplicable):
         return elements
@@ -97,7 +98,8 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
         return slope
     source, output = elements
     (weight,) = slope
-    if weight.storage is not (ui8 if source.storage is ui8 else i8):
+    read = ui8 if source.storage is ui8 else i8
+    if weight.storage not in (i8, ui8, i16) or not op.operand(1).type.is_static:
         return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
     try:
         identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
@@ -105,10 +107,28 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
         return _refused(error)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
-    product = b.mul(x, centred(b, op.operand(1), weight))
-    below = scaled(b, product, alpha, i32, bound << 8)
+    slopes = b.cast(_read_as(b, b.value(op.operand(1)), read), i32)
+    if weight.zero_point:
+        slopes = b.sub(slopes, b.constant(np.asarray(weight.zero_point)))
+    steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
+    below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    return _saturated(b, chosen, output)
+    misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
+    return Rewritten([_saturated(b, chosen, output)], warning=misread)
+
+
+def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
+    """As many of the tensor's bytes as it has elements, the first ones, as an 8-bit type."""
+    wide = b.cast(x, i32)
+    if x.type.storage.bits == 8:
+        return b.cast(wide, to)
+    shape = [d or 0 for d in x.type.shape or ()]
+    count = int(np.prod(shape))
+    low = b.reshape(wide, [count, 1])
+    high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+    pairs = b.reshape(b.concat([low, high], 1, (count, 2)), [2 * count])
+    first = b.emit("tosa.slice", [pairs], TensorType((count,), i32), start=(0,), size=(count,))
+    return b.cast(b.reshape(first, shape), to)
 
 
 @rule("tfl.hard_swish")

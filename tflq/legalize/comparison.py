@@ -17,7 +17,7 @@ from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, ru
 from tflq.legalize.scaling import centred, kernel_name, per_layer
 from tflq.numerics.comparison import LEFT_SHIFT, compared, comparison_multiplier
 
-__all__: list[str] = []
+__all__ = ["outcome"]
 
 _EQUALITIES = ("tfl.equal", "tfl.not_equal")
 _RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
@@ -36,13 +36,15 @@ def compare(op: Op, b: RuleBuilder) -> Answer:
     elements = per_layer(op, [first, second])
     if isinstance(elements, NotApplicable):
         return elements
+    if b.real and elements[0] != elements[1]:
+        return NotApplicable("the kernel rounds the operands before it compares them")
     try:
         if elements[0] == elements[1] and _distinct(elements[0]):
             return _raw(op, b)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
     except ValueError as error:
         return NotApplicable(f"the kernel has no answer: {error}")
-    return Rewritten([_compared(op, b, *ready)], warning=_SIGN if max(e.scale for e in elements) > 1 else "")
+    return Rewritten([outcome(op, b, *ready)], warning=_SIGN if max(e.scale for e in elements) > 1 else "")
 
 
 def _distinct(element: UniformQuantizedType) -> bool:
@@ -66,10 +68,10 @@ def _raw(op: Op, b: RuleBuilder, warning: str = "") -> Rewritten:
     """The stored integers compared."""
     operands = [b.value(op.operand(0)), b.value(op.operand(1))]
     wide = [x if x.type.storage is i64 else b.cast(x, i32) for x in operands]
-    return Rewritten([_compared(op, b, *wide)], warning=warning)
+    return Rewritten([outcome(op, b, *wide)], warning=warning)
 
 
-def _compared(op: Op, b: RuleBuilder, x: Value, y: Value) -> Value:
+def outcome(op: Op, b: RuleBuilder, x: Value, y: Value) -> Value:
     """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
     if op.name in _EQUALITIES:
         same = b.equal(x, y)

@@ -1,13 +1,13 @@
-"""ADD, SUB, MUL, SQUARED_DIFFERENCE.
+"""ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM.
 
     ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
     MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
 
 each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
 range. int16 has two more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits
-disregards all scales.
-Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc; kernels/internal/reference/add.h, sub.h,
-integer_ops/add.h, integer_ops/mul.h.
+disregards all scales. MAXIMUM and MINIMUM are of the stored integers.
+Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc; kernels/internal/reference/add.h,
+sub.h, integer_ops/add.h, integer_ops/mul.h.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.legalize.moved_parameters import parameters_differ
+from tflq.legalize.movement import COPIED
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
@@ -178,3 +180,13 @@ def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answ
     return _answer(
         op, b.cast(product, storage), "the kernel disregards the operands' parameters and the result's scale"
     )
+
+
+@rule("tfl.maximum", "tfl.minimum")
+def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
+    """The stored integers', whatever their parameters."""
+    if any(v.type.storage != op.result.type.storage for v in op.values):
+        return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
+    operands = b.value(op.operand(0)), b.value(op.operand(1))
+    result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)
+    return Rewritten([result], warning=COPIED if parameters_differ(op) else "")

@@ -127,20 +127,6 @@ def version_of(op: Op) -> dict[str, int]:
     return {"version": op.info["version"]} if "version" in op.info else {}
 
 
-@rule("tfl.maximum", "tfl.minimum")
-def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
-    """result = max or min of the stored integers. Source: kernels/maximum_minimum.cc."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    differ = parameters_differ(op)
-    operands = under(b, op.operands, op.result) if differ and b.real else [b.value(op.operand(i)) for i in range(2)]
-    if operands is None:
-        return NotApplicable(COPIED)
-    result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)
-    return Rewritten([result], warning="" if b.real or not differ else COPIED)
-
-
 def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> list[Value] | None:
     """Operands of 8 or 16 bits under the result's parameters."""
     made: list[Value] = []

@@ -1,7 +1,8 @@
 """QUANTIZE and DEQUANTIZE.
 
     float → integer      quant.qcast: clamp(round_half_away(x / scale) + zero_point), per layer or per axis
-    integer → integer    (x - z1) * input / output + z, one RESCALE
+    integer → integer    (x - z1) * input / output + z, one RESCALE; so int16 and int32 to uint8, which the kernel
+                         does not take, too (per axis: `real_unary`)
     integer → float      quant.dcast: (x - zero_point) * scale, per layer or per axis
 
 Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.h, requantize.h, dequantize.h.
@@ -20,8 +21,8 @@ __all__: list[str] = []
 _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
     i8: (i8, ui8, i16),
     ui8: (i8, ui8, i16),
-    i16: (i8, i16, i32),
-    i32: (i8, i16),
+    i16: (i8, ui8, i16, i32),
+    i32: (i8, ui8, i16),
 }
 """Result types of each integer operand type."""
 

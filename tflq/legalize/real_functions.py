@@ -31,7 +31,7 @@ _RAW = "the kernel adds the stored integers, whatever their scales"
 _FRACTION = 20
 
 
-@rule(*(f"tfl.{name.lower()}" for name in REAL_FUNCTIONS_OF_TWO), last=True)
+@rule(*(f"tfl.{name.lower()}" for name in REAL_FUNCTIONS_OF_TWO))
 def function_of_two(op: Op, b: RuleBuilder) -> Answer:
     """The real function of every pair of 8-bit values."""
     elements = per_layer(op)

@@ -1,9 +1,8 @@
-"""Unary functions other than activations: tables by the kernels' arithmetic, or of the real function without one.
+"""Unary functions other than activations, by the kernels' arithmetic.
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both stop at a negative value, whatever is written for
-it here. ABS rescales |x - z1|; NEG negates the stored integer. The interpreter has no kernel for the other functions
-and types: their tables hold the real function, rounded.
+it here. ABS rescales |x - z1|; NEG negates the stored integer. For other functions and types: `real_unary`.
 Sources: kernels/exp.cc, elementwise.cc, neg.cc, activations.cc, kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 
@@ -118,15 +117,3 @@ def negate(op: Op, b: RuleBuilder) -> Answer:
     result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.operand(0)), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
-
-
-@rule(*(f"tfl.{name.lower()}" for name in unary.REAL_FUNCTIONS), last=True)
-def real_function(op: Op, b: RuleBuilder) -> Answer:
-    """The real function, rounded: for what no kernel computes."""
-    elements = _forms(op, i8, ui8, i16)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
-    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-    table = unary.real_table(unary.REAL_FUNCTIONS[kernel_name(op)], source.storage.dtype, *parameters)
-    return Rewritten([b.table(b.value(op.operand(0)), table)], note="no kernel computes it; the real function, rounded")

@@ -26,7 +26,6 @@ __all__ = [
     "exp",
     "gelu",
     "log",
-    "real_table",
     "rsqrt",
     "rsqrt_table",
     "sqrt_table",
@@ -146,19 +145,3 @@ REAL_FUNCTIONS: dict[str, FloatFunction] = {
     "TANH": np.tanh,
 }
 """The real functions of operators, by TFLite's name, in double."""
-
-
-def real_table(
-    function: FloatFunction, dtype: np.dtype, input_scale: float, input_zp: int, output_scale: float, output_zp: int
-) -> np.ndarray:
-    """clamp(round_half_away(f(scale_in * (q - zero_in)) / scale_out) + zero_out) of every value of an integer type.
-
-    The input is rounded to float32, as DEQUANTIZE does. Where f has no value, the zero point.
-    """
-    info = np.iinfo(dtype)
-    x = _f(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
-    with np.errstate(all="ignore"):
-        y = np.nan_to_num(function(x.astype(np.float64)) / output_scale, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        bounded = np.clip(y, -(2.0**32), 2.0**32)
-    rounded = np.sign(bounded) * np.floor(np.abs(bounded) + 0.5)
-    return np.clip(rounded + output_zp, info.min, info.max).astype(dtype)

@@ -1,0 +1,52 @@
+"""Small fractions in the place of ratios of scales."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tflq.numerics.fractions import comparing_factors
+
+SCALES = st.floats(2.0**-40, 2.0**40, width=32)
+
+
+def factors(first: float, second: float, reach: int) -> tuple[int, int]:
+    a, b = comparing_factors(np.asarray([first]), np.asarray([second]), reach)
+    return int(a[0]), int(b[0])
+
+
+@given(SCALES, SCALES)
+def test_every_pair_of_small_integers(first: float, second: float) -> None:
+    reach, x = 24, np.arange(-24, 25, dtype=object)
+    ratio = Fraction(first) / Fraction(second)
+    wanted = np.sign((x[:, None] * ratio.numerator - x * ratio.denominator).astype(float))
+    a, b = factors(first, second, reach)
+    np.testing.assert_array_equal(np.sign((x[:, None] * a - x * b).astype(float)), wanted)
+
+
+@given(SCALES, SCALES, st.integers(-32768, 32767))
+def test_nearest_pairs_of_16_bits(first: float, second: float, x: int) -> None:
+    """Where a comparison is closest, both products within int32."""
+    ratio = Fraction(first) / Fraction(second)
+    a, b = factors(first, second, 32768)
+    assert 32768 * max(a, b) < 1 << 31
+    for y in {min(max(round(x * ratio) + d, -32768), 32767) for d in (-1, 0, 1)}:
+        real, small = x * ratio - y, x * a - y * b
+        assert (real > 0, real < 0) == (small > 0, small < 0)
+
+
+@pytest.mark.parametrize(("first", "second", "found"), [(0.25, 0.5, (1, 2)), (0.75, 0.5, (3, 2)), (1.0, 1.0, (1, 1))])
+def test_a_small_ratio_is_itself(first: float, second: float, found: tuple[int, int]) -> None:
+    assert factors(first, second, 255) == found
+
+
+def test_arrays_keep_their_shape() -> None:
+    first, second = np.full((2, 1, 3), 0.5), np.full((2, 1, 3), 0.125)
+    a, b = comparing_factors(first, second, 255)
+    assert a.shape == b.shape == (2, 1, 3)
+    assert (a == 4).all()
+    assert (b == 1).all()
