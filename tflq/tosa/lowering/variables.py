@@ -97,7 +97,7 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
 
 
 def _write(t: Tosa, name: str, source: Value) -> list[Value]:
-    """Makes a value what a variable holds, taken apart into bytes. The last write of a function is the one that stays."""
+    """Makes a value what a variable holds, taken apart into bytes. The last write of a function stays."""
     x, storage, shape = t.value(source), t.storage(source), _shape(source)
     t.held[name] = x
     if name in t.written:
