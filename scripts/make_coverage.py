@@ -6,45 +6,76 @@ python scripts/make_coverage.py
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.coverage import CoverageRow, coverage  # noqa: E402
+from tflq.coverage import PATHS, CoverageRow, coverage  # noqa: E402
 from tflq.targets import load_target  # noqa: E402
+from tflq.tosa.target import load_target as load_tosa  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
-TARGETS = ("integer", "kernels")
+TARGETS = ("integer", "kernels", "tosa")
 HEAD = """# Coverage
 
 What becomes of each operator on each signature, as `tflq ops` says for the target at hand. Made by
 `scripts/make_coverage.py`: each row is a small model that the engine was asked about, and a test converts and runs it.
 
 - **kept**: the target's own kernel, or float and shape arithmetic without quantized tensors
-- **integer**: builtins on plain integers, equal to the reference kernel bit for bit
+- **integer**: plain integers, equal to the reference kernel bit for bit; the real result, rounded, where there is none
 - **table**: likewise, as a table of all values
 - **float**: dequantized, computed in float, requantized: within one count of the real result
 - **refused**: not converted, with the reason
+- **none**: the operator has no quantized signature
 
-Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `f32` and `i32` plain.
+Targets: `integer` and `kernels` are of TFLite files; `tosa` is TOSA 1.0, where "+ float" says that the result needs the
+floating-point profile, be it for tensors of floats alone. A target's reason stands in brackets where it is its own.
+
+Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/blocks` one per block;
+`f32` and `i32` plain.
+
+`tflq ops --json` gives the rows of one target: a document of `format` "tflq.ops", `version` 1 and `target`, whose
+`rows` have
+
+- `operator`, and the types of `operands` and `results` as above
+- `detail`: what else tells the row from others: scales, options
+- `path`: one of the words above; `reason` for it, and a `warning` where the result may surprise
+- `needs`: profiles and extensions of TOSA that the result takes
+- `key`: a name that stays the same when types are written otherwise
 """
 
 
 def page() -> str:
     """The page's text."""
-    tables = [list(coverage(load_target(name))) for name in TARGETS]
-    lines = [HEAD, f"| operator | types | {' | '.join(TARGETS)} | why |", "|---" * (3 + len(TARGETS)) + "|"]
+    tables = [*(list(coverage(load_target(name))) for name in TARGETS[:2]), list(coverage(load_tosa()))]
+    lines = [HEAD, f"| rows | {' | '.join(PATHS)} |", "|---" * (1 + len(PATHS)) + "|"]
+    for name, rows in zip(TARGETS, tables, strict=True):
+        counts = Counter(row.path for row in rows)
+        lines.append(f"| {name} | {' | '.join(str(counts[path]) for path in PATHS)} |")
+    lines += ["", f"| operator | types | {' | '.join(TARGETS)} | why |", "|---" * (3 + len(TARGETS)) + "|"]
     lines.extend(map(_line, zip(*tables, strict=True)))
-    return "\n".join(dict.fromkeys(lines)) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _line(rows: tuple[CoverageRow, ...]) -> str:
     first = rows[0]
-    types = f"{', '.join(first.operands)} → {', '.join(first.results)}"
-    scales = ", other scales" if first.key.endswith("other scales") else ""
-    why = first.warning or (first.reason if first.path in ("float", "refused") else "")
-    return f"| {first.operator} | {types}{scales} | {' | '.join(r.path for r in rows)} | {why.replace('|', '/')} |"
+    types = f"{', '.join(first.operands)} → {', '.join(first.results)}" if first.path != "none" else ""
+    words = ", ".join(filter(None, (types, first.detail)))
+    return f"| {first.operator} | {words} | {' | '.join(map(_path, rows))} | {_why(rows)} |"
+
+
+def _path(row: CoverageRow) -> str:
+    return f"{row.path} + float" if "pro_fp" in row.needs and row.path != "float" else row.path
+
+
+def _why(rows: tuple[CoverageRow, ...]) -> str:
+    """The first target's reason, and those of others that refuse what it does not."""
+    first, *others = rows
+    why = first.warning or (first.reason if first.path in ("float", "refused", "none") else "")
+    own = [f"[{row.reason}]" for row in others if row.path == "refused" and first.path != "refused"]
+    return " ".join(filter(None, (why, *dict.fromkeys(own)))).replace("|", "/").replace("\n", " ")
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ def test_blockwise_weights_become_floats_where_no_kernel_takes_them() -> None:
         "FULLY_CONNECTED has no kernel for float activations with i8 blockwise constants",
     )
     inputs = np.random.default_rng(0).normal(0, 1, (2, 8)).astype(np.float32)
-    scales = np.repeat(np.asarray(weights.type.element.scales), 4, 1)
+    assert isinstance(weights.type.element, UniformQuantizedSubChannelType)
+    scales = np.repeat(weights.type.element.scales, 4, 1)
     (got,) = interpret(conversion.data, [[inputs]])[0]
     np.testing.assert_allclose(got, inputs @ (weights.array * scales).T, rtol=1e-4)

@@ -1,12 +1,7 @@
 """The coverage table: what becomes of each operator on each signature, asked of the engine itself.
 
-A small model stands for each row: it is written, read and converted as any other, and the row says what came out.
-
-    kept      the target's own kernel
-    integer   builtins on plain integers, equal to the reference kernel
-    table     likewise, as a table of all values of an 8-bit operand
-    float     in float between casts, within one count of the real result
-    refused   not converted: `reason`
+A small model stands for each row: it is written, read and converted as any other, and the row says what came out
+(`outcome`). An operator without a quantized signature has one row of path "none", with the reason.
 """
 
 from __future__ import annotations
@@ -14,53 +9,61 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tflq.coverage.samples import samples
+from tflq.coverage.outcome import Outcome, outcome, refusal
+from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
-from tflq.ir.core import Module
-from tflq.pipelines import to_tflite
-from tflq.report import Report, short_type
+from tflq.report import short_type
 from tflq.targets import INTEGER, Target
+from tflq.tosa.target import Target as TosaTarget
 
-__all__ = ["CoverageRow", "coverage"]
+__all__ = ["PATHS", "CoverageRow", "coverage"]
+
+PATHS = ("kept", "integer", "table", "float", "refused", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """An operator on a signature: `operands` and `results` as the report writes types."""
+    """An operator on a signature: `operands` and `results` as the report writes types; `detail`: what else tells the
+    row from others, scales and options; `key`: its sample's name; `needs`: profiles and extensions of TOSA."""
 
     operator: str
     operands: tuple[str, ...]
     results: tuple[str, ...]
+    detail: str
     path: str
     reason: str
     warning: str
+    needs: tuple[str, ...]
     key: str
 
 
-def coverage(target: Target = INTEGER) -> Iterator[CoverageRow]:
-    """A row per operator and signature, in the order of the operators' names."""
-    for key, model in samples():
-        yield _row(key, model, target)
+def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Iterator[CoverageRow]:
+    """A row per operator and signature, in the order of names, of the operators whose name contains `operator`."""
+    for name in operators():
+        if operator.lower() not in name:
+            continue
+        if name in unquantized():
+            reason = f"no quantized signature: {unquantized()[name]}"
+            yield CoverageRow(name.upper(), (), (), "", "none", reason, "", (), name)
+        for key, model in samples_of(name):
+            yield row_of(key, model, target)
 
 
-def _row(key: str, model: bytes, target: Target) -> CoverageRow:
-    module = read(model)
-    op = next(op for op in module.ops())
-    operands = tuple("none" if v is None else short_type(v) for v in op.operands)
-    results = tuple(short_type(v) for v in op.results)
-    name = op.name.removeprefix("tfl.").upper()
+def row_of(key: str, model: bytes, target: Target | TosaTarget) -> CoverageRow:
+    """The row of a sample."""
+    name, detail = key.partition(" ")[0], key.partition(": ")[2]
+    operands: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
     try:
-        converted, report = to_tflite(module, mac="integer", fallback=True, real_semantics=False, kernels=target)
+        module = read(model)
     except TflqError as error:
-        stated = getattr(error, "reasons", None) or [str(error)]
-        reasons = "; ".join(reason.partition("': ")[2] or reason for reason in stated)
-        return CoverageRow(name, operands, results, "refused", reasons, "", key)
-    path, row = _path(converted, report), report.rows[0]
-    return CoverageRow(name, operands, results, path, row.reason or row.note, row.warning, key)
-
-
-def _path(converted: Module, report: Report) -> str:
-    path = report.rows[0].path
-    tables = (op for op in converted.ops() if op.name == "tfl.gather" and op.operand(0).is_constant)
-    return "table" if path == "integer" and any(True for _ in tables) else path
+        found = Outcome("refused", refusal(error))
+    else:
+        op = next(op for op in module.ops() if op.name == f"tfl.{name}")
+        operands = tuple("none" if v is None else short_type(v) for v in op.operands)
+        results = tuple(short_type(v) for v in op.results)
+        found = outcome(module, op, target)
+    return CoverageRow(
+        name.upper(), operands, results, detail, found.path, found.reason, found.warning, found.needs, key
+    )

@@ -1,0 +1,70 @@
+"""What the engine makes of one operator's model, for TFLite and for TOSA.
+
+kept      the target's own kernel
+integer   plain integers, equal to the reference kernel bit for bit
+table     likewise, as a table of all values of an 8-bit operand
+float     in float between casts, within one count of the real result
+refused   not converted: `reason`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.errors import TflqError
+from tflq.ir.core import Module, Op
+from tflq.pipelines import to_tflite, to_tosa
+from tflq.report import Report, Row
+from tflq.targets import Target
+from tflq.tosa.check import check
+from tflq.tosa.target import Target as TosaTarget
+
+__all__ = ["Outcome", "outcome", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`needs`: the profiles and extensions of TOSA that the result takes."""
+
+    path: str
+    reason: str = ""
+    warning: str = ""
+    needs: tuple[str, ...] = ()
+
+
+def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
+    """What becomes of an operator of a module."""
+    try:
+        if isinstance(target, TosaTarget):
+            return _for_tosa(module, op, target)
+        return _for_tflite(module, op, target)
+    except TflqError as error:
+        return Outcome("refused", refusal(error))
+
+
+def refusal(error: TflqError) -> str:
+    """An error's reasons without the places, which the rows name."""
+    stated = getattr(error, "reasons", None) or [str(error)]
+    return "; ".join(dict.fromkeys(reason.partition("': ")[2] or reason for reason in stated))
+
+
+def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
+    converted, report = to_tflite(module, mac="integer", fallback=True, real_semantics=False, kernels=target)
+    row = _row(report, op)
+    table = row.path == "integer" and any(
+        made.name == "tfl.gather" and made.operand(0).is_constant for made in converted.ops()
+    )
+    return Outcome("table" if table else row.path, row.reason or row.note, row.warning)
+
+
+def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
+    converted, report = to_tosa(module, target, fallback=True, real_semantics=False)
+    needed = check(converted, target, static=True)
+    row = _row(report, op)
+    table = row.path == "integer" and any(made.name == "tosa.table" for made in converted.ops())
+    path = "table" if table else row.path
+    return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions))
+
+
+def _row(report: Report, op: Op) -> Row:
+    return next(row for row in report.rows if row.opcode == op.name.removeprefix("tfl.").upper())

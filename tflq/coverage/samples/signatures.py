@@ -1,0 +1,147 @@
+"""The signatures an entry comes in: element types of its quantized tensors, by the operator's line in schema/tfl.toml.
+
+storage     int8, uint8, int16 and int4, for all of them; where results need not be like the operands (no trait
+            `alike` says so), int8 → int16 and int16 → int8, too
+scales      all equal; all different; where the kernel fixes the result's (`fixed`), those and others
+per axis    one operand, or the result, has a scale for each index of its last dim; where integers are moved
+            (`same`), both
+hybrid      float operands beside a quantized constant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.coverage.samples.entry import SCALE, Entry, Slot, model_of, per_layer
+from tflq.flatbuffer.verify_schema import Slot as Port
+from tflq.flatbuffer.verify_schema import fixed_parameters, op_schema
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i4,
+    i8,
+    i16,
+    ui8,
+)
+
+__all__ = ["plain_samples"]
+
+STORED = (i8, ui8, i16)
+_MIXED = ((i8, i16), (i16, i8))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Where an entry's quantized tensors are, and what the schema says of them."""
+
+    operands: tuple[tuple[int, ...], ...]
+    results: tuple[tuple[int, ...], ...]
+    mixed: bool
+    hybrid: bool
+    moved: bool
+    fixed: str
+
+    @classmethod
+    def of(cls, name: str, made: Entry) -> _Shape:
+        schema = op_schema(f"tfl.{name}")
+        assert schema is not None
+        traits = {trait.name: frozenset(trait.arguments) for trait in schema.traits}
+        operands = list(_names(schema.operands, made.operands))
+        results = list(_names(schema.results, made.results))
+        alike = traits.get("alike", frozenset())
+        return cls(
+            _quantized(made.operands),
+            _quantized(made.results),
+            mixed=made.mixed and bool(operands and results) and not alike.issuperset({operands[0], results[0]}),
+            hybrid=len(operands) > 1 and not alike.issuperset(operands),
+            moved=traits.get("same", frozenset()).issuperset({*operands, *results}),
+            fixed=next(iter(traits.get("fixed", ())), ""),
+        )
+
+
+def _quantized(slots: tuple[Slot, ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(slot for slot in slots if isinstance(slot, tuple))
+
+
+def _names(declared: Sequence[Port], slots: Sequence[Slot]) -> Iterator[str]:
+    """What the schema calls the quantized tensors; the last one takes the rest."""
+    for i, slot in enumerate(slots):
+        if isinstance(slot, tuple):
+            yield declared[min(i, len(declared) - 1)].name
+
+
+def plain_samples(name: str, made: Entry) -> Iterator[tuple[str, bytes]]:
+    """Each signature's sample: its name, and the file."""
+    shape = _Shape.of(name, made)
+    for storage in STORED:
+        yield from _scales(name, made, shape, storage)
+    yield f"{name} i4: {_EQUAL}", _model(name, made, shape, i4, i4)
+    if shape.mixed:
+        for source, target in _MIXED:
+            yield f"{name} {source} → {target}: {_EQUAL}", _model(name, made, shape, source, target)
+    yield from _per_axis(name, made, shape)
+    yield from _hybrid(name, made, shape)
+    for words, options in made.others.items():
+        variant = replace(made, options={**made.options, **options})
+        yield f"{name} i8: {_EQUAL}, {words}", _model(name, variant, shape, i8, i8)
+
+
+_EQUAL = "equal scales"
+
+
+def _scales(name: str, made: Entry, shape: _Shape, storage: ScalarType) -> Iterator[tuple[str, bytes]]:
+    count = len(shape.operands) + len(shape.results)
+    if shape.fixed:
+        yield f"{name} {storage}: the result's scale is the kernel's", _model(name, made, shape, storage, storage)
+        elements = [per_layer(storage)] * len(shape.operands), [per_layer(storage, SCALE * 1.5)] * len(shape.results)
+        yield f"{name} {storage}: the result has another scale than the kernel's", model_of(name, made, *elements)
+        return
+    yield f"{name} {storage}: {_EQUAL if count > 1 else ''}", _model(name, made, shape, storage, storage)
+    if count > 1:
+        operands = [per_layer(storage, SCALE / (i + 1)) for i in range(len(shape.operands))]
+        results = [per_layer(storage, SCALE * (1.5 + i)) for i in range(len(shape.results))]
+        yield f"{name} {storage}: other scales", model_of(name, made, operands, results)
+
+
+def _model(name: str, made: Entry, shape: _Shape, source: ScalarType, target: ScalarType) -> bytes:
+    operands = [per_layer(source)] * len(shape.operands)
+    return model_of(name, made, operands, [_result(shape, target)] * len(shape.results))
+
+
+def _result(shape: _Shape, storage: ScalarType) -> ElementType:
+    fixed = fixed_parameters(shape.fixed, storage.name) if shape.fixed else None
+    return per_layer(storage) if fixed is None else UniformQuantizedType.of(storage, *fixed)
+
+
+def _axis(dims: tuple[int, ...]) -> ElementType:
+    return UniformQuantizedPerAxisType.of(i8, len(dims) - 1, SCALE / (np.arange(dims[-1]) + 1), 0)
+
+
+def _per_axis(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, bytes]]:
+    operands: list[ElementType] = [per_layer(i8)] * len(shape.operands)
+    results: list[ElementType] = [_result(shape, i8)] * len(shape.results)
+    for i, dims in enumerate(shape.operands):
+        if dims:
+            mixed = [*operands[:i], _axis(dims), *operands[i + 1 :]]
+            yield f"{name} i8 per axis, operand {i}: ", model_of(name, made, mixed, results)
+    if not shape.results or not all(shape.results):
+        return
+    axes = [_axis(dims) for dims in shape.results]
+    if not shape.fixed:
+        yield f"{name} i8 per axis, result: ", model_of(name, made, operands, axes)
+    if shape.moved and all(shape.operands):
+        yield f"{name} i8 per axis, all: ", model_of(name, made, [_axis(d) for d in shape.operands], axes)
+
+
+def _hybrid(name: str, made: Entry, shape: _Shape) -> Iterator[tuple[str, bytes]]:
+    if not shape.hybrid:
+        return
+    places = [i for i, slot in enumerate(made.operands) if isinstance(slot, tuple)]
+    operands: list[ElementType] = [*[f32] * (len(places) - 1), per_layer(i8)]
+    yield f"{name} f32 × i8: constant i8", model_of(name, made, operands, [f32] * len(shape.results), places[-1:])
