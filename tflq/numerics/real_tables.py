@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tflq.numerics.tables import FloatFunction
 
-__all__ = ["REAL_FUNCTIONS_OF_TWO", "Stored", "real_table", "real_table_of_two"]
+__all__ = ["REAL_FUNCTIONS_OF_TWO", "RealFunction", "Stored", "real_table", "real_table_of_two"]
 
 RealFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

@@ -11,6 +11,7 @@ whose parameters are what it is kept for.
 from __future__ import annotations
 
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import ScalarType
 
 __all__ = ["trim_edges"]
 
@@ -27,6 +28,9 @@ _READS: dict[str, tuple[int, ...]] = {
 
 _WRITES = frozenset({"tfl.bitcast", "tfl.cast", "tfl.gather", "tfl.reshape", "tfl.reverse_v2", "tfl.strided_slice"})
 """Kernels that disregard the parameters of their result."""
+
+_NOT_BOTH = frozenset({"tfl.strided_slice"})
+"""Kernels that XNNPACK takes, and refuses, where parameters stand on both sides and differ."""
 
 
 def trim_edges(module: Module) -> None:
@@ -53,7 +57,7 @@ def _trim(function: Function) -> None:
             replaced[result] = source
             users.setdefault(source, []).extend(users.get(result, []))
             dropped.add(op)
-        elif _writable(source, op, users, outputs):
+        elif _writable(source, op, users, outputs, replaced):
             _hand_over(source, result)
             replaced[source] = result
             dropped.add(op)
@@ -76,13 +80,19 @@ def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> boo
     )
 
 
-def _writable(source: Value, copy: Op, users: dict[Value, list[Op]], outputs: set[Value]) -> bool:
+def _writable(
+    source: Value, copy: Op, users: dict[Value, list[Op]], outputs: set[Value], replaced: dict[Value, Value]
+) -> bool:
     """Whether the kernel that makes the original can write the copy instead."""
     producer = source.producer
     if producer is None or source.name or source in outputs or users.get(source) != [copy]:
         return False
     if source.type.element == copy.result.type.element:
         return True
+    if producer.name in _NOT_BOTH:
+        read = producer.operand(0)
+        if not isinstance(replaced.get(read, read).type.element, ScalarType):
+            return False
     return not source.type.quantized and producer.name in _WRITES  # a quantized one is a kept operator's
 
 
