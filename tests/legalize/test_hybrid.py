@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness import argument, const, interpret, one_op
+from matrix.weighted import int4
 
 import tflq
 from tflq.ir.core import Value, constant
@@ -14,8 +15,11 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     f32,
+    i4,
     i8,
     i16,
+    i32,
+    ui8,
 )
 
 WINDOW = {
@@ -106,3 +110,46 @@ def test_blockwise_weights_become_floats_where_no_kernel_takes_them() -> None:
     scales = np.repeat(weights.type.element.scales, 4, 1)
     (got,) = interpret(conversion.data, [[inputs]])[0]
     np.testing.assert_allclose(got, inputs @ (weights.array * scales).T, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        (UniformQuantizedType.of(i8, 0.25, 3), "the zero points of 'w' are not 0"),
+        (UniformQuantizedType.of(ui8, 0.25, 128), "'w' is uint8: the kernel reads it as int8"),
+    ],
+    ids=["int8", "uint8"],
+)
+def test_a_hybrid_kernel_that_disregards_parameters_is_kept_with_a_warning(
+    element: UniformQuantizedType, words: str
+) -> None:
+    stored = np.arange(32).reshape(4, 8)
+    x, y = argument((2, 8), f32, "x"), argument((2, 4), f32, "y")
+    model = one_op("tfl.fully_connected", [x, const(stored, element, "w"), None], [y], FULLY_CONNECTED, 9)
+    (row,) = tflq.convert(model).report.rows
+    assert row.path == "kept"
+    assert words in row.warning
+    conversion = tflq.convert(model, semantics="real")
+    assert conversion.report.rows[0].path == "float"
+    inputs = np.random.default_rng(0).normal(0, 1, (2, 8)).astype(np.float32)
+    (got,) = interpret(conversion.data, [[inputs]])[0]
+    np.testing.assert_allclose(got, inputs @ ((stored - element.zero_point) * 0.25).T, rtol=1e-4)
+
+
+def test_weights_of_int4_with_a_zero_point_have_no_kernel() -> None:
+    weights = int4(np.arange(16).reshape(2, 8).astype(np.int8) % 7, UniformQuantizedType.of(i4, 0.25, 2))
+    x, y = argument((2, 8), f32, "x"), argument((2, 2), f32, "y")
+    conversion = tflq.convert(one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 9))
+    assert conversion.report.rows[0].path == "float"
+    assert "takes no zero point" in conversion.report.rows[0].reason
+
+
+@pytest.mark.parametrize("element", [PER_LAYER, per_axis(0, 6)], ids=["layer", "axis"])
+def test_rows_of_a_quantized_table_as_floats_are_looked_up_by_the_kernel(element: ElementType) -> None:
+    table = const(np.arange(24).reshape(6, 4) - 12, element, "table")
+    ids, y = argument((3,), i32, "ids"), argument((3, 4), f32, "y")
+    model = one_op("tfl.embedding_lookup", [ids, table], [y], {}, 3)
+    conversion = tflq.convert(model)
+    assert conversion.report.rows[0].path == "kept"
+    batches: list[list[np.ndarray]] = [[np.asarray([5, 0, 2], np.int32)]]
+    np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(model, batches))

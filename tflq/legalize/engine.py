@@ -23,7 +23,7 @@ from tflq.ir.types import ElementType, TensorType, UniformQuantizedType
 from tflq.legalize import recurrent
 from tflq.legalize.calls import CALLS, Calls, Interface, copied, plain_value
 from tflq.legalize.fallback import fall_back
-from tflq.legalize.hybrid import computes_in_float, without_kernel
+from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import requantized
 from tflq.legalize.target_kernels import TargetKernels
@@ -223,7 +223,7 @@ class _Legalizer:
         in_float, stateful = computes_in_float(op), op.name in RECURRENT
         missing = recurrent.without_kernel(op, real=self.b.real) if stateful else ""
         if in_float and not stateful:
-            missing = without_kernel(op)
+            missing = without_kernel(op, real=self.b.real)
         if op.name in KEPT and not (stateful and (missing or in_float or self.state != "kept")):
             self._keep(op)
             return Decision(op, "kept", KEPT[op.name])
@@ -231,7 +231,7 @@ class _Legalizer:
             missing = missing or self.kernels.hybrid(op)
         if in_float and not missing:
             self._pass_through(op)
-            return Decision(op, "kept", "hybrid: float activations with quantized constants")
+            return Decision(op, "kept", "hybrid: floats with quantized constants", disregarded(op))
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
         reasons = [why for why in (missing, narrow) if why]
         in_float |= bool(missing)

@@ -1,33 +1,39 @@
 """Operators that compute in float on quantized constants, and the kernels that take them (hybrid kernels).
 
-A hybrid kernel quantizes the activations as it runs, or dequantizes its weights. Where there is none for the weights at
-hand, the constants become float ones.
+A hybrid kernel quantizes the activations as it runs, or dequantizes its weights, or rows of a table. Where there is
+none for the weights at hand, the constants become float ones. None reads a zero point; some refuse one other than 0.
 
 Sources: kernels/conv.cc, depthwise_conv.cc (whose hybrid kernel reads a scale per channel), transpose_conv.cc,
-fully_connected.cc, batch_matmul.cc.
+fully_connected.cc, batch_matmul.cc, embedding_lookup.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.ir.core import Op
-from tflq.ir.forms import KEPT
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
+import numpy as np
 
-__all__ = ["computes_in_float", "without_kernel"]
+from tflq.ir.core import Op, Value
+from tflq.ir.forms import KEPT
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, ui8
+
+__all__ = ["computes_in_float", "disregarded", "without_kernel"]
 
 _WEIGHTS: Mapping[str, frozenset[str]] = {
     "tfl.batch_matmul": frozenset({"i8"}),
     "tfl.conv_2d": frozenset({"i4", "i8", "ui8"}),
     "tfl.depthwise_conv_2d": frozenset({"i8"}),
+    "tfl.embedding_lookup": frozenset({"i2", "i4", "i8", "ui8"}),
     "tfl.fully_connected": frozenset({"i2", "i4", "i8", "ui8"}),
     "tfl.transpose_conv": frozenset({"i8"}),
 }
 """Types of operand 1 that hybrid kernels take."""
 
-_BLOCKWISE = ("tfl.fully_connected", "i4")
-"""The one that takes weights with a scale per block."""
+_BLOCKWISE = frozenset({("tfl.fully_connected", "i4"), ("tfl.embedding_lookup", "i2"), ("tfl.embedding_lookup", "i4")})
+"""Those that take weights with a scale per block."""
+
+_SYMMETRIC = frozenset({("tfl.fully_connected", "i2"), ("tfl.fully_connected", "i4")})
+"""Those that refuse a zero point other than 0; EMBEDDING_LOOKUP looks at the first one alone."""
 
 
 def computes_in_float(op: Op) -> bool:
@@ -36,11 +42,35 @@ def computes_in_float(op: Op) -> bool:
         return False
     quantized = [v for v in op.operands if v is not None and v.type.quantized]
     activations = [v for v in op.operands if v is not None and not v.is_constant]
+    if op.name == "tfl.embedding_lookup":
+        return all(v.is_constant for v in quantized) and op.result.type.storage == f32
     return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
 
-def without_kernel(op: Op) -> str:
-    """Why no kernel computes such an op on its constants as they are; empty if one does."""
+def disregarded(op: Op) -> str:
+    """What the kernel of such an op disregards of its constants' parameters; empty if nothing."""
+    for value in op.operands:
+        if value is None or not value.type.quantized or op.name in KEPT:
+            continue
+        if value.type.storage == ui8:
+            return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
+        if isinstance(value.type.element, UniformQuantizedSubChannelType) and op.name == "tfl.fully_connected":
+            return (
+                f"'{value.name}' has scales per block: the reference kernel reads none, the other no fused activation"
+            )
+        if _zero_points(value).any():
+            return f"the zero points of '{value.name}' are not 0: the kernel disregards them"
+    return ""
+
+
+def _zero_points(value: Value) -> np.ndarray:
+    element = value.type.element
+    return np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
+
+
+def without_kernel(op: Op, *, real: bool = False) -> str:
+    """Why no kernel computes such an op on its constants as they are; empty if one does. `real`: what disregards
+    parameters does not."""
     if op.name in KEPT:
         return ""
     kernel, weights = op.name[4:].upper(), _WEIGHTS.get(op.name, frozenset())
@@ -48,11 +78,20 @@ def without_kernel(op: Op) -> str:
         if value is None or not value.type.quantized:
             continue
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
-        if blocks and (op.name, str(value.type.storage)) != _BLOCKWISE:
+        signature = (op.name, str(value.type.storage))
+        if blocks and signature not in _BLOCKWISE:
             return f"{kernel} has no kernel for float activations with {value.type.storage} blockwise constants"
         if place != 1 or str(value.type.storage) not in weights:
             return f"{kernel} has no kernel for float activations with {value.type.storage} constants"
         one_scale = not isinstance(value.type.element, UniformQuantizedPerAxisType)
         if op.name == "tfl.depthwise_conv_2d" and one_scale and value.type.shape and value.type.shape[-1] != 1:
             return f"{kernel} on float activations reads a scale per channel, and there is one"
-    return ""
+        zeros = _zero_points(value).reshape(-1)
+        if (signature in _SYMMETRIC and zeros.any()) or (op.name == "tfl.embedding_lookup" and zeros[0]):
+            return f"{kernel} takes no zero point of '{value.name}' but 0"
+        axis = getattr(value.type.element, "axis", 0)
+        if op.name == "tfl.embedding_lookup" and axis:
+            return f"{kernel} takes scales per row, and those of '{value.name}' are along dim {axis}"
+        if blocks and (value.type.shape or (0,))[-1] % value.type.element.block_sizes[-1]:  # type: ignore[union-attr,operator]
+            return f"{kernel} takes whole blocks, and the last of '{value.name}' is shorter"
+    return disregarded(op) if real else ""
