@@ -24,12 +24,13 @@ __all__ = ["Outcome", "outcome", "refusal"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`needs`: the profiles and extensions of TOSA that the result takes."""
+    """`needs`: the profiles and extensions of TOSA that the result, `module`, takes."""
 
     path: str
     reason: str = ""
     warning: str = ""
     needs: tuple[str, ...] = ()
+    module: Module | None = None
 
 
 def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
@@ -54,7 +55,7 @@ def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
     table = row.path == "integer" and any(
         made.name == "tfl.gather" and made.operand(0).is_constant for made in converted.ops()
     )
-    return Outcome("table" if table else row.path, row.reason or row.note, row.warning)
+    return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
 
 
 def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
@@ -63,7 +64,7 @@ def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
     row = _row(report, op)
     table = row.path == "integer" and any(made.name == "tosa.table" for made in converted.ops())
     path = "table" if table else row.path
-    return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions))
+    return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions), converted)
 
 
 def _row(report: Report, op: Op) -> Row:

@@ -13,11 +13,12 @@ from tflq.coverage.outcome import Outcome, outcome, refusal
 from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
+from tflq.ir.core import Module
 from tflq.report import short_type
 from tflq.targets import INTEGER, Target
 from tflq.tosa.target import Target as TosaTarget
 
-__all__ = ["PATHS", "CoverageRow", "coverage"]
+__all__ = ["PATHS", "CoverageRow", "converted", "coverage"]
 
 PATHS = ("kept", "integer", "table", "float", "refused", "none")
 
@@ -47,11 +48,11 @@ def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Itera
             reason = f"no quantized signature: {unquantized()[name]}"
             yield CoverageRow(name.upper(), (), (), "", "none", reason, "", (), name)
         for key, model in samples_of(name):
-            yield row_of(key, model, target)
+            yield converted(key, model, target)[0]
 
 
-def row_of(key: str, model: bytes, target: Target | TosaTarget) -> CoverageRow:
-    """The row of a sample."""
+def converted(key: str, model: bytes, target: Target | TosaTarget) -> tuple[CoverageRow, Module | None]:
+    """The row of a sample, and what it was converted to, if it was."""
     name, detail = key.partition(" ")[0], key.partition(": ")[2]
     operands: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ def row_of(key: str, model: bytes, target: Target | TosaTarget) -> CoverageRow:
         operands = tuple("none" if v is None else short_type(v) for v in op.operands)
         results = tuple(short_type(v) for v in op.results)
         found = outcome(module, op, target)
-    return CoverageRow(
+    row = CoverageRow(
         name.upper(), operands, results, detail, found.path, found.reason, found.warning, found.needs, key
     )
+    return row, found.module

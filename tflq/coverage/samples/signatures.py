@@ -1,7 +1,8 @@
 """The signatures an entry comes in: element types of its quantized tensors, by the operator's line in schema/tfl.toml.
 
 storage     int8, uint8, int16 and int4, for all of them; where results need not be like the operands (no trait
-            `alike` says so), int8 → int16 and int16 → int8, too
+            `alike` says so, or it is one of `real` values), int8 → int16 and int16 → int8, too; where operands need
+            not be like each other (`real`), int8 beside int16
 scales      all equal; all different; where the kernel fixes the result's (`fixed`), those and others
 per axis    one operand, or the result, has a scale for each index of its last dim; where integers are moved
             (`same`), both
@@ -43,6 +44,7 @@ class _Shape:
     operands: tuple[tuple[int, ...], ...]
     results: tuple[tuple[int, ...], ...]
     mixed: bool
+    unlike: bool
     hybrid: bool
     moved: bool
     fixed: str
@@ -54,11 +56,14 @@ class _Shape:
         traits = {trait.name: frozenset(trait.arguments) for trait in schema.traits}
         operands = list(_names(schema.operands, made.operands))
         results = list(_names(schema.results, made.results))
-        alike = traits.get("alike", frozenset())
+        alike, real = traits.get("alike", frozenset()), "real" in traits.get("alike", ())
         return cls(
             _quantized(made.operands),
             _quantized(made.results),
-            mixed=made.mixed and bool(operands and results) and not alike.issuperset({operands[0], results[0]}),
+            mixed=made.mixed
+            and bool(operands and results)
+            and (real or not alike.issuperset({operands[0], results[0]})),
+            unlike=len(operands) > 1 and real,
             hybrid=len(operands) > 1 and not alike.issuperset(operands),
             moved=traits.get("same", frozenset()).issuperset({*operands, *results}),
             fixed=next(iter(traits.get("fixed", ())), ""),
@@ -85,6 +90,8 @@ def plain_samples(name: str, made: Entry) -> Iterator[tuple[str, bytes]]:
     if shape.mixed:
         for source, target in _MIXED:
             yield f"{name} {source} → {target}: {_EQUAL}", _model(name, made, shape, source, target)
+    if shape.unlike:
+        yield f"{name} i8 × i16 → i8: {_EQUAL}", _unlike(name, made, shape)
     yield from _per_axis(name, made, shape)
     yield from _hybrid(name, made, shape)
     for words, options in made.others.items():
@@ -112,6 +119,11 @@ def _scales(name: str, made: Entry, shape: _Shape, storage: ScalarType) -> Itera
 def _model(name: str, made: Entry, shape: _Shape, source: ScalarType, target: ScalarType) -> bytes:
     operands = [per_layer(source)] * len(shape.operands)
     return model_of(name, made, operands, [_result(shape, target)] * len(shape.results))
+
+
+def _unlike(name: str, made: Entry, shape: _Shape) -> bytes:
+    operands = [per_layer(i8)] * (len(shape.operands) - 1)
+    return model_of(name, made, [*operands, per_layer(i16)], [_result(shape, i8)] * len(shape.results))
 
 
 def _result(shape: _Shape, storage: ScalarType) -> ElementType:
