@@ -11,7 +11,7 @@ from running import reference
 from tflq.conversion import convert
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ElementType, ScalarType, TensorType, i8, i16, i32, resource, ui8
+from tflq.ir.types import ElementType, ScalarType, TensorType, i1, i8, i16, i32, resource, ui8
 
 SHAPE = (2, 3)
 
@@ -55,3 +55,62 @@ def test_held_integers(storage: ScalarType, adds: bool) -> None:
         for resolver in ("BUILTIN_REF", "AUTO"):
             for (got,), (want,) in zip(interpret(converted, batches, resolver), wanted, strict=True):
                 np.testing.assert_array_equal(got, want)
+
+
+def _changed(handle: Value | None, inputs: list[Value], name: str) -> Function:
+    """Adds the argument to the variable, by a handle of its own if it is not given one; the result is the sum."""
+    x = inputs[0]
+    held, total = argument(SHAPE, x.type.element, "held"), argument(SHAPE, x.type.element, "total")
+    first = [_handle()] if handle is None else []
+    at = first[0].result if handle is None else handle
+    ops = [
+        *first,
+        _op("read_variable", [at], [held]),
+        _op("add", [held, x], [total], fused_activation_function="NONE", pot_scale_int16=False),
+        _op("assign_variable", [at, total], []),
+    ]
+    return Function(name, inputs, [total], ops)
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+@pytest.mark.parametrize("passed", [False, True], ids=["own", "passed"])
+def test_branches_and_loops_change_variables(storage: ScalarType, passed: bool) -> None:
+    """One branch adds to the variable, the other three times, in a loop; handles may be passed on."""
+    element = per_layer(storage, 0.05, 3 if storage in (i8, ui8) else 0)
+    flag, x, y = argument((), i1, "flag"), argument(SHAPE, element, "x"), argument(SHAPE, element, "y")
+    first, handle = _handle(), _handle()
+    start = _op("assign_variable", [first.result, const(np.full(SHAPE, 7), element, "start")], [])
+    handles = [Value(TensorType((), resource), f"h{i}") for i in range(4)] if passed else [None] * 4
+
+    def arguments(place: int, *others: Value) -> list[Value]:
+        given = handles[place]
+        return [*others, argument(SHAPE, element, f"x{place}"), *([] if given is None else [given])]
+
+    given = [] if not passed else [handle.result]
+    branch = _op("if", [flag, x, *given], [y], then_subgraph_index=2, else_subgraph_index=3)
+    main = Function("main", [flag, x], [y], [_op("call_once", [], [], init_subgraph_index=1), handle, branch])
+    then, loops = _changed(handles[0], arguments(0), "then"), arguments(1)
+    carried = [const(np.asarray(0), i32, "zero"), *loops]
+    after = [Value(v.type, f"r{i}") for i, v in enumerate(carried)]
+    loop = _op("while", carried, after, cond_subgraph_index=4, body_subgraph_index=5)
+    otherwise = Function("else", loops, [after[1]], [loop])
+    more = argument((), i1, "more")
+    tested = arguments(2, argument((), i32, "i"))
+    less = _op("less", [tested[0], const(np.asarray(3), i32)], [more])
+    condition = Function("cond", tested, [more], [less])
+    taken = arguments(3, argument((), i32, "j"))
+    body, count = _changed(handles[3], taken[1:], "body"), argument((), i32, "count")
+    plus = _op("add", [taken[0], const(np.asarray(1), i32)], [count], fused_activation_function="NONE")
+    plus.info = {"version": 1}
+    body = Function("body", taken, [count, *body.outputs, *taken[2:]], [plus, *body.ops])
+    functions = [main, Function("start", [], [], [first, start]), then, otherwise, condition, body]
+    model = bytes(write(Module(functions)))
+    rng = np.random.default_rng(3)
+    batches = [[np.asarray(f), rng.integers(0, 9, SHAPE).astype(storage.dtype)] for f in (False, True, False)]
+    wanted = interpret(model, batches)
+    tosa = convert(model, format="tosa")
+    (alone,) = interpret(model, batches[:1])
+    np.testing.assert_array_equal(reference(tosa.module, batches[0])[0], alone[0])
+    for converted in (convert(model).data, convert(tosa.data).data):
+        for (got,), (want,) in zip(interpret(converted, batches), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)

@@ -15,6 +15,7 @@ import numpy as np
 from tflq.ir.core import Location, Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
+from tflq.tosa.lowering.state import Scope
 from tflq.tosa.target import Target
 
 __all__ = ["Refused", "Tosa"]
@@ -34,16 +35,20 @@ class Tosa(TosaBuilder):
         self.target = target
         self.module = Module([])
         """The module being lowered."""
-        self.callee: Callable[[int], int] = lambda index: index
-        """The index that a function of the module will have, for an operator that calls it."""
+        self.callee: Callable[[int, Scope], int] = lambda index, _: index
+        """The index that a function of the module will have, for an operator that calls it, with its variables."""
         self.lower_ops: Callable[[Sequence[Op]], None] = lambda _: None
         """Lowers ops of a function that is put in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.handles: dict[Value, str] = {}
+        """The names of the variables that values are handles of."""
+        self.scope: Scope | None = None
+        """What a function that control flow calls has of variables; None if it reads and writes them itself."""
         self.held: dict[str, Value] = {}
         """What variables hold at this place in the function, as far as it is known."""
         self.written: dict[str, Op] = {}
-        """The last write of each variable, as long as nothing but this function can have read it."""
+        """The last write of each variable."""
         self._report = report
         self._lowered: dict[Value, Value] = {}
 
@@ -69,11 +74,6 @@ class Tosa(TosaBuilder):
         if operand.name and not lowered.name and lowered.producer is not None:
             lowered.name = operand.name
         self._lowered[operand] = lowered
-
-    def forget_variables(self) -> None:
-        """From here on variables hold what a function that is called may have written; it may read them, too."""
-        self.held.clear()
-        self.written.clear()
 
     def storage(self, value: Value) -> ScalarType:
         """The element type of what a value becomes."""

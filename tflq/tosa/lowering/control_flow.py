@@ -1,16 +1,19 @@
 """IF and WHILE as COND_IF and WHILE_LOOP; CALL and STABLEHLO_COMPOSITE as what the function called does, in place.
 
-Functions that COND_IF and WHILE_LOOP name take and give signed tensors, as the operators around them do. Kernels:
-if.cc, while.cc, stablehlo_composite.cc.
+Functions that COND_IF and WHILE_LOOP name take and give signed tensors, as the operators around them do, and the
+variables that they use. Kernels: if.cc, while.cc, stablehlo_composite.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i64
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.state import is_handle
+from tflq.tosa.lowering.variables import held, hold, scope_of
 
 __all__: list[str] = []
 
@@ -20,33 +23,59 @@ def cond_if(op: Op, t: Tosa) -> list[Value]:
     """One of two functions."""
     t.need("controlflow", "IF")
     then, otherwise = op.attributes["then_subgraph_index"], op.attributes["else_subgraph_index"]
-    inputs = _given(op, t)
+    inputs = _given(op.operands, t)
     for index in (then, otherwise):
         _fits(t, index, op.operands[1:], op.results)
-    t.forget_variables()
-    graphs = {"then_graph": t.callee(then), "else_graph": t.callee(otherwise)}
-    return t.op("tosa.cond_if", inputs, [t.type(v) for v in op.results], graphs).results
+    scope = scope_of(t, [then, otherwise], op.operands[1:])
+    if any(is_handle(v) for v in op.results):
+        raise Refused("it gives a handle, and a variable has to be known by its name")
+    state = [held(t, name, type) for name, type in scope.given]
+    graphs = {"then_graph": t.callee(then, scope), "else_graph": t.callee(otherwise, scope)}
+    types = dict(scope.given)
+    made = [*(t.type(v) for v in op.results), *(types[name] for name in scope.returned)]
+    results = t.op("tosa.cond_if", [*inputs, *state], made, graphs).results
+    for name, value in zip(scope.returned, results[len(op.results) :], strict=True):
+        hold(t, name, value)
+    return results[: len(op.results)]
 
 
 @lowering("tfl.while")
 def while_loop(op: Op, t: Tosa) -> list[Value]:
-    """One function as long as another says so."""
+    """One function as long as another says so. Variables that either uses are carried along."""
     t.need("controlflow", "WHILE")
     condition, body = op.attributes["cond_subgraph_index"], op.attributes["body_subgraph_index"]
-    inputs = _given(op, t)
+    inputs = _given(op.operands, t)
     _fits(t, condition, op.operands, None)
     _fits(t, body, op.operands, op.results)
-    t.forget_variables()
-    graphs = {"cond_graph": t.callee(condition), "body_graph": t.callee(body)}
-    return t.op("tosa.while_loop", inputs, [t.type(v) for v in op.results], graphs).results
+    test = scope_of(t, [condition], op.operands)
+    if test.returned:
+        raise Refused(f"its condition writes the variable '{test.returned[0]}'")
+    scope = scope_of(t, [condition, body], op.operands)
+    names = tuple(name for name, _ in scope.given)
+    state = [held(t, name, type) for name, type in scope.given]
+    graphs = {
+        "cond_graph": t.callee(condition, replace(scope, returned=())),
+        "body_graph": t.callee(body, replace(scope, returned=names)),
+    }
+    plain = [v for v in op.results if not is_handle(v)]
+    types = [*(t.type(v) for v in plain), *(type for _, type in scope.given)]
+    results = t.op("tosa.while_loop", [*inputs, *state], types, graphs).results
+    for name, value in zip(names, results[len(plain) :], strict=True):
+        if name in scope.returned:
+            hold(t, name, value)
+    made = iter(results)
+    return [
+        t.value(x) if x is not None and is_handle(v) else next(made)
+        for x, v in zip(op.operands, op.results, strict=True)
+    ]
 
 
-def _given(op: Op, t: Tosa) -> list[Value]:
-    """The operands. Refused if one is of 64 bits."""
-    for value in op.operands:
+def _given(operands: Sequence[Value | None], t: Tosa) -> list[Value]:
+    """The operands but for handles. Refused if one is of 64 bits."""
+    for value in operands:
         if value is not None and value.type.storage == i64:
             raise Refused(f"'{value.name}', which it takes, is of 64 bits")
-    return t.values(op.operands)
+    return [t.value(v) for v in operands if v is not None and not is_handle(v)]
 
 
 def _fits(t: Tosa, index: int, operands: Sequence[Value | None], results: Sequence[Value] | None) -> None:

@@ -20,6 +20,7 @@ from tflq.passes.effects import is_pure
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.registry import LOWERINGS
+from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
@@ -56,7 +57,7 @@ class _Module:
         self.notes: list[Note] = []
         self.refused: dict[str, None] = {}
         self.renamed: dict[Value, Value] = {}
-        self.called: dict[int, int] = {}
+        self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
         entries = {0, *(s.function for s in module.signatures or ())}
         self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
@@ -64,11 +65,11 @@ class _Module:
     def run(self) -> Module:
         made: dict[int, Function] = {}
         for place, index in enumerate(self.entries):
-            made[place] = _Function(self, self.module.functions[index], entry=True).run()
+            made[place] = _Function(self, self.module.functions[index]).run()
         while len(made) < len(self.entries) + len(self.called):
-            for index, place in list(self.called.items()):
+            for (index, scope), place in list(self.called.items()):
                 if place not in made:
-                    made[place] = _Function(self, self.module.functions[index], entry=False).run()
+                    made[place] = _Function(self, self.module.functions[index], scope).run()
         if made:
             made[0].ops[:0] = [Op("tosa.variable", [v], [], {"name": name}) for name, v in self.variables.items()]
         signatures = self.module.signatures
@@ -79,9 +80,9 @@ class _Module:
             source=self.module.source,
         )
 
-    def callee(self, index: int) -> int:
+    def callee(self, index: int, scope: Scope) -> int:
         """The index, in the module being made, of a function that an operator calls."""
-        return self.called.setdefault(index, len(self.entries) + len(self.called))
+        return self.called.setdefault((index, scope), len(self.entries) + len(self.called))
 
     def _remap(self, signature: Signature) -> Signature:
         def side(pairs: list[tuple[str | None, Value]] | None) -> list[tuple[str | None, Value]] | None:
@@ -94,24 +95,34 @@ class _Module:
 
 
 class _Function:
-    """One function's walk. An entry point's arguments and results may be unsigned, those of others are signed."""
+    """One function's walk. An entry point's arguments and results may be unsigned, those of others are signed; `scope`
+    is what one of these has of variables."""
 
-    def __init__(self, parent: _Module, function: Function, *, entry: bool) -> None:
+    def __init__(self, parent: _Module, function: Function, scope: Scope | None = None) -> None:
         self.parent = parent
         self.source = function
-        self.entry = entry
+        self.entry = scope is None
         self.t = Tosa(parent.target, lambda location, text: parent.notes.append((location, text)))
         self.t.module = parent.module
         self.t.callee = parent.callee
         self.t.lower_ops = self._lower
         self.t.variables = parent.variables
+        self.t.scope = scope
 
     def run(self) -> Function:
         inputs = [self._input(value) for value in self.source.inputs]
+        scope = self.t.scope or NO_STATE
+        for argument, name in zip(inputs, scope.handles, strict=False):
+            if name is not None:
+                self.t.handles[argument] = name
+        inputs = [v for v in inputs if not is_handle(v)]
+        self.t.held = {name: Value(type, name) for name, type in scope.given}
+        inputs += self.t.held.values()
         self._lower(self.source.ops)
         self.t.location = None
         taken: set[Value] = set(inputs)
-        outputs = [self._output(value, taken) for value in self.source.outputs]
+        outputs = [self._output(value, taken) for value in self.source.outputs if not is_handle(value)]
+        outputs += [self._own(self.t.held[name], taken) for name in scope.returned]
         return Function(self.source.name, inputs, outputs, self._needed(outputs))
 
     def _lower(self, ops: Sequence[Op]) -> None:
@@ -166,6 +177,12 @@ class _Function:
         self.t.set(value, seen)
         return argument
 
+    def _own(self, result: Value, taken: set[Value]) -> Value:
+        """The result, or an equal value where it is one already, or an argument or a constant."""
+        result = self.t.identity(result) if result in taken or result.producer is None else result
+        taken.add(result)
+        return result
+
     def _output(self, value: Value, taken: set[Value]) -> Value:
         """The result: a value of its own, of its storage type or a signed one, under its name."""
         try:
@@ -176,8 +193,8 @@ class _Function:
         if element_storage(value.type.element) == ui8 and self.entry:
             result.name = ""
             result = self.t.rescale(result, _ONE, ui8, input_zp=-128, rounding_mode="SINGLE_ROUND")
-        elif result in taken or result.producer is None:
-            result = self.t.identity(result)
+        else:
+            result = self._own(result, taken)
         taken.add(result)
         result.name = value.name
         result.info = {"quantized": value.type.element} if is_quantized(value.type.element) else {}

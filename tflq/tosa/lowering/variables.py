@@ -8,20 +8,25 @@ assign_variable.cc, call_once.cc.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
 from tflq.tosa.lowering.joining import joined, part
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.state import Scope, Use, handle_name, is_handle, uses
 
-__all__: list[str] = []
+__all__ = ["held", "hold", "scope_of"]
 
 
 @lowering("tfl.var_handle")
 def var_handle(op: Op, t: Tosa) -> Value:
     """Nothing: a variable is found by its name."""
-    return Value(op.result.type)
+    handle = Value(op.result.type)
+    t.handles[handle] = handle_name(op)
+    return handle
 
 
 @lowering("tfl.call_once")
@@ -70,9 +75,7 @@ def write(op: Op, t: Tosa) -> list[Value]:
 
 def _read(t: Tosa, name: str, result: Value) -> Value:
     """What a variable holds: what the function has read or written last, if it has."""
-    if name not in t.held:
-        t.held[name] = _fetched(t, name, result)
-    return t.held[name]
+    return held(t, name, t.type(result))
 
 
 def _fetched(t: Tosa, name: str, result: Value) -> Value:
@@ -97,9 +100,14 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
 
 
 def _write(t: Tosa, name: str, source: Value) -> list[Value]:
-    """Makes a value what a variable holds, taken apart into bytes. The last write of a function stays."""
-    x, storage, shape = t.value(source), t.storage(source), _shape(source)
-    t.held[name] = x
+    """Makes a value what a variable holds."""
+    hold(t, name, t.value(source))
+    return []
+
+
+def _store(t: Tosa, name: str, x: Value) -> None:
+    """Writes a variable, taken apart into bytes. The last write of a function stays."""
+    storage, shape = x.type.storage, _shape(x)
     if name in t.written:
         t.ops.remove(t.written[name])
     if storage == i1:
@@ -109,31 +117,58 @@ def _write(t: Tosa, name: str, source: Value) -> list[Value]:
         shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
         x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
     t.written[name] = t.op("tosa.variable_write", [x], [], {"name": name})
-    return []
 
 
 def _declared(op: Op, t: Tosa, value: Value) -> str:
     """The name of the variable that an operator reads or writes, which holds such values."""
     t.need("variable", op.name.removeprefix("tfl.").upper())
-    name = _name(op)
+    name = t.handles.get(t.value(op.operand(0)))
     if name is None:
-        raise Refused("the variable is not named by a VAR_HANDLE in the same function")
+        raise Refused("the variable is not named by a VAR_HANDLE")
+    _declare(t, name, value)
+    return name
+
+
+def _declare(t: Tosa, name: str, value: Value) -> None:
+    """Gives the module a variable that holds such values. Refused if it has one of the name that holds others."""
     type = _kept_type(t, value)
     initial = _initial(t, name, value)
     start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
     held = t.variables.setdefault(name, t.constant(_bytes(start) if type.element == i8 else start, type.storage))
     if held.type != type:
         raise Refused(f"the variable '{name}' holds values of more than one type")
-    return name
+
+
+def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
+    """The variables that functions called on operands use; each is declared."""
+    handles = tuple(None if v is None or not is_handle(v) else t.handles.get(t.value(v)) for v in operands)
+    found: dict[str, list[Use]] = {}
+    for index in functions:
+        for name, use in uses(t.module, index, handles).items():
+            _declare(t, name, use.like)
+            found.setdefault(name, []).append(use)
+    given = tuple((name, t.type(found[name][0].like)) for name in sorted(found))
+    return Scope(handles, given, tuple(name for name, _ in given if any(use.written for use in found[name])))
+
+
+def held(t: Tosa, name: str, type: TensorType) -> Value:
+    """What a variable holds that is declared."""
+    if name not in t.held:
+        t.held[name] = _fetched(t, name, Value(type))
+    return t.held[name]
+
+
+def hold(t: Tosa, name: str, value: Value) -> None:
+    """Makes a value what a variable holds that is declared."""
+    t.held[name] = value
+    if t.scope is None:
+        _store(t, name, value)
 
 
 def _name(op: Op) -> str | None:
-    """The name of the variable that an operator's first operand is a handle of."""
+    """The name of the variable that an operator's first operand is a handle of, in the same function."""
     handle = op.operand(0).producer
-    if handle is None or handle.name != "tfl.var_handle":
-        return None
-    words = [handle.attributes.get("container"), handle.attributes.get("shared_name")]
-    return "/".join(w for w in words if w) or "variable"
+    return None if handle is None or handle.name != "tfl.var_handle" else handle_name(handle)
 
 
 def _shape(value: Value) -> tuple[int, ...]:
