@@ -30,6 +30,8 @@ def command(target: str | None, operator: str | None, *, as_json: bool) -> None:
     name = getattr(chosen, "name", "tosa")
     with output.progress("asking the engine", quiet=as_json):
         rows = list(coverage(chosen, operator or ""))
+    if not rows:
+        raise click.UsageError(f"no operator's name contains '{operator}'")
     if as_json:
         document = {"format": "tflq.ops", "version": JSON_VERSION, "target": name}
         output.print_json({**document, "rows": [asdict(row) for row in rows]})

@@ -1,0 +1,76 @@
+"""`tflq ops`: the coverage table, as text and JSON, of operators and targets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tflq.cli import main
+from tflq.resources import resource
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main.run(["ops", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--operator", "abs")
+    assert (code, err) == (0, "")
+    head, *rows = out.splitlines()
+    assert head.split() == ["operator", "types", "path", "why"]
+    assert any(row.startswith("ABS ") and "qi8 -> qi8" in row and " table" in row for row in rows)
+    assert rows[-1].startswith("rows")
+
+
+@pytest.mark.parametrize("operator", ["softmax", "SOFTMAX"])
+def test_json(operator: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--operator", operator, "--json")
+    document = json.loads(out)
+    assert (code, err, document["format"], document["target"]) == (0, "", "tflq.ops", "integer")
+    rows = {(*row["operands"], row["operator"]): row["path"] for row in document["rows"]}
+    assert {row[-1] for row in rows} == {"SOFTMAX", "LOG_SOFTMAX"}
+    assert rows["qi8", "SOFTMAX"] in ("integer", "table")
+
+
+@pytest.mark.parametrize(("target", "name"), [("kernels", "kernels"), (resource("rules/npu_example.toml"), "npu")])
+def test_target(target: str | Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--operator", "tanh", "--json", "--target", target)
+    document = json.loads(out)
+    assert (code, document["target"]) == (0, name)
+    kept = {row["operands"][0] for row in document["rows"] if row["path"] == "kept"}
+    assert "qi8" in kept
+    assert ("qi16" in kept) == (name == "kernels")
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (None, 2, "mine.toml: No such file"),
+        ("[kernels]\nabs = 'qi9 -> qi8'", 2, "mine.toml:2: [kernels] abs: 'qi9' is no port"),
+        ("[target]\nprofiles = ['pro_int']", 4, "is a target of TOSA files"),
+    ],
+)
+def test_a_target_that_is_none(
+    content: str | None, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.toml"
+    if content is not None:
+        path.write_text(content)
+    found, out, err = run(capsys, "--target", path)
+    assert (found, out) == (code, "")
+    assert message in err
+
+
+def test_an_operator_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--operator", "nonsense")
+    assert (code, out) == (2, "")
+    assert "no operator's name contains 'nonsense'" in err
+
+
+def test_a_name_of_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "--target", "kernel")
+    assert (code, out) == (4, "")
+    assert "'kernel' is not known: integer, kernels, or a path" in err
