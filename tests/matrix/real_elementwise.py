@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, edge_inputs, one_op
+from harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, ints, known
 from matrix.elementwise import broadcast_shapes
 from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
-from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, i1, i8, i16, ui8
+from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, ui8
 
 __all__ = ["parametrized", "real_case"]
 
@@ -284,6 +284,58 @@ def fake_quant(draw: Draw) -> Case:
         version=1,
         tolerance=1,
     )
+
+
+@generator("floor_division_real")
+def floor_division(draw: Draw) -> Case:
+    """Zero divisors, too; of one number a table, else in float: compared with the float kernels' arithmetic."""
+    name = draw.one("floor_div", "floor_mod")
+    a, b, c = _storages(draw, draw.one("axis", "mixed"))
+    shape, alone = draw.dims(draw.whole(1, 4), 1, 5), draw.chance(0.4)
+    x = parametrized(draw, a, shape, draw.scale(-8, 0) * 2.0 ** (8 - a.bits), 0.3)
+    y = draw.quantized(b, _reach(x) / 2.0 ** (b.bits - 1) * 0.37)
+    z = parametrized(draw, c, shape, draw.near(_reach(x) / 2.0 ** (c.bits - 1)), 0.2)
+    number = const(np.asarray(draw.integers(b, ())), y)
+
+    def function(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        u, v = u.astype(np.float32), v.astype(np.float32)
+        if name == "floor_div":
+            return np.floor(u / v).astype(np.float64)
+        left = np.fmod(u, v)
+        return np.nan_to_num(np.where((left != 0) & ((left < 0) != (v < 0)), left + v, left)).astype(np.float64)
+
+    return real_case(
+        draw,
+        name,
+        [argument(shape, x), number if alone else argument(shape, y)],
+        argument(shape, z),
+        {},
+        function,
+        tolerance=1,
+        integer=alone and a.bits == 8,
+        conversion={"semantics": "real"},
+    )
+
+
+@generator("power_with_a_number")
+def power(draw: Draw) -> Case:
+    """POW and ATAN2 of one number."""
+    name, storage = draw.one("pow", "atan2"), draw.storage()
+    shape = draw.dims(draw.whole(1, 4), 1, 6)
+    x = draw.quantized(storage, draw.scale(-7, -4) * 2.0 ** (8 - storage.bits))
+    other = draw.storage()
+    centre = 128 if other == ui8 else 0
+    y = UniformQuantizedType.of(other, 0.0125, centre)
+    z = draw.quantized(storage, draw.near(_reach(x) / 2.0 ** (storage.bits - 1)))
+    number = const(np.asarray(draw.whole(centre - 100, centre + 100)), y)
+    operands = [argument(shape, x), number][:: draw.one(1, -1) if name == "atan2" else 1]
+
+    def function(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Of floats of DEQUANTIZE: an exponent that is whole among them counts as one."""
+        single = (np.float32(w).astype(np.float64) for w in (u, v))
+        return np.power(*single) if name == "pow" else np.arctan2(*single)
+
+    return real_case(draw, name, operands, argument(shape, z), {}, function, tolerance=1)
 
 
 _REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {

@@ -24,11 +24,14 @@ __all__ = ["fall_back"]
 _NOT_FINITE = frozenset(
     f"tfl.{name}"
     for name in (
-        *("div", "exp", "floor_mod", "log", "mul", "pow", "reduce_prod", "reduce_window", "rsqrt", "sqrt", "square"),
-        *("squared_difference", "stablehlo_multiply", "unsorted_segment_prod"),
+        *("div", "exp", "floor_div", "floor_mod", "log", "mul", "pow", "reduce_prod", "reduce_window", "rsqrt", "sqrt"),
+        *("square", "squared_difference", "stablehlo_multiply", "unsorted_segment_prod"),
     )
 )
 """Operators with results that are infinite or not a number, or as good as that."""
+
+_STOPPED_BY_ZERO = frozenset({"tfl.floor_div", "tfl.floor_mod"})
+"""Operators whose kernels stop at a divisor of zero."""
 
 _STABLEHLO = frozenset(f"tfl.stablehlo_{name}" for name in ("add", "gather", "maximum", "minimum", "multiply", "pad"))
 """The StableHLO operators that interpreters have a float kernel for, and that call no subgraph."""
@@ -56,6 +59,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     if problem := missing_state(op):
         return NotApplicable(problem)
     operands = [None if v is None else _real(b, v) for v in op.operands]
+    if op.name in _STOPPED_BY_ZERO and operands[1] is not None:
+        operands[1] = _not_zero(b, operands[1])
     if op.name == "tfl.quantize":  # the casts are all there is to it
         return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
@@ -79,6 +84,14 @@ def _real(b: RuleBuilder, value: Value) -> Value:
     if is_variable(value):
         return b.float_state(value)
     return b.dcast(b.typed(value)) if value.type.quantized else b.value(value)
+
+
+def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
+    """The divisor, in the place of 0 the least number: quotients by it are infinite or nearly so, 0 for 0, and
+    remainders nearly 0."""
+    zero = b.emit("tfl.equal", [divisor, b.constant(np.float32(0), f32)], TensorType(divisor.type.shape, i1))
+    least = b.constant(np.finfo(np.float32).tiny, f32)
+    return b.emit("tfl.select_v2", [zero, least, divisor], divisor.type)
 
 
 def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:

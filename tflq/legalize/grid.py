@@ -191,7 +191,7 @@ def finished(
     zero = target.zero
 
     def rescaled(flat: Value, scales: np.ndarray) -> Value | NotApplicable:
-        if zero is not None or target.storage != i16:
+        if zero is not None or target.storage.bits == 8:
             to = UniformQuantizedType.of(target.storage if zero is not None else i16, 1.0, zero or 0)
             made = real_requantized(b, flat, scales, to, "NONE", bounds)
             if not isinstance(made, NotApplicable):

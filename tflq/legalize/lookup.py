@@ -17,7 +17,7 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.real_tables import real_table
 from tflq.numerics.tables import FloatFunction
 
-__all__ = ["entries_by", "looked_up_by", "requantized_by", "too_large"]
+__all__ = ["entries_by", "looked_up_by", "requantized_by", "restored_by", "too_large"]
 
 _ENTRIES = 1 << 20
 """Tables of more entries than these together are not made."""
@@ -57,11 +57,16 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value | NotApplicable:
     """The nearest stored values of what a tensor stands for."""
+    return restored_by(b, b.value(operand), source, target)
+
+
+def restored_by(b: RuleBuilder, plain: Value, source: Grid, target: Grid) -> Value | NotApplicable:
+    """The nearest stored values of what plain integers stand for."""
     if source.same(target):
-        return b.value(operand)
+        return plain
     if source.storage.bits == 8:
-        made = looked_up_by(b, operand, source, target, lambda x: x)
+        made = looked_up_by(b, plain, source, target, lambda x: x)
         if not isinstance(made, NotApplicable):
             return made
-    x = centred_by(b, operand, source)
+    x = centred_by(b, plain, source)
     return finished(b, x, source.scales / target.scales, target, (source.low, source.high))

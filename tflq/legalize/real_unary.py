@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.legalize.grid import Grid, centred_by, finished, grids_of
+from tflq.ir.types import i8, i16, i32, ui8
+from tflq.legalize.grid import Grid, centred_by, finished, grid_of, grids_of
 from tflq.legalize.lookup import looked_up_by, requantized_by
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
@@ -80,8 +81,12 @@ def _linear(op: Op, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotAp
 @rule("tfl.quantize", last=True)
 def quantize(op: Op, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
-    grids = grids_of(*op.values)
-    if isinstance(grids, NotApplicable):
-        return grids
-    made = requantized_by(b, op.operand(0), *grids)
+    source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.values)
+    if isinstance(source, NotApplicable):
+        return source
+    if isinstance(target, NotApplicable):
+        return target
+    if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
+        return NotApplicable("int32 with zero points leaves 32 bits")
+    made = requantized_by(b, op.operand(0), source, target)
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=_NOTE)

@@ -12,6 +12,8 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.legalize.grid import grids_of
+from tflq.legalize.lookup import restored_by
 from tflq.legalize.moved_parameters import parameters_differ, refused
 from tflq.legalize.movement import COPIED, under, version_of
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -30,7 +32,16 @@ def embedding_lookup(op: Op, b: RuleBuilder) -> Answer:
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
     rows = b.emit("tfl.gather", [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
+    if b.real and parameters_differ(op):
+        return _under(b, rows, table, result)
     return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
+
+
+def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer:
+    """What is stored as in `source`, stored as in `result`."""
+    grids = grids_of(source, result)
+    made = grids if isinstance(grids, NotApplicable) else restored_by(b, plain, *grids)
+    return made if isinstance(made, NotApplicable) else Rewritten([made])
 
 
 @rule("tfl.one_hot")
@@ -68,9 +79,14 @@ def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
     if not shape or shape[-1] is None or shape.count(None) > 1:
         return NotApplicable(f"the shape of '{x.name}' is not known")
     mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
-    zero = b.constant(np.zeros((), x.type.storage.dtype), x.type.storage)
+    fill = _zero_point(x) or 0 if b.real else 0
+    zero = b.constant(np.asarray(fill), x.type.storage)
     chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
-    return Rewritten([chosen], warning="" if _zero_point(x) == 0 else "zeros are stored, whatever the zero point")
+    if b.real and parameters_differ(op):
+        one = isinstance(x.type.element, UniformQuantizedType)
+        return _under(b, chosen, x, op.result) if one else NotApplicable(COPIED)
+    raw = not b.real and _zero_point(x) != 0
+    return Rewritten([chosen], warning="zeros are stored, whatever the zero point" if raw else "")
 
 
 @rule("tfl.matrix_set_diag")
@@ -85,8 +101,10 @@ def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
     rows, columns = shape[-2] or 0, shape[-1] or 0
     place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
     mask = b.constant(np.eye(rows, columns, dtype=bool), i1)
-    chosen = b.select(mask, b.reshape(b.value(diagonal), place), b.value(x))
-    return Rewritten([chosen], warning=COPIED if parameters_differ(op) else "")
+    ready = under(b, [diagonal, x], op.result) if b.real and parameters_differ(op) else None
+    plain = [b.value(diagonal), b.value(x)] if ready is None else ready
+    chosen = b.select(mask, b.reshape(plain[0], place), plain[1])
+    return Rewritten([chosen], warning=COPIED if ready is None and parameters_differ(op) else "")
 
 
 _OTHER_STORAGE = "no kernel copies {} to {}"
@@ -111,7 +129,8 @@ def stored(op: Op, b: RuleBuilder) -> Answer:
     """result = the kernel's, of the stored integers."""
     operands = [None if v is None else b.value(v) for v in op.operands]
     made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_of(op))
-    return Rewritten(made.results, warning=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
+    raw = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    return Rewritten(made.results, note=raw if b.real else "", warning="" if b.real else raw)
 
 
 @rule("tfl.where")

@@ -16,27 +16,34 @@ import numpy as np
 
 from tflq.numerics.float_thresholds import round_half_away
 
-__all__ = ["Parameters", "floor_quotients", "floor_remainders"]
+__all__ = ["Parameters", "floor_quotient", "floor_quotients", "floor_remainder", "floor_remainders"]
 
 Parameters: TypeAlias = tuple[float, int]
 """Scale and zero point."""
 
 
-def floor_quotients(dtype: np.dtype, dividend: Parameters, divisor: Parameters, result: Parameters) -> np.ndarray:
-    """[256, 256] of an 8-bit `dtype`, smallest first: the stored floor(x / y)."""
-    x, y = _real(dtype, dividend)[:, None], _real(dtype, divisor)[None]
+def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """floor(x / y) of floats, in their precision; infinite by 0, and 0 for 0 / 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.floor(x / y)
-    return _stored(np.nan_to_num(quotient, nan=0.0, posinf=np.inf, neginf=-np.inf), dtype, result)
+    return np.nan_to_num(quotient, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def floor_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """What floor(x / y) leaves; 0 by 0."""
+    with np.errstate(invalid="ignore"):
+        left = np.fmod(x, y)
+    return np.nan_to_num(np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left), nan=0.0)
+
+
+def floor_quotients(dtype: np.dtype, dividend: Parameters, divisor: Parameters, result: Parameters) -> np.ndarray:
+    """[256, 256] of an 8-bit `dtype`, smallest first: the stored floor(x / y)."""
+    return _stored(floor_quotient(_real(dtype, dividend)[:, None], _real(dtype, divisor)[None]), dtype, result)
 
 
 def floor_remainders(dtype: np.dtype, dividend: Parameters, divisor: Parameters, result: Parameters) -> np.ndarray:
     """[256, 256] of an 8-bit `dtype`, smallest first: the stored remainder of floor(x / y)."""
-    x, y = _real(dtype, dividend)[:, None], _real(dtype, divisor)[None]
-    with np.errstate(invalid="ignore"):
-        left = np.fmod(x, y)
-    left = np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left)
-    return _stored(np.nan_to_num(left, nan=0.0), dtype, result)
+    return _stored(floor_remainder(_real(dtype, dividend)[:, None], _real(dtype, divisor)[None]), dtype, result)
 
 
 def _real(dtype: np.dtype, parameters: Parameters) -> np.ndarray:
