@@ -37,6 +37,7 @@ from tflq.legalize import (
     unary,
     unary_table,
     windows,
+    with_number,
 )
 from tflq.legalize.engine import Decision, legalize
 
@@ -79,4 +80,5 @@ __all__ = [
     "unary",
     "unary_table",
     "windows",
+    "with_number",
 ]
