@@ -57,7 +57,7 @@ def test_int32(to: ScalarType, channels: int, log2: int) -> None:
 
 
 @pytest.mark.parametrize("bits", [12, 17, 24, 30])
-@pytest.mark.parametrize("clamp", [None, (-5, 100), (-128, 20), (10, 50)])
+@pytest.mark.parametrize("clamp", [None, (-5, 100), (-128, 20), (10, 50), (-128, -100), (90, 127)])
 def test_accumulator_of_a_known_range(bits: int, clamp: tuple[int, int] | None) -> None:
     mantissa, shift = _multipliers(-9, 5)
     low, high = -(1 << bits), 1 << bits

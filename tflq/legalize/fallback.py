@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.forms import RECURRENT
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
-from tflq.legalize.recurrent import missing_state
+from tflq.legalize.recurrent import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.stablehlo_builtins import as_builtin
 from tflq.passes.effects import is_variable
@@ -66,13 +67,16 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     version = {"version": op.info["version"]} if "version" in op.info else {}
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
-    made = b.op(op.name, operands, types, attributes, version)
+    if reads_past_state(op):
+        computed = [_merged(op, b, operands, types[0])]
+    else:
+        computed = b.op(op.name, operands, types, attributes, version).results
     results: list[Value] = []
-    for old, new in zip(op.results, made.results, strict=True):
+    for old, new in zip(op.results, computed, strict=True):
         if not old.type.quantized:
             results.append(new)
             continue
-        if op.name in _NOT_FINITE:
+        if op.name in _NOT_FINITE or op.name in RECURRENT:
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, old.type.stripped()))
@@ -102,3 +106,12 @@ def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     x = b.emit("tfl.select_v2", [known, x, b.constant(np.float32(0), f32)], x.type)
     x = b.emit("tfl.maximum", [x, b.constant(-bound, f32)], x.type)
     return b.emit("tfl.minimum", [x, b.constant(bound, f32)], x.type)
+
+
+def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: TensorType) -> Value:
+    """The results of both directions, joined by another operator."""
+    outer = (None, None) if type.shape is None else type.shape[:2]
+    widths = [(op.operand(place).type.shape or (None, None))[1] for place in (8, 25)]
+    types = [TensorType((*outer, width), f32) for width in widths]
+    parts = b.op(op.name, operands, types, {**op.attributes, "merge_outputs": False}, {"version": 1}).results
+    return b.emit("tfl.concatenation", parts, type, axis=2, fused_activation_function="NONE")

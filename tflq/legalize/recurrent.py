@@ -20,12 +20,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.accumulate import unused_zero_point
 from tflq.numerics.recurrent import power_of_two
 from tflq.passes.effects import is_variable
 
-__all__ = ["missing_state", "without_kernel"]
+__all__ = ["missing_state", "reads_past_state", "without_kernel"]
 
 _STATES: Final = frozenset("hc")
 _LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
@@ -68,9 +68,15 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
     if problem := missing_state(op):
         return problem
     for role, value in roles:
-        if value is not None and value.type.storage != expected[role]:
+        if value is None:
+            continue
+        if value.type.storage != expected[role]:
             return f"{name}'s kernel reads '{value.name}', which is {value.type.storage}, as {expected[role]}"
+        if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
+            return f"{name}'s kernel reads one scale of '{value.name}', which has several"
     problem = "" if hybrid else _parameters(op)
+    if reads_past_state(op):
+        problem = f"{name}'s kernel reads past its state where outputs are merged and the batch comes first"
     if problem or not real:
         return problem
     unused = (v for role, v in roles if v is not None and (v.is_constant or role == "c") and unused_zero_point(v))
@@ -106,6 +112,14 @@ def _parameters(op: Op) -> str:
 
 def _listed(storages: Sequence[ScalarType]) -> str:
     return ", ".join(dict.fromkeys(map(str, storages)))
+
+
+def reads_past_state(op: Op) -> bool:
+    """Whether BIDIRECTIONAL_SEQUENCE_LSTM's kernel, float or hybrid, finds no state for the second item of a batch:
+    it steps by the width of the merged outputs (lstm_eval.cc, EvalFloat and EvalHybrid)."""
+    a, shape = op.attributes, op.operand(0).type.shape
+    merged = op.name == "tfl.bidirectional_sequence_lstm" and a["merge_outputs"] and not a["time_major"]
+    return bool(merged) and (shape is None or shape[0] != 1)
 
 
 def missing_state(op: Op) -> str:

@@ -229,7 +229,7 @@ def _clamped_sum(
     """
     shifts = [int(v) for v in np.broadcast_to(shift, len(reach))]
     half = [1 << (t - 1) for t in shifts]
-    least = [max(lows, (h - r) >> t) for h, r, t in zip(half, reach, shifts, strict=True)]
+    least = [min(max(lows, (h - r) >> t), highs) for h, r, t in zip(half, reach, shifts, strict=True)]
     low = [v << t for v, t in zip(least, shifts, strict=True)]
     high = [min(((highs + 1) << t) - 1, h + r) for h, r, t in zip(half, reach, shifts, strict=True)]
     below = any(v > h - r for v, h, r in zip(low, half, reach, strict=True))

@@ -100,7 +100,15 @@ def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRu
         from tflq.verification.tosa_runner import TosaRunner
 
         return TosaRunner(path, keep=keep, timeout=timeout)
-    return Runner(path, resolver=resolver, keep=keep, timeout=timeout)
+    return Runner(path, resolver=resolver, keep=keep, timeout=timeout, anew=_has_variables(path))
+
+
+def _has_variables(path: str) -> bool:
+    """Whether a model has resource variables, which nothing resets."""
+    try:
+        return any(code.get("builtin_code") == "VAR_HANDLE" for code in read(path).operator_codes)
+    except TflqError:
+        return False  # the interpreter says what is wrong with it
 
 
 def _plan(key: str, a: AnyRunner, b: AnyRunner, modules: tuple[Module, Module]) -> Plan:

@@ -130,9 +130,11 @@ class Child:
 class Runner(Child):
     """One TFLite model in the interpreter. `entries` and `interpreter` are what the child says of it."""
 
-    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
-        """Opens a model by its path. RunError if the interpreter refuses it; TflqError if there is no interpreter."""
-        super().__init__({"model": os.path.abspath(model), "resolver": resolver, "keep": keep}, timeout)
+    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float, anew: bool = False) -> None:
+        """Opens a model by its path, `anew` for every run. RunError if the interpreter refuses it; TflqError without an
+        interpreter."""
+        request = {"model": os.path.abspath(model), "resolver": resolver, "keep": keep, "anew": anew}
+        super().__init__(request, timeout)
         self.interpreter: str = self.head["interpreter"]
         self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = self.head["entries"]
 

@@ -4,13 +4,14 @@ model it does not like.
 Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
 line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes.
 
-    {"do": "open", "model": PATH, "resolver": NAME, "keep": BOOL}    → {"interpreter": ..., "entries": {...}}
+    {"do": "open", "model": PATH, "resolver": NAME, "keep": BOOL, "anew": BOOL} → {"interpreter": ..., "entries": {...}}
     {"do": "open", "tosa": PATH, "extended": PATH}                   → {"interpreter": ...}
     {"do": "run", "entry": KEY, "fetch": [[subgraph, index], ...]} + inputs → {"missing": [...]} + outputs + fetched
     tensors
 
 An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA file
-has one; its extended form has more outputs, and what is fetched are those: index i is output i.
+has one; its extended form has more outputs, and what is fetched are those: index i is output i. `anew`: every run has
+a new interpreter, which models with resource variables need: nothing resets these.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import IO, Any
 
@@ -95,14 +97,17 @@ def _plain(array: np.ndarray) -> np.ndarray:
 class Model:
     """One model in one interpreter."""
 
-    def __init__(self, path: str, resolver: str, keep: bool) -> None:
+    def __init__(self, path: str, resolver: str, keep: bool, anew: bool) -> None:
         self.label, interpreter, resolvers = load()
-        self.interpreter = interpreter(
+        self._open = partial(
+            interpreter,
             model_path=path,
             experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]),
             experimental_preserve_all_tensors=keep,
             num_threads=1,
         )
+        self._anew = anew
+        self.interpreter = self._open()
         self.interpreter.allocate_tensors()
         self.signatures = [key for key in self.interpreter.get_signature_list() if key]
 
@@ -117,7 +122,10 @@ class Model:
         return entries
 
     def run(self, entry: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Outputs, in the order of `entries`. Variables are reset first, so that runs do not depend on each other."""
+        """Outputs, in the order of `entries`. State is reset first, so that runs do not depend on each other."""
+        if self._anew:
+            self.interpreter = self._open()
+            self.interpreter.allocate_tensors()
         self.interpreter.reset_all_variables()
         if entry:
             runner = self.interpreter.get_signature_runner(entry)
@@ -186,7 +194,7 @@ def answer(
         opened = TosaModel(request["tosa"], request["extended"])
         return opened, {"interpreter": opened.label}, []
     if request["do"] == "open":
-        model = Model(request["model"], request["resolver"], request["keep"])
+        model = Model(request["model"], request["resolver"], request["keep"], request["anew"])
         return model, {"interpreter": model.label, "entries": model.entries()}, []
     if model is None:
         raise RuntimeError("no model is open")
