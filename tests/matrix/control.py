@@ -278,11 +278,16 @@ def _case(draw: Draw, kind: str, depth: int) -> Case:
         outputs.append(draw.one(*graph.inputs))
     program.finish(0, graph, outputs)
     model = written(program)
-    case = Case(model, edge_inputs(graph.inputs, draw.whole(0, 1 << 30)), "\n        ".join(program.text))
+    return _run_case(draw, program, model)
+
+
+def _run_case(draw: Draw, program: Program, model: bytes) -> Case:
+    inputs = program.functions[0].inputs
+    case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), "\n        ".join(program.text))
     case.conversion = dict(draw.one(*TARGETS))
     case.everywhere = "target" not in case.conversion  # kept kernels differ from resolver to resolver
-    if batch is None:
-        larger = [argument((3, *(v.type.shape or ())[1:]) if v.type.rank else (), v.type.element) for v in graph.inputs]
+    if program.batch is None:
+        larger = [argument((3, *(v.type.shape or ())[1:]) if v.type.rank else (), v.type.element) for v in inputs]
         case.more = [edge_inputs(larger, draw.whole(0, 1 << 30))]
     return case
 
@@ -310,7 +315,7 @@ def nested(draw: Draw) -> Case:
 @generator("control_signatures")
 def shared(draw: Draw) -> Case:
     """Two signatures whose functions call one; sometimes one of them is called itself."""
-    program = Program(draw, draw.storage(i8, ui8, i16), 1)
+    program = Program(draw, draw.storage(i8, ui8, i16), draw.one(1, 1, None))
     graph = program.start()
     given = [draw.one(*graph.made)]
     wanted = [program.similar(given[0])]
@@ -332,11 +337,7 @@ def shared(draw: Draw) -> Case:
     if draw.chance(0.3):
         entries.append(signature(program.functions[body], body))
     model = written(program, entries)
-    inputs = program.functions[0].inputs
-    case = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), "\n        ".join(program.text))
-    case.conversion = dict(draw.one(*TARGETS))
-    case.everywhere = "target" not in case.conversion  # kept kernels differ from resolver to resolver
-    return case
+    return _run_case(draw, program, model)
 
 
 def signature(function: Function, index: int) -> Signature:

@@ -92,6 +92,8 @@ def run(case: Case, resolvers: tuple[str, ...] = ()) -> Outcome:
             if difference := _difference(want, got, case.tolerance):
                 return Outcome(f"differs in {resolver}", difference)
     original, converted = tflq.read(case.model), conversion.module
+    if difference := _interface_difference(original, tflq.read(conversion.data)):
+        return Outcome("interface differs", difference)
     for index in entry_functions(original)[1:]:
         batches = edge_inputs(converted.functions[index].inputs)
         want, got = (interpret(alone(data, index), batches) for data in (case.model, conversion.data))
@@ -105,6 +107,24 @@ def alone(data: bytes, index: int) -> bytes:
     module = tflq.read(data)
     key = next((s.key for s in module.signatures or () if s.function == index), None)
     return bytes(write(extract(module, key or "") if key or not index else Module([module.functions[index]])))
+
+
+def _interface_difference(original: Module, converted: Module) -> str:
+    """The first entry whose key, names, types or shapes are others."""
+    for index in entry_functions(original):
+        a, b = (_edges(module, index) for module in (original, converted))
+        if a != b:
+            return f"entry {index}: {a} became {b}"
+    return ""
+
+
+def _edges(module: Module, index: int) -> list[object]:
+    function = module.functions[index]
+    edges: list[object] = [(v.name, v.type) for v in (*function.inputs, *function.outputs)]
+    for s in module.signatures or ():
+        if s.function == index:
+            edges += [s.key, *((name, v.name, v.type) for name, v in (*(s.inputs or ()), *(s.outputs or ())))]
+    return edges
 
 
 def _quantized_inside(module: Module) -> str:
