@@ -9,12 +9,13 @@ import pytest
 from harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
-from tflq.ir.core import Value
+from tflq.ir.core import Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import (
     ElementType,
     ScalarType,
     UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
     UniformQuantizedType,
     f32,
     i8,
@@ -152,3 +153,23 @@ def test_dilated_taps_of_a_transposed_convolution() -> None:
     reals = [[real(x, a)] for (a,) in batches]
     for want, got in zip(interpret(twin, reals), interpret(conversion.data, batches), strict=True):
         assert np.abs(np.clip(np.rint(want[0] / 0.1), 0, 60) - got[0]).max() <= 1
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+@pytest.mark.parametrize("block", [4, 16])
+def test_a_scale_per_block_of_weights(storage: ScalarType, block: int) -> None:
+    rng = np.random.default_rng(3)
+    scales = rng.uniform(0.01, 0.1, (5, 32 // block)).astype(np.float16)
+    w = const(rng.integers(-127, 128, (5, 32)), UniformQuantizedSubChannelType.of(i8, (0, 1), (1, block), scales), "w")
+    details = {"scales": constant(scales, name="scales"), "zero_points": -1, "block_size": block}
+    w.info = {"quantization": {"details": ("BlockwiseQuantization", details)}}
+    x_type = UniformQuantizedType.of(storage, 2.0**-12 if storage == i16 else 0.05, 0 if storage == i16 else 7)
+    x, y = argument((3, 32), x_type), argument((3, 5), UniformQuantizedType.of(i8, 0.5, 3), "y")
+    bias = rng.normal(0, 5, 5).astype(np.float32)
+    model = one_op("tfl.fully_connected", [x, w, const(bias, f32, "b")], [y], DENSE)
+    conversion = tflq.convert(model, fallback="error")
+    batches = edge_inputs([x])
+    filters = (w.array * np.repeat(scales.astype(np.float64), block, 1)).T
+    for arrays, got in zip(batches, interpret(conversion.data, batches), strict=True):
+        counts = ((arrays[0].astype(np.float64) - x_type.zero_point) * x_type.scale @ filters + bias) / 0.5 + 3
+        assert np.abs(np.clip(np.rint(counts), -128, 127) - got[0]).max() <= 1

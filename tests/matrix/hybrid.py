@@ -31,7 +31,7 @@ from tflq.ir.types import (
     ui8,
 )
 
-__all__: list[str] = []
+__all__ = ["blockwise"]
 
 Function = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _LOST = 0.06
@@ -40,7 +40,7 @@ _SUMMED = 1e-4
 """What float32 loses."""
 
 
-def _blockwise(draw: Draw, storage: ScalarType, shape: tuple[int, ...], data: np.ndarray) -> Value:
+def blockwise(draw: Draw, storage: ScalarType, shape: tuple[int, ...], data: np.ndarray) -> Value:
     block = draw.one(*(b for b in (2, 4, 8, 16, 32) if shape[-1] % b == 0))
     scales = (draw.rng.uniform(0.01, 0.2, (*shape[:-1], shape[-1] // block))).astype(np.float16)
     ones = (1,) * (len(shape) - 1)
@@ -55,7 +55,7 @@ def _constant(draw: Draw, name: str, shape: tuple[int, ...], axis: int, storage:
     data = draw.rng.integers(storage.minimum + storage.signed, storage.maximum, shape, storage.dtype, endpoint=True)
     kind = draw.one("layer", "axis", "axis", "zero point", *(["blocks"] * 3 if blocks else []))
     if kind == "blocks":
-        return _blockwise(draw, storage, shape, data)
+        return blockwise(draw, storage, shape, data)
     if kind == "axis" and shape[axis] > 1:
         scales = 0.02 * np.exp2(draw.rng.uniform(-2, 2, shape[axis]))
         element: ElementType = UniformQuantizedPerAxisType.of(storage, axis, scales, 128 if storage == ui8 else 0)

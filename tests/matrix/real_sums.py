@@ -27,12 +27,12 @@ from tflq.ir.types import (
     ui8,
 )
 
-__all__: list[str] = []
+__all__ = ["centred", "scales_of", "target"]
 
 Sums = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _centred(value: Value, stored: np.ndarray, axis: int | None = None) -> np.ndarray:
+def centred(value: Value, stored: np.ndarray, axis: int | None = None) -> np.ndarray:
     """Stored integers less their zero points."""
     element = value.type.element
     if isinstance(element, UniformQuantizedPerAxisType):
@@ -41,7 +41,7 @@ def _centred(value: Value, stored: np.ndarray, axis: int | None = None) -> np.nd
     return stored.astype(np.int64) - element.zero_point  # type: ignore[union-attr]
 
 
-def _scales(value: Value) -> np.ndarray:
+def scales_of(value: Value) -> np.ndarray:
     element = value.type.element
     return np.atleast_1d(np.asarray(getattr(element, "scales", getattr(element, "scale", 1.0)), np.float64))
 
@@ -151,7 +151,7 @@ def _case(
     w = int4(data, w_type) if t.w == i4 else const(data, w_type)
     if free and name == "conv_3d" and not t.per_axis and t.w in (i8, ui8) and draw.chance(0.1):
         w = argument(filters, w_type)
-    units = source.scale * _scales(w)
+    units = source.scale * scales_of(w)
     depth = math.prod(filters) // channels
     span = (t.x.maximum - t.x.minimum) / 4 * (t.w.maximum - t.w.minimum) / 4 * math.sqrt(depth)
     if t.result == i32:
@@ -180,7 +180,7 @@ def _case(
 
     def exact(arrays: list[np.ndarray]) -> list[np.ndarray]:
         given = dict(zip(inputs, arrays, strict=True))
-        left, right = (_centred(v, v.array if v.is_constant else given[v]) for v in (x, w))
+        left, right = (centred(v, v.array if v.is_constant else given[v]) for v in (x, w))
         whole = sums(left, right)
         offset = given[bias].astype(np.float64) if bias in given else added
         return [requantized(whole, offset, units / made.scale, made, options["fused_activation_function"])]
@@ -304,58 +304,3 @@ def conv_3d_transpose(draw: Draw) -> Case:
     types = _Types(draw, "conv_3d_transpose")
     first = [ints(*made)]
     return _case(draw, "conv_3d_transpose", types, shape, filters, 3, made, options, sums, first, opened=False)
-
-
-@generator("real_batch_matmul")
-def batch_matmul(draw: Draw) -> Case:
-    """Sides of other types than the kernel's, or quantized per column."""
-    x_type, y_type, z_type = draw.one(
-        (ui8, ui8, ui8), (ui8, ui8, ui8), (ui8, i8, ui8), (i8, ui8, i8), (i8, i8, i16), (i8, i16, i16), (i16, ui8, i16),
-        (ui8, ui8, i8), (ui8, ui8, i32), (i8, i4, i8), (i16, i16, i8),
-    )  # fmt: skip
-    rows, depth, columns = draw.whole(1, 8), draw.one(1, 3, 8, draw.whole(1, 60)), draw.whole(1, 8)
-    adjoint = draw.chance(0.5), draw.chance(0.5)
-    outer = draw.dims(draw.whole(0, 2), 1, 3)
-    lead = [outer, tuple(draw.one(1, d) for d in outer)[draw.whole(0, len(outer)) :]]
-    lead = lead[::-1] if draw.chance(0.5) else lead
-    first = (*lead[0], *((depth, rows) if adjoint[0] else (rows, depth)))
-    second = (*lead[1], *((columns, depth) if adjoint[1] else (depth, columns)))
-    fixed = y_type == i4 or draw.chance(0.5)
-    source = draw.quantized(x_type)
-    per_column = fixed and columns > 1 and draw.chance(0.5)
-    if per_column:
-        axis = len(second) - (2 if adjoint[1] else 1)
-        zeros: Any = draw.rng.integers(0, 256, columns) if y_type == ui8 else 0
-        scales = draw.scale(-12, 0) * np.exp2(draw.rng.uniform(-2, 2, columns))
-        right: ElementType = UniformQuantizedPerAxisType.of(y_type, axis, scales, zeros)
-    else:
-        right = draw.quantized(y_type) if y_type != i4 else UniformQuantizedType.of(i4, draw.scale(-9, 0), 0)
-    x, y = argument(first, source), argument(second, right)
-    if fixed:
-        data = draw.integers(y_type, second)
-        y = int4(data, right) if y_type == i4 else const(data, right)
-    elif draw.chance(0.2):
-        x = const(draw.integers(x_type, first), source)
-    span = 2.0 ** (x_type.bits + y_type.bits - 4) * depth**0.5
-    units = source.scale * _scales(y)
-    largest = float(np.max(units))
-    made = draw.quantized(
-        z_type, largest * draw.rng.uniform(1, 9) if z_type == i32 else draw.near(largest * span * 2.0**-z_type.bits)
-    )
-    result = argument((*np.broadcast_shapes(*lead), rows, columns), made)
-    for value, name in ((x, "in0"), (y, "in1"), (result, "out0")):
-        value.name = name
-    inputs = [v for v in (x, y) if not v.is_constant]
-
-    def exact(arrays: list[np.ndarray]) -> list[np.ndarray]:
-        given = dict(zip(inputs, arrays, strict=True))
-        sides = [_centred(v, v.array if v.is_constant else given[v]) for v in (x, y)]
-        one, other = (np.swapaxes(s, -1, -2) if swap else s for s, swap in zip(sides, adjoint, strict=True))
-        return [requantized(one @ other, 0, units / made.scale, made, "NONE")]
-
-    options = {"adj_x": adjoint[0], "adj_y": adjoint[1], "asymmetric_quantize_inputs": False}
-    model = one_op("tfl.batch_matmul", [x, y], [result], options)
-    text = f"batch_matmul({describe(x)}, {describe(y)}) -> {describe(result)} {options}"
-    conversion = target(draw) | ({"semantics": "real"} if (x_type, y_type, z_type) == (i8, i8, i8) else {})
-    batches = edge_inputs(inputs, draw.whole(0, 1 << 30))
-    return Case(model, batches, text, tolerance=int(z_type == i32), exact=exact, conversion=conversion)

@@ -18,7 +18,7 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fixed_point import quantize_multipliers, round_half_away
 
-__all__ = ["limited_scales", "real_requantized"]
+__all__ = ["limited_scales", "real_requantized", "result_range"]
 
 _ALIKE = 1e-7
 _MOST = 1 << 47
@@ -40,7 +40,7 @@ def real_requantized(
     bounds: tuple[int, int],
 ) -> Value | NotApplicable:
     """`acc`, i32 or i64 within `bounds`, in the result's type."""
-    clamp = _range(to, activation)
+    clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
     told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
     if (np.minimum(reach, told_apart) >= 2.0**31).any() or (to.storage == i32 and acc.type.storage == i64):
@@ -72,7 +72,7 @@ def _coarse(
     return narrow, scales * 2.0**spare, ((bounds[0] >> spare) - 1, (bounds[1] >> spare) + 1)
 
 
-def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
+def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
     """What the activation clamps stored values to; a bound that is far away is none."""
     ends = [to.storage.minimum, to.storage.maximum]
     for place, bound in enumerate(BOUNDS.get(activation, (None, None))):

@@ -133,8 +133,8 @@ def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.
     element, shape = weights.type.element, weights.type.shape
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         return NotApplicable(f"weights '{weights.name}' have no scales per layer or per axis")
-    if shape is None or None in shape or axis >= len(shape) or "sparsity" in weights.info:
-        return NotApplicable(f"the shape of weights '{weights.name}' is not known, or they are sparse")
+    if shape is None or None in shape or axis >= len(shape):
+        return NotApplicable(f"the shape of weights '{weights.name}' is not known")
     if isinstance(element, UniformQuantizedPerAxisType) and (
         element.axis != axis or element.scales.size != shape[axis]
     ):
