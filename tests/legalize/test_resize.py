@@ -69,6 +69,13 @@ def test_random_sizes(name: str, storage: ScalarType, flags: tuple[bool, bool]) 
         convert_and_compare(resize(name, storage, (1, h, w), (oh, ow), flags), inputs(storage, (1, h, w, 3)))
 
 
+@pytest.mark.parametrize(("size", "out"), SIZES, ids=str)
+def test_nearest_takes_both_flags(size: tuple[int, int], out: tuple[int, int]) -> None:
+    """The bilinear kernel refuses them, the nearest one rounds from the middle of each element."""
+    model = resize("resize_nearest_neighbor", i8, (2, *size), out, (True, True))
+    convert_and_compare(model, inputs(i8, (2, *size, 3)))
+
+
 @pytest.mark.parametrize("storage", TYPES, ids=str)
 @pytest.mark.parametrize("name", ["resize_bilinear", "resize_nearest_neighbor"])
 def test_batch_known_when_the_model_runs(name: str, storage: ScalarType) -> None:
