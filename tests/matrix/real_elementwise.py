@@ -117,18 +117,20 @@ def real_binary(draw: Draw) -> Case:
     first, second, out = broadcast_shapes(draw)
     chance = 0.6 if kind == "axis" else 0.2
     x = parametrized(draw, a, first, draw.scale(-8, 0) * 2.0 ** (8 - a.bits), chance)
-    y = parametrized(draw, b, second, draw.near(_reach(x) / 2.0 ** (b.bits - 1)), chance)
+    y = parametrized(draw, b, second, _reach(x) * 2.0 ** (draw.rng.uniform(-3, 3) + 1 - b.bits), chance)
     most = {"mul": _reach(x) * _reach(y), "div": 16 * _reach(x) / _reach(y)}.get(name, max(_reach(x), _reach(y)) * 1.5)
     most = most**2 if name == "squared_difference" else most
-    z = parametrized(draw, c, out, draw.near(most / 2.0 ** (c.bits - 1)), chance)
+    far = name not in ("div", "squared_difference") and draw.chance(0.15)  # of which some have no integer form
+    near = (draw.near(most) if far else most * 2.0 ** draw.rng.uniform(-2, 2)) / 2.0 ** (c.bits - 1)
+    z = parametrized(draw, c, out, near, chance)
     plain = all(not isinstance(e, UniformQuantizedPerAxisType) for e in (x, y, z))
     fused = name in ("add", "sub", "mul", "div")
-    activation = draw.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1") if fused else "NONE"
+    activation = draw.one("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1") if fused and not far else "NONE"
     options: dict[str, Any] = {"fused_activation_function": activation} if fused else {}
     if name in ("add", "sub"):
         options["pot_scale_int16"] = False
     bounds, function = _BOUNDS[activation], _FUNCTIONS[name]
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"integer": name != "div" or c != i16}
     if name in ("maximum", "minimum") or (plain and a == b):  # which a kernel computes otherwise
         more["conversion"] = {"semantics": "real"}
     if plain and a == b == c and name != "squared_difference":
@@ -212,7 +214,9 @@ def requantize(draw: Draw) -> Case:
     z = parametrized(draw, c, shape, draw.near(_reach(x) / 2.0 ** (c.bits - 1)), 0.7)
     if not any(isinstance(e, UniformQuantizedPerAxisType) for e in (x, z)):
         return requantize(draw)
-    return real_case(draw, "quantize", [argument(shape, x)], argument(shape, z), {}, lambda u: u, tolerance=0)
+    return real_case(
+        draw, "quantize", [argument(shape, x)], argument(shape, z), {}, lambda u: u, tolerance=int(c == i16)
+    )
 
 
 _UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -332,8 +336,8 @@ def power(draw: Draw) -> Case:
 
     def function(u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Of floats of DEQUANTIZE: an exponent that is whole among them counts as one."""
-        single = (np.float32(w).astype(np.float64) for w in (u, v))
-        return np.power(*single) if name == "pow" else np.arctan2(*single)
+        u, v = (w.astype(np.float32).astype(np.float64) for w in (u, v))
+        return np.power(u, v) if name == "pow" else np.arctan2(u, v)
 
     return real_case(draw, name, operands, argument(shape, z), {}, function, tolerance=1)
 

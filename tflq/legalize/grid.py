@@ -169,6 +169,8 @@ def over(
     perm = [a for a in range(rank) if a not in axes] + axes
     turned = b.transpose(x, perm)
     shape = turned.type.shape or ()
+    if len(axes) > 1 and shape.count(None) > 1:
+        return NotApplicable("scales along several axes, and more than one dim is not known")
     flat = turned if len(axes) == 1 else b.reshape(turned, [*shape[: rank - len(axes)], grid.size])
     made = apply(flat, fitted.transpose(perm).reshape(-1))
     if isinstance(made, NotApplicable):

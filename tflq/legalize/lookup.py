@@ -30,7 +30,9 @@ def looked_up_by(
     grids = (source.scales, source.zeros, target.scales, target.zeros)
     if refusal := too_large(source, *grids):
         return refusal
-    table = real_table(function, source.storage.dtype, *(g[..., None] for g in grids), result=target.storage.dtype)
+    in_scales, in_zeros, out_scales, out_zeros = (g[..., None] for g in grids)
+    dtypes = source.storage.dtype, target.storage.dtype
+    table = real_table(function, dtypes[0], in_scales, in_zeros, out_scales, out_zeros, dtypes[1])
     return entries_by(b, b.value(operand), table, target.storage)
 
 

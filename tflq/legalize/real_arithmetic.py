@@ -18,8 +18,9 @@ import math
 
 import numpy as np
 
+from tflq.ir.builder import broadcast
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i32
+from tflq.ir.types import TensorType, i32
 from tflq.legalize.grid import (
     Grid,
     activation_grids,
@@ -39,8 +40,8 @@ __all__ = ["NOTE", "rounded_sum", "scaled_term"]
 
 NOTE = "no kernel computes it; the real function, rounded"
 _FAR = "the operands' scales are too far above the result's"
-_OFF = 0.25
-"""What a result may be off before it is rounded, in counts."""
+_OFF = 0.75
+"""What a result may be off before it is rounded, in counts: less than 1, so that the rounded one is by at most 1."""
 _I31 = 1 << 31
 _QUOTIENT_BITS = 12
 _BEYOND = 18
@@ -129,9 +130,10 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
     reaches = [g.reach for g in sources]
     if (sources[0].scales == sources[1].scales).all():
         parts, ratios, reaches = [b.sub(*parts)], ratios[:1], [sum(reaches)]
-    terms, bits, off = fit_terms(ratios, reaches, most_bits=20)
     span = target.high + 2
-    if bits < 1 or 2 * math.sqrt(span) * off > _OFF:
+    needed = _OFF / (2 * math.sqrt(span))
+    terms, bits, off = fit_terms(ratios, reaches, most_bits=20, roughly=needed)
+    if bits < 1 or off > needed:
         return NotApplicable(_FAR)
     scaled = [scaled_term(b, x, term) for x, term in zip(parts, terms, strict=True)]
     reach = math.ceil(math.sqrt(span) * 2.0**bits)
@@ -149,16 +151,26 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     first, second, target = grids
     ratio = first.scales / (second.scales * target.scales)
     (term,), bits, off = fit_terms([ratio], [first.reach], most_bits=_QUOTIENT_BITS)
-    if bits < 3 or off > _OFF / 2:
+    more = 0 if bits > 2 else _QUOTIENT_BITS - bits  # what the remainder gives
+    if bits < 0 or off + 2.0 ** -(bits + more) > _OFF:
         return NotApplicable(_FAR)
     x, y = centred_by(b, op.operand(0), first), centred_by(b, op.operand(1), second)
     no_divisor = b.equal(y, b.constant(np.asarray(0)))
     end = b.mul(b.clamp(x, -1, 1), b.constant(np.asarray(1 << (bits + _BEYOND))))
     dividend = b.select(no_divisor, end, scaled_term(b, x, term))
     divisor = b.select(no_divisor, b.constant(np.asarray(1)), y)
-    dividend, divisor = b.add(dividend, b.constant(np.asarray(0))), divisor
-    quotient = b.emit("tosa.intdiv", [dividend, divisor], dividend.type.with_element(i32))
-    return rounded_sum(b, quotient, bits, target, _activation(op))
+    quotient = _divided(b, dividend, divisor)
+    if more:
+        unit = b.constant(np.asarray(1 << more))
+        rest = b.sub(dividend, b.mul(quotient, divisor))
+        most = 1 << (bits + _BEYOND - 1)
+        quotient = b.add(b.mul(b.clamp(quotient, -most, most), unit), _divided(b, b.mul(rest, unit), divisor))
+    return rounded_sum(b, quotient, bits + more, target, _activation(op))
+
+
+def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
+    """The integer part of x / y."""
+    return b.emit("tosa.intdiv", [x, y], TensorType(broadcast(x.type.shape, y.type.shape), i32))
 
 
 @rule("tfl.maximum", "tfl.minimum", last=True)

@@ -18,7 +18,7 @@ from tflq.numerics.fractions import comparing_factors
 
 __all__: list[str] = []
 
-_NOTE = "the real values, compared exactly"
+_NOTE = "no kernel computes it; the real values, compared exactly"
 _REACH = 1 << 15
 
 

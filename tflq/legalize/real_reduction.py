@@ -28,7 +28,8 @@ from tflq.numerics.scaled_sum import fit_terms
 
 __all__: list[str] = []
 
-_OFF = 0.25
+_OFF = 0.75
+"""What a result may be off before it is rounded, in counts: less than 1."""
 _I31 = 1 << 31
 _MOST_FACTORS = 1 << 11
 _GUARD = 12
@@ -135,7 +136,7 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     stored = np.arange(storage.minimum, storage.maximum + 1)
     scales = r.source.scales[..., None] * one ** (-1 / r.count)
     table = log_table(stored - r.source.zeros[..., None], scales, r.count)
-    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > 2 * _OFF:
+    if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > _OFF:
         return NotApplicable("the logarithms of so many factors have too few bits")
     logs, signs = (_over(b, "sum", entries_by(b, b.value(r.x), t, i32), r.axes) for t in (table.logs, table.signs))
     if r.target.scales.size > 1:

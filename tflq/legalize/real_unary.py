@@ -12,6 +12,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.grid import Grid, centred_by, finished, grid_of, grids_of
 from tflq.legalize.lookup import looked_up_by, requantized_by
+from tflq.legalize.real_arithmetic import NOTE
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS
@@ -21,7 +22,6 @@ from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 __all__: list[str] = []
 
-_NOTE = "no kernel computes it; the real function, rounded"
 _WITH_OPTIONS = ("FAKE_QUANT", "GELU", "LEAKY_RELU")
 _NAMES = sorted({*REAL_FUNCTIONS, *BOUNDS, *_WITH_OPTIONS})
 
@@ -40,7 +40,7 @@ def real_function(op: Op, b: RuleBuilder) -> Answer:
     made = looked_up_by(b, op.operand(0), source, target, function)
     if isinstance(made, NotApplicable):
         made = _linear(op, b, source, target) or made
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=_NOTE)
+    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
 
 
 def _function(op: Op) -> FloatFunction:
@@ -89,4 +89,4 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
     if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
         return NotApplicable("int32 with zero points leaves 32 bits")
     made = requantized_by(b, op.operand(0), source, target)
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=_NOTE)
+    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)

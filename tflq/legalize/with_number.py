@@ -13,6 +13,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.legalize.grid import grids_of
 from tflq.legalize.lookup import looked_up_by
+from tflq.legalize.real_arithmetic import NOTE
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.floor_division import floor_quotient, floor_remainder
@@ -24,8 +25,8 @@ __all__: list[str] = []
 _Two = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _FUNCTIONS: dict[str, _Two] = {
     "ATAN2": REAL_FUNCTIONS_OF_TWO["ATAN2"],
-    "FLOOR_DIV": lambda x, y: floor_quotient(np.float32(x), np.float32(y)),
-    "FLOOR_MOD": lambda x, y: floor_remainder(np.float32(x), np.float32(y)),
+    "FLOOR_DIV": lambda x, y: floor_quotient(x.astype(np.float32), y.astype(np.float32)),
+    "FLOOR_MOD": lambda x, y: floor_remainder(x.astype(np.float32), y.astype(np.float32)),
     "POW": REAL_FUNCTIONS_OF_TWO["POW"],
 }
 
@@ -42,7 +43,7 @@ def function_with_a_number(op: Op, b: RuleBuilder) -> Answer:
             continue
         function = _of_one(_FUNCTIONS[kernel_name(op)], known, place)
         made = looked_up_by(b, other, grids[1 - place], grids[-1], function)
-        return made if isinstance(made, NotApplicable) else Rewritten([made], note="the real function, rounded")
+        return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
     return NotApplicable(f"{kernel_name(op)} on {op.result.type.storage} has no table: neither operand is one number")
 
 

@@ -18,8 +18,7 @@ __all__ = ["Term", "fit_terms"]
 
 _BOUND = 30
 _MOST_BITS = 28
-_WITHOUT_SHIFT = 2.0**-7
-"""What the terms may be off, in counts of the sum, to be plain products."""
+_ROUGHLY = 2.0**-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,20 @@ class Term:
 
 
 def fit_terms(
-    ratios: Sequence[np.ndarray], reaches: Sequence[int], count: int = 1, most_bits: int = _MOST_BITS
+    ratios: Sequence[np.ndarray],
+    reaches: Sequence[int],
+    count: int = 1,
+    most_bits: int = _MOST_BITS,
+    roughly: float = _ROUGHLY,
 ) -> tuple[list[Term], int, float]:
-    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point; what the sum may be
-    off before it is rounded, in counts. The bits may be negative: then nothing fits."""
+    """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, less than 0 if nothing
+    fits; what the sum may be off before it is rounded, in counts. Terms that are off by no more than `roughly` are
+    products without a shift."""
     most = count * sum(float(r.max()) * reach for r, reach in zip(ratios, reaches, strict=True))
     bits = min(_BOUND - math.frexp(most)[1], most_bits)
     plain = [Term(np.floor(np.ldexp(r, bits) + 0.5).astype(np.int64), 0) for r in ratios]
     off = count * sum(reaches) * 0.5 * 2.0**-bits
-    if off <= _WITHOUT_SHIFT:
+    if off <= roughly:
         return plain, bits, off
     terms, off = [], 0.0
     for ratio, reach in zip(ratios, reaches, strict=True):
