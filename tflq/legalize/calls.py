@@ -36,11 +36,15 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """A value of a call, and the one of the function that it is copied to or from."""
+    """A value of a call, and the one of the function that it is copied to or from; -1: of the call itself, too."""
 
     outer: Value
     inner: Value
     function: int
+
+    @property
+    def place(self) -> str:
+        return f" of subgraph {self.function}" if self.function >= 0 else ""
 
 
 class Calls:
@@ -120,7 +124,7 @@ class Calls:
             outer, inner = passed.outer.type, passed.inner.type
             if not (outer.quantized or inner.quantized):
                 continue
-            sides = f"'{passed.outer.name}' ({outer})", f"'{passed.inner.name}' ({inner}) of subgraph {passed.function}"
+            sides = f"'{passed.outer.name}' ({outer})", f"'{passed.inner.name}' ({inner}){passed.place}"
             if outer.storage != inner.storage:
                 return f"it copies between {sides[0]} and {sides[1]}, whose storage types differ; make them one"
             if self.real and _differ(passed) and not all(_is_plain_8_or_16(t.element) for t in (outer, inner)):
@@ -133,8 +137,7 @@ class Calls:
             return ""
         for passed in self.passed(op):
             if _differ(passed):
-                place = f" of subgraph {passed.function}" if passed.function >= 0 else ""
-                return _DIFFERS.format(f"'{passed.outer.name}'", f"'{passed.inner.name}'{place}")
+                return _DIFFERS.format(f"'{passed.outer.name}'", f"'{passed.inner.name}'{passed.place}")
         return ""
 
 
