@@ -97,6 +97,15 @@ def test_a_kept_operator_reads_and_writes_its_own_types() -> None:
     k = KernelBuilder()
     x = argument(SHAPE, i8)
     given = k.copy(x, TensorType(SHAPE, QUANTIZED))
-    k.ops.append(Op("tfl.reshape", [given, None], [argument((48,), QUANTIZED, "kept")]))
+    k.ops.append(Op("tfl.reshape", [given, None], [argument((48,), QUANTIZED, "kept")], info={"kept": True}))
     taken = k.copy(k.ops[-1].result, TensorType((48,), i8))
     assert _trimmed(k.ops, [x], [taken]) == ["cast", "reshape", "cast"]
+    assert not any(op.info for op in k.ops)
+
+
+def test_a_lowered_operator_reads_and_writes_past_parameters() -> None:
+    k = KernelBuilder()
+    x = argument(SHAPE, i8)
+    given = k.copy(x, TensorType(SHAPE, QUANTIZED))
+    wide = k.cast(given, i32)
+    assert _trimmed(k.ops, [x], [wide]) == ["cast"]

@@ -4,8 +4,8 @@ Selection puts an identity CAST wherever a function's argument, result or kept o
 and its neighbour has none. Some kernels disregard the parameters of what they read and write, in every resolver
 (measured, with parameters on one side and on both): these stand at the edge themselves and the copy goes. Others
 check them (PADV2, CONCATENATION, REDUCE_MAX), compute by them, or are handed to XNNPACK, which refuses to mix
-(TRANSPOSE, SLICE): before these the copy stays. So it does where a kept operator reads or writes the quantized side,
-whose parameters are what it is kept for.
+(TRANSPOSE, SLICE): before these the copy stays. So it does where an operator that a target keeps ("kept" in `Op.info`,
+which ends here) reads or writes the quantized side: it is kept for the parameters.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ def _trim(function: Function) -> None:
     if dropped:
         function.ops = [op for op in function.ops if op not in dropped]
         function.replace(replaced)
+    for op in function.ops:
+        op.info.pop("kept", None)
 
 
 def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:
     """Whether all readers of the copy can read the original."""
     if source.type.element == result.type.element:
         return True
-    if result.type.quantized:
-        return False  # a kept operator reads it
     return all(
-        i in _READS.get(reader.name, ())
+        i in _READS.get(reader.name, ()) and "kept" not in reader.info
         for reader in users.get(result, [])
         for i, v in enumerate(reader.operands)
         if v is result
@@ -93,7 +93,7 @@ def _writable(
         read = producer.operand(0)
         if not isinstance(replaced.get(read, read).type.element, ScalarType):
             return False
-    return not source.type.quantized and producer.name in _WRITES  # a quantized one is a kept operator's
+    return producer.name in _WRITES and "kept" not in producer.info
 
 
 def _hand_over(source: Value, result: Value) -> None:

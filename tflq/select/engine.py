@@ -47,7 +47,7 @@ def _select_function(function: Function, mac: Mac) -> None:
         k.location = op.location
         if op.name.startswith("tfl."):
             operands = [None if v is None else k.value(v) for v in op.operands]
-            info, inner = {k: v for k, v in op.info.items() if k != "kept"}, op.intermediates
+            info, inner = dict(op.info), op.intermediates
             k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
             continue
         k.begin()
