@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
+from harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 
 from tflq.flatbuffer.writer import write
 from tflq.ir.builder import Builder
-from tflq.ir.core import Function, Module
+from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.select.engine import select
 
@@ -86,3 +86,20 @@ def test_per_axis(axis: int) -> None:
         _same("tfl.quantize", x, element)
         q = rng.integers(storage.minimum, storage.maximum, shape, endpoint=True).astype(storage.dtype)
         _same("tfl.dequantize", q, element)
+
+
+@pytest.mark.parametrize("name", ["relu", "max_pool_2d"])
+def test_an_operator_between_casts_leaves_no_parameters(name: str) -> None:
+    """The whole conversion, which checks that no tensor inside keeps any."""
+    element = UniformQuantizedType.of(i8, 0.1, -3)
+    x, y = argument((1, 3, 3, 2), f32), argument((1, 3, 3, 2), f32, "y")
+    q, r = argument((1, 3, 3, 2), element, "q"), argument((1, 3, 3, 2), element, "r")
+    window = {"filter_width": 2, "filter_height": 2, "stride_w": 1, "stride_h": 1}
+    pool = {**window, "padding": "SAME", "fused_activation_function": "NONE"}
+    ops = [
+        Op("tfl.quantize", [x], [q], {}),
+        Op("tfl." + name, [q], [r], {} if name == "relu" else pool),
+        Op("tfl.dequantize", [r], [y], {}, info={"version": 2}),
+    ]
+    model = bytes(write(Module([Function("main", [x], [y], ops)])))
+    assert convert_and_compare(model, edge_inputs([x])).report.counts["integer"] == 3
