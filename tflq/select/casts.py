@@ -25,9 +25,7 @@ __all__: list[str] = []
 @lowering("quant.dcast")
 def dequantize(op: Op, k: Kernels) -> Value:
     scale, zero = parameters(op.operand(0).type)
-    cast = op.operand(0).producer
-    # the integers below a cast to their type, whose copy is for kernels that read parameters
-    x = k.value(cast.operand(0) if cast is not None and cast.name == "quant.scast" else op.operand(0))
+    x = k.value(op.operand(0))
     if x.is_constant and x.type.quantized:
         x = _plain(x)
     if x.type.storage.bits <= 16:
