@@ -1,0 +1,160 @@
+"""RNN, both sequence RNNs and SVDF in float: steps written out, state in variables.
+
+    RNN     h = activation(x . w + a . v + h . r + bias)        a an auxiliary input
+    SVDF    state[b, f, :] = state[b, f, 1:], x[b] . feature[f]
+            y[b, u] = activation(sum of state * time over the unit's filters and over time + bias)
+
+The products with the input are one convolution for all steps. Without auxiliary weights, the auxiliary input is the
+input of the backward direction; where the batch comes first, the kernel disregards it.
+
+Sources: kernels/basic_rnn.cc, unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc,
+internal/kernel_utils.cc, internal/reference/svdf.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain, count
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, f32
+from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
+from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.joining import joined, part
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+
+__all__: list[str] = []
+
+_MOST_STEPS = 512
+
+
+def _read_state(t: Tosa, tensor: Value, shape: tuple[int, ...]) -> Value:
+    """What a float variable tensor holds, zeros at first."""
+    t.need("variable", "the state of an operator")
+    name = t.handles.get(tensor)
+    if name is None:
+        base = tensor.name or "state"
+        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in t.variables)
+        t.handles[tensor] = name
+        t.variables[name] = t.constant(np.zeros(shape), f32)
+    return t.op("tosa.variable_read", [], [TensorType(shape, f32)], {"name": name}).result
+
+
+def _write_state(t: Tosa, tensor: Value, value: Value) -> None:
+    t.op("tosa.variable_write", [value], [], {"name": t.handles[tensor]})
+
+
+def _sizes(x: Value) -> tuple[int, ...]:
+    """The shape of a value; Refused unless it is known."""
+    shape = x.type.shape
+    if shape is None or None in shape:
+        raise Refused(f"the shape of '{x.name}' is not known")
+    return tuple(d or 0 for d in shape)
+
+
+def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Value:
+    """Rows [..., depth] by weights [units, depth], and a bias: [..., units]."""
+    (*outer, depth), (units, _) = _sizes(x), _sizes(weights)
+    rows = int(np.prod(outer))
+    offset = t.constant(np.zeros(units), f32) if bias is None else bias
+    made = t.conv2d(
+        t.reshape(x, (rows, 1, 1, depth)),
+        t.reshape(weights, (units, 1, 1, depth)),
+        offset,
+        (rows, 1, 1, units),
+        acc=f32,
+    )
+    return t.reshape(made, (*outer, units))
+
+
+def _steps_of(op: Op, x: Value) -> tuple[int, int, int]:
+    """Steps, items of the batch and the dim that steps are."""
+    *outer, _ = _sizes(x)
+    if len(outer) == 1:
+        return 1, outer[0], 0
+    axis = 0 if op.attributes.get("time_major", False) else 1
+    if outer[axis] > _MOST_STEPS:
+        raise Refused(f"{outer[axis]} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
+    return outer[axis], outer[1 - axis], axis
+
+
+def _walked(op: Op, t: Tosa, x: Value, step: Callable[[int], Value], *, backward: bool = False) -> Value:
+    """The results [batch, units] of all steps, in one tensor as the input."""
+    steps, batch, axis = _steps_of(op, x)
+    order = range(steps)[::-1] if backward else range(steps)
+    rows = {place: step(place) for place in order}
+    if len(_sizes(x)) == 2:
+        return rows[0]
+    units = _sizes(rows[0])[1]
+    shape = (1, batch, units) if axis == 0 else (batch, 1, units)
+    return joined(t, [t.reshape(rows[place], shape) for place in range(steps)], axis)
+
+
+def _at(op: Op, t: Tosa, values: Value, x: Value, place: int) -> Value:
+    """Of values [steps, batch, units], or the batch first, those of one step: [batch, units]."""
+    _, batch, axis = _steps_of(op, x)
+    if len(_sizes(values)) == 2:
+        return values
+    return t.reshape(part(t, values, axis, place, 1), (batch, _sizes(values)[-1]))
+
+
+@lowering("tfl.rnn", "tfl.unidirectional_sequence_rnn")
+def rnn(op: Op, t: Tosa) -> Value:
+    need_float(t, op.name.removeprefix("tfl.").upper())
+    x, weights, recurrent, bias = (real(t, op.operand(i)) for i in range(4))
+    return _direction(op, t, x, _product(t, x, weights, bias), recurrent, op.operand(4))
+
+
+@lowering("tfl.bidirectional_sequence_rnn")
+def both_ways(op: Op, t: Tosa) -> list[Value]:
+    need_float(t, "BIDIRECTIONAL_SEQUENCE_RNN")
+    x = real(t, op.operand(0))
+    linked = op.optional(9) if len(op.operands) > 9 else None
+    results = []
+    for first in (1, 5):
+        weights, recurrent, bias = (real(t, op.operand(first + i)) for i in range(3))
+        place = 10 if first == 1 else 11
+        own = op.optional(place) if len(op.operands) > place else None
+        source = x
+        if linked is not None and own is None and first == 5 and op.attributes["time_major"]:
+            source = real(t, linked)
+        given = _product(t, source, weights, bias)
+        if linked is not None and own is not None:
+            given = t.add(given, _product(t, real(t, linked), real(t, own)))
+        results.append(_direction(op, t, x, given, recurrent, op.operand(first + 3), backward=first == 5))
+    return [joined(t, results, 2)] if op.attributes["merge_outputs"] else results
+
+
+def _direction(
+    op: Op, t: Tosa, x: Value, given: Value, recurrent: Value, state: Value, *, backward: bool = False
+) -> Value:
+    _, batch, _ = _steps_of(op, x)
+    held = [_read_state(t, state, (batch, _sizes(recurrent)[0]))]
+
+    def step(place: int) -> Value:
+        total = t.add(_at(op, t, given, x, place), _product(t, held[0], recurrent))
+        held[0] = float_activation(t, total, op.attributes["fused_activation_function"])
+        return held[0]
+
+    result = _walked(op, t, x, step, backward=backward)
+    _write_state(t, state, held[0])
+    return result
+
+
+@lowering("tfl.svdf")
+def svdf(op: Op, t: Tosa) -> Value:
+    need_float(t, "SVDF")
+    x, feature, time = (real(t, op.operand(i)) for i in range(3))
+    (batch, _), (filters, memory) = _sizes(x), _sizes(time)
+    units, rank = filters // op.attributes["rank"], op.attributes["rank"]
+    newest = t.reshape(_product(t, x, feature), (batch, filters, 1))
+    held = t.reshape(_read_state(t, op.operand(4), (batch, filters * memory)), (batch, filters, memory))
+    window = joined(t, [part(t, held, 2, 1, memory - 1), newest], 2) if memory > 1 else newest
+    _write_state(t, op.operand(4), t.reshape(window, (batch, filters * memory)))
+    terms = t.reshape(t.mul(window, t.reshape(time, (1, filters, memory))), (batch, units, rank * memory))
+    result = t.reshape(t.reduce("sum", terms, 2), (batch, units))
+    if op.optional(3) is not None:
+        result = t.add(result, t.reshape(real(t, op.operand(3)), (1, units)))
+    return float_activation(t, result, op.attributes["fused_activation_function"])
