@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from matrix.run import case_of
 from matrix.run_tosa import run_tosa
 
