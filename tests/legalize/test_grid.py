@@ -38,7 +38,7 @@ def test_three_axes_and_an_open_batch(name: str, storage: ScalarType) -> None:
     low, high = storage.minimum, storage.maximum
     a, b = (rng.integers(low, high, s, storage.dtype, endpoint=True) for s in ((3, 4, 5), (4, 5)))
     for semantics in ("interpreter", "real"):
-        conversion = tflq.convert(model, fallback="error", semantics=semantics)  # type: ignore[arg-type]
+        conversion = tflq.convert(model, fallback="error", semantics=semantics)
         (got,) = interpret(conversion.data, [[a, b]])[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             wanted = np.clip(np.nan_to_num(FUNCTIONS[name](real(x, a), real(y, b)), nan=0.0), 0, 6)

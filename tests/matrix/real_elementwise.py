@@ -265,8 +265,8 @@ def fake_quant(draw: Draw) -> Case:
     a, c = draw.storage(i8, ui8, i16), draw.storage(i8, ui8, i16)
     low, high = -float(np.float32(draw.rng.uniform(0, 6))), float(np.float32(draw.rng.uniform(0.1, 6)))
     bits, narrow = draw.one(8, 8, 16, 4, 2, draw.whole(2, 16)), draw.chance(0.3)
-    x = parametrized(draw, a, shape, 12 / 2.0**a.bits, 0.2)
-    z = parametrized(draw, c, shape, draw.near(12 / 2.0**c.bits), 0.2)
+    x = parametrized(draw, a, shape, 12 / 2.0**a.bits, 0.2 if a.bits == 8 else 0)
+    z = parametrized(draw, c, shape, draw.near(12 / 2.0**c.bits), 0.2 if a.bits == 8 else 0)
     least, greatest = (1 if narrow else 0), 2**bits - 1
     scale = (np.float32(high) - np.float32(low)) / np.float32(greatest - least)
     zero = np.clip(np.floor(np.float32(least) - np.float32(low) / scale + np.float32(0.5)), least, greatest)
