@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
+from harness import argument, const, edge_inputs, interpret, one_op
 from matrix.weighted import int4
 
 import tflq
-from tflq.ir.core import Value, constant
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import (
     ElementType,
+    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
@@ -153,3 +155,51 @@ def test_rows_of_a_quantized_table_as_floats_are_looked_up_by_the_kernel(element
     assert conversion.report.rows[0].path == "kept"
     batches: list[list[np.ndarray]] = [[np.asarray([5, 0, 2], np.int32)]]
     np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(model, batches))
+
+
+def sparse(dense: np.ndarray, element: ElementType) -> Value:
+    """A matrix by rows: where its elements are that are not 0."""
+    rows = [np.flatnonzero(row) for row in dense]
+    columns = {
+        "format": "SPARSE_CSR",
+        "dense_size": 0,
+        "array_segments": ("Int32Vector", {"values": np.cumsum([0, *map(len, rows)]).astype(np.int32)}),
+        "array_indices": ("Int32Vector", {"values": np.concatenate(rows).astype(np.int32)}),
+    }
+    lines = {"format": "DENSE", "dense_size": len(dense), "array_segments": None, "array_indices": None}
+    value = const(dense, element, "w")
+    value.buffer = Buffer.of(np.asarray(dense[dense != 0], value.type.storage.dtype))
+    value.info = {"sparsity": {"traversal_order": (0, 1), "block_map": None, "dim_metadata": [lines, columns]}}
+    return Value(value.type, "w", buffer=value.buffer, info=value.info)
+
+
+def quantized_matrix() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.integers(-127, 128, (5, 32)) * (rng.random((5, 32)) < 0.4)
+
+
+@pytest.mark.parametrize("quantized", [True, False], ids=["int8", "hybrid"])
+def test_densified_weights_are_constants(quantized: bool) -> None:
+    spread = Value(TensorType((5, 32), PER_LAYER), "dense")
+    x_type, y_type = (UniformQuantizedType.of(i8, s, z) for s, z in ((0.05, 3), (4.0, 0)))
+    x, y = argument((2, 32), x_type if quantized else f32), argument((2, 5), y_type if quantized else f32, "y")
+    ops = [
+        Op("tfl.densify", [sparse(quantized_matrix(), PER_LAYER)], [spread]),
+        Op("tfl.fully_connected", [x, spread, None], [y], dict(FULLY_CONNECTED), info={"version": 5}),
+    ]
+    model = bytes(write(Module([Function("main", [x], [y], ops)])))
+    conversion = tflq.convert(model)
+    assert [row.path for row in conversion.report.rows] == ["integer", "integer" if quantized else "kept"]
+    batches = edge_inputs([x])
+    for want, got in zip(interpret(model, batches), interpret(conversion.data, batches), strict=True):
+        np.testing.assert_array_equal(got[0], want[0])
+
+
+def test_sparse_weights_that_no_hybrid_kernel_reads_become_floats() -> None:
+    x, y = argument((2, 32), f32, "x"), argument((2, 5), f32, "y")
+    weights = sparse(quantized_matrix(), PER_LAYER)
+    conversion = tflq.convert(one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 8))
+    assert "sparse constants" in conversion.report.rows[0].reason
+    inputs = np.random.default_rng(0).normal(0, 1, (2, 32)).astype(np.float32)
+    (got,) = interpret(conversion.data, [[inputs]])[0]
+    np.testing.assert_allclose(got, inputs @ (quantized_matrix() * 0.25).T, rtol=1e-3, atol=1e-3)

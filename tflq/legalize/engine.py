@@ -22,6 +22,7 @@ from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType
 from tflq.legalize import recurrent
 from tflq.legalize.calls import CALLS, Calls, Interface, copied, plain_value
+from tflq.legalize.densified import densified
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
@@ -31,6 +32,7 @@ from tflq.targets import INTEGER, Target
 
 __all__ = ["KEPT", "Decision", "Semantics", "State", "legalize"]
 
+_DENSE = "a sparse constant, made dense"
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
@@ -76,6 +78,8 @@ def legalize(
         function, rows = module.functions[index], decisions
         if place >= len(module.functions):
             function, rows = copied(function), list[Decision]()
+        function, spread = densified(function)
+        rows += [Decision(op, "integer" if op.result.type.quantized else "kept", _DENSE) for op in spread]
         functions.append(
             _Legalizer(
                 function,

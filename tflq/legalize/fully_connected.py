@@ -57,8 +57,6 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the input or the result is not quantized per layer")
     if weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
         return NotApplicable("the weights are not a matrix of known shape")
-    if "sparsity" in weights.info:
-        return NotApplicable(f"weights '{weights.name}' are sparse")
     scales = scales_of(weights)
     outputs = weights.type.shape[0] or 0
     if scales is None or scales.size not in (1, outputs):

@@ -10,6 +10,7 @@ fully_connected.cc, batch_matmul.cc, embedding_lookup.cc.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,7 @@ _WEIGHTS: Mapping[str, frozenset[str]] = {
 _BLOCKWISE = frozenset({("tfl.fully_connected", "i4"), ("tfl.embedding_lookup", "i2"), ("tfl.embedding_lookup", "i4")})
 """Those that take weights with a scale per block."""
 
+_SPARSE_BLOCK = 16
 _SYMMETRIC = frozenset({("tfl.fully_connected", "i2"), ("tfl.fully_connected", "i4")})
 """Those that refuse a zero point other than 0; EMBEDDING_LOOKUP looks at the first one alone."""
 
@@ -63,6 +65,13 @@ def disregarded(op: Op) -> str:
     return ""
 
 
+def _in_blocks(op: Op, sparsity: Mapping[str, Any]) -> bool:
+    """Whether sparse weights are stored as the one hybrid kernel takes them that reads such."""
+    blocks, levels = sparsity["block_map"], sparsity["dim_metadata"]
+    whole = blocks is not None and len(blocks) == 1 and levels[-1]["dense_size"] == _SPARSE_BLOCK
+    return op.name == "tfl.fully_connected" and whole
+
+
 def _zero_points(value: Value) -> np.ndarray:
     element = value.type.element
     return np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
@@ -83,6 +92,10 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
             return f"{kernel} has no kernel for float activations with {value.type.storage} blockwise constants"
         if place != 1 or str(value.type.storage) not in weights:
             return f"{kernel} has no kernel for float activations with {value.type.storage} constants"
+        if "sparsity" in value.info and not _in_blocks(op, value.info["sparsity"]):
+            return (
+                f"{kernel} has no kernel for float activations with sparse constants but in blocks of {_SPARSE_BLOCK}"
+            )
         one_scale = not isinstance(value.type.element, UniformQuantizedPerAxisType)
         if op.name == "tfl.depthwise_conv_2d" and one_scale and value.type.shape and value.type.shape[-1] != 1:
             return f"{kernel} on float activations reads a scale per channel, and there is one"

@@ -22,9 +22,13 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     i8,
+    i16,
+    i32,
+    i64,
     ui8,
 )
-from tflq.legalize.rule import RuleBuilder
+from tflq.legalize.accumulate import accumulator
+from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
 
 __all__ = ["MARK", "TargetKernels"]
@@ -51,6 +55,8 @@ class TargetKernels:
 
     def keep(self, op: Op) -> Verdict:
         """Emits the op if the target runs it, on its own types or on others that hold the same numbers."""
+        if foreign := _foreign_bias(op):
+            return Verdict(False, foreign)
         verdict = self.target.judge(op)
         if verdict.kept:
             self._emit(op, op.operands, op.results)
@@ -62,7 +68,7 @@ class TargetKernels:
             changed = Op(op.name, [v and self._of(v, change) for v in op.operands], [], op.attributes, op.location)
             changed.results = [self._of(v, change) for v in op.results]
             other = self.target.judge(changed)
-            if other.kept and self.target.takes_rescaled(changed):
+            if other.kept and self.target.agree(op, changed):
                 self._emit_changed(op, change)
                 return replace(other, reason=f"{other.reason}; {words}")
         return verdict
@@ -146,6 +152,22 @@ class TargetKernels:
                 buffer = Buffer.of((array.view(np.uint8) ^ np.uint8(_OFFSET)).view(to.storage.dtype))
             found = self.constants[value, to.element] = Value(to, value.name, buffer=buffer, info=value.info)
         return found
+
+
+_BIASES = {"tfl.conv_2d": 2, "tfl.depthwise_conv_2d": 2, "tfl.fully_connected": 2, "tfl.transpose_conv": 3}
+"""Which operand is the bias."""
+
+
+def _foreign_bias(op: Op) -> str:
+    """Why a quantized operator's bias is none that its kernels read, whatever the target says of it; else empty."""
+    bias = op.optional(_BIASES[op.name]) if op.name in _BIASES and op.result.type.quantized else None
+    narrow = any(v is not None and v.type.quantized and v.type.storage == ui8 for v in op.operands)
+    if bias is None or (op.operand(1).type.storage == i16 and bias.type.storage in (i32, i64)):
+        return ""
+    if narrow:
+        return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"
+    found = accumulator(op, bias)
+    return found.reason if isinstance(found, NotApplicable) else ""
 
 
 def _type(value: Value, change: Change) -> TensorType:

@@ -128,8 +128,6 @@ def fully_connected(op: Op, t: Tosa) -> Value:
 def _operands(op: Op, t: Tosa, x: int, weights: int, rank: int | None) -> tuple[Value, Value]:
     """Input and weights in float; Refused for another rank."""
     need_float(t, op.name.removeprefix("tfl.").upper())
-    if "sparsity" in op.operand(weights).info:
-        raise Refused(f"weights '{op.operand(weights).name}' are sparse")
     values = real(t, op.operand(x)), real(t, op.operand(weights))
     if any(v.type.shape is None or (rank is not None and len(v.type.shape) != rank) for v in values):
         raise Refused("the rank of the input or of the weights is not the kernel's, or not known")
