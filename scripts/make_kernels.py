@@ -279,7 +279,9 @@ def _side(values: Sequence[Value | None], slots: Sequence[Slot]) -> str:
     ports = []
     for i, slot in enumerate(slots):
         value = values[i] if i < len(values) else None
-        if slot.optional:
+        if slot.name == "bias":
+            ports += [_port(value, symmetric=True)] if value is not None else []
+        elif slot.optional:
             ports.append("any?")
         elif slot.variadic:
             ports.append(f"{_port(value)}*" if value is not None else "any*")

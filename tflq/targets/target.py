@@ -54,10 +54,10 @@ class Target:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
 
-    def takes_rescaled(self, op: Op) -> bool:
-        """Whether an op, given on the storage of a kernel in place of its own, computes what it did."""
+    def agree(self, op: Op, changed: Op) -> bool:
+        """Whether an op computes the same on other storage: it was measured on kernels that are right on either."""
         known = self.agreed.get(op.name.removeprefix("tfl."), ())
-        return not known or any(s.fits(op) and s.broken(op) is None for s in known)
+        return not known or all(any(s.fits(o) and s.broken(o) is None for s in known) for o in (op, changed))
 
 
 INTEGER = Target("integer")
