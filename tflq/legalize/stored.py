@@ -52,8 +52,6 @@ def one_hot(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
         )
-    if on.type.storage == i16 and parameters_differ(op):
-        return NotApplicable("no kernel chooses int16 of other parameters than the result's")
     shape, axis = list(indices.type.shape), op.attributes["axis"] % (len(indices.type.shape) + 1)
     if shape.count(None) > 1:
         return NotApplicable("more than one dim of the indices is not known")
