@@ -27,7 +27,7 @@ def test_its_files_are_targets(tmp_path: Path) -> None:
     path.write_text("\n".join(FILES))
     target = load_target(path)
     assert target.name == "npu"
-    assert (target.unsigned, target.signed, target.uniform) == ({"add"}, set(), {"conv_2d"})
+    assert [*target.unsigned, *target.signed, *target.uniform] == ["add", "conv_2d"]
     q, wide = UniformQuantizedType.of(i8, 1 / 256, -128), UniformQuantizedType.of(i16, 1 / 256)
     assert target.judge(unary("logistic", q, q)).kept
     assert not target.judge(unary("logistic", q, wide)).kept

@@ -65,7 +65,8 @@ def _trim(function: Function) -> None:
         function.ops = [op for op in function.ops if op not in dropped]
         function.replace(replaced)
     for op in function.ops:
-        op.info.pop("kept", None)
+        if "kept" in op.info:
+            op.info = {key: value for key, value in op.info.items() if key != "kept"}
 
 
 def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:
