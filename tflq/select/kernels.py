@@ -81,7 +81,9 @@ class KernelBuilder(Emitter):
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
         """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the
-        same type."""
+        same type, which of int4 there is none of."""
+        if x.type.storage.bits < 8:
+            return self.emit("tfl.cast", [self.cast(x, f32)], type or x.type.stripped())
         return self.emit("tfl.cast", [x], type or x.type.stripped())
 
     def bitcast(self, x: Value, to: ScalarType, shape: Shape | None = None) -> Value:

@@ -45,7 +45,8 @@ def check(
 
 
 class _Paths:
-    """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"."""
+    """How the source operator that an op stands for was converted: "integer", "float kernel" or "exempt"; copies at the
+    edges stand for none, and those of int4 pass float32."""
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
@@ -62,7 +63,7 @@ class _Paths:
         key = id(op.location)
         path = self._by_object.get(key)
         if path is None:
-            path = self._by_object[key] = self._by_place.get(op.location, "integer") if op.location else "integer"
+            path = self._by_object[key] = self._by_place.get(op.location, "integer") if op.location else "float kernel"
         return path
 
 
