@@ -17,7 +17,8 @@ _INTEGERS = ("i32", "i64")
 
 def inputs_of(module: Module, operator: str) -> list[list[np.ndarray]]:
     """`edge_inputs`; conditions are random, plain integers are indices of 0 and 1. Divisors are not zero, stored or
-    real, roots are taken of positive values, and there is something to find: else kernels stop."""
+    real, roots are taken of positive values, and there is something to find: else kernels stop. The lowest integer has
+    no negative."""
     inputs = module.main.inputs
     rng = np.random.default_rng(0)
     batches: list[list[np.ndarray]] = []
@@ -27,6 +28,8 @@ def inputs_of(module: Module, operator: str) -> list[list[np.ndarray]]:
     for batch in batches:
         if operator in _DIVISIONS:
             batch[1] += np.isin(batch[1], (0, _zero(inputs[1]))).astype(batch[1].dtype)
+        if operator == "stablehlo_negate":
+            np.maximum(batch[0], np.iinfo(batch[0].dtype).min + 1, out=batch[0])
         if operator in _ROOTS:
             np.maximum(batch[0], np.asarray(_zero(inputs[0]) + 1).astype(batch[0].dtype), out=batch[0])
     return batches[:2] if operator == "where" else batches
