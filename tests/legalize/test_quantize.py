@@ -6,13 +6,15 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
+from harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 from reference import assert_equals_kernel, every_value, refusal
 
 import tflq
+from tflq.ir.core import Value
 from tflq.ir.types import (
     ElementType,
     ScalarType,
+    TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     f32,
@@ -133,3 +135,11 @@ def test_without_a_kernel_it_is_that_of_the_others() -> None:
 )
 def test_refused(source: ElementType, result: ElementType, reason: str) -> None:
     assert re.search(reason, refusal("tfl.quantize", [source, result]))
+
+
+@pytest.mark.parametrize("storage", [i8, i16])
+def test_a_scalar_whose_shape_is_not_stated(storage: ScalarType) -> None:
+    """As converters write a scalar input before a QUANTIZE of theirs."""
+    x = Value(TensorType(None, f32), "x")
+    model = one_op("tfl.quantize", [x], [argument((), Quantized.of(storage, 0.1), "y")], {})
+    convert_and_compare(model, edge_inputs([argument((), f32)]))
