@@ -16,7 +16,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import QuantizedType, ScalarType, UniformQuantizedPerAxisType, f32, i8, i16
-from tflq.legalize.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.moved_parameters import seen_by_kernel
 
 __all__: list[str] = []
 

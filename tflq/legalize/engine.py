@@ -20,11 +20,11 @@ from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType
-from tflq.legalize import recurrent
 from tflq.legalize.calls import CALLS, Calls, Interface, copied, plain_value
 from tflq.legalize.densified import densified
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
+from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import requantized
 from tflq.legalize.target_kernels import TargetKernels

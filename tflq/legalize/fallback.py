@@ -15,9 +15,9 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import RECURRENT
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
-from tflq.legalize.recurrent import missing_state, reads_past_state
+from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.legalize.stablehlo_builtins import as_builtin
+from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.passes.effects import is_variable
 
 __all__ = ["fall_back"]
@@ -43,8 +43,8 @@ _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
-    """The op on float tensors. NotApplicable if it computes on bits, or some quantized tensor expresses another type than
-    float32."""
+    """The op on float tensors. NotApplicable if it computes on bits, or some quantized tensor expresses another type
+    than float32."""
     op = as_builtin(op) or op
     if op.name in _OF_BITS:
         return NotApplicable(

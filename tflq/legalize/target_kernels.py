@@ -27,7 +27,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.accumulate import accumulator
+from tflq.legalize.reference.accumulate import accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
 

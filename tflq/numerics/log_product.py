@@ -4,8 +4,8 @@
 
 Each value of the storage type has log2(|d| s) with `bits` behind the point, as many as the sum leaves. The sum's upper
 16 bits behind the point choose 2^fraction from 65536 entries of 30 bits, its whole part shifts that to the right. A
-second sum counts negative factors, and zeros as 2^20 of them. For n factors the result is off by n 2^-bits / 2 + 2^-17 of
-itself, at most.
+second sum counts negative factors, and zeros as 2^20 of them. For n factors the result is off by n 2^-bits / 2 + 2^-17
+of itself, at most.
 """
 
 from __future__ import annotations

@@ -30,9 +30,7 @@ _FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.cast", "tfl.r
 """Operators whose reference kernel itself computes in float (RESIZE_BILINEAR: on uint8)."""
 
 
-def check(
-    module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER
-) -> None:
+def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
     """UnsupportedError lists every operator of a module on kernels that must not be there, and why."""
     paths = _Paths(decisions)
     illegal = [

@@ -1,0 +1,162 @@
+"""What an integer LSTM is made of: the operands and numbers of its gates, read off the operator.
+
+The operands are those of kernels/lstm_shared.h. An input gate without weights is one less the forget gate. Multipliers
+are one per gate: `channels` repeats them for the cells of all gates, whose weights are joined into one matrix each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32
+from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.numerics.recurrent import GATE_SCALE, peephole_scale, power_of_two, product_scale
+
+__all__ = ["Gate", "Lstm", "read_lstm", "scale_of"]
+
+_OUTPUT_STATE, _CELL_STATE, _PROJECTION, _PROJECTION_BIAS, _HIDDEN = 18, 19, 16, 17, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate: weights of the input and of the output state, a bias; where there are, a peephole and a layer norm."""
+
+    input: Value
+    recurrent: Value
+    bias: Value | None
+    peephole: Value | None
+    norm: Value | None
+    scale: float
+    """Of the sum, before a layer norm or the activation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lstm:
+    """An LSTM whose shapes, types and weights are those of the integer kernel."""
+
+    gates: dict[str, Gate]
+    """In the order of the joined matrices: "input" (unless it is one less "forget"), "forget", "output", "cell"."""
+    source: UniformQuantizedType
+    output_state: Value
+    state: UniformQuantizedType
+    cell_state: Value
+    cell_exponent: int
+    hidden: UniformQuantizedType
+    projection: Value | None
+    projection_bias: Value | None
+    cells: int
+    outputs: int
+
+    def ignored_zero_point(self) -> bool:
+        """Whether weights have a zero point: the kernel disregards it."""
+        groups = ((g.input, g.recurrent, g.peephole, g.norm) for g in self.gates.values())
+        weights = [v for v in (*(v for group in groups for v in group), self.projection) if v is not None]
+        return any(unused_zero_point(v) for v in weights)
+
+    def input_scales(self) -> np.ndarray:
+        """Multipliers of the products with the input, per cell of each gate."""
+        x = self.source.scale
+        return self._channels([product_scale(scale_of(g.input), x, g.scale) for g in self.gates.values()])
+
+    def recurrent_scales(self) -> np.ndarray:
+        s = self.state.scale
+        return self._channels([product_scale(scale_of(g.recurrent), s, g.scale) for g in self.gates.values()])
+
+    def _channels(self, scales: list[float]) -> np.ndarray:
+        return np.repeat(np.asarray(scales, np.float64), self.cells)
+
+    def peephole_scale(self, gate: Gate) -> float:
+        assert gate.peephole is not None
+        return peephole_scale(self.cell_exponent, scale_of(gate.peephole), gate.scale)
+
+
+def scale_of(value: Value) -> float:
+    """The scale of a tensor that is quantized per layer."""
+    element = value.type.element
+    assert isinstance(element, UniformQuantizedType)
+    return element.scale
+
+
+def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
+    """The parts of the operator; NotApplicable where the integer kernel takes no such ones."""
+    states = [_operand(op, _OUTPUT_STATE), _operand(op, _CELL_STATE)]
+    if len(op.intermediates) != 5:
+        return NotApplicable(f"the kernel of 8-bit gates has no integer form ({len(op.intermediates)} intermediates)")
+    hidden, projection = op.intermediates[_HIDDEN], _operand(op, _PROJECTION)
+    if None in states or hidden is None:
+        return NotApplicable("a state or the hidden tensor is left out")
+    output_state, cell_state = (v for v in states if v is not None)
+    named = zip(("input", "forget", "cell", "output"), range(4), strict=True)
+    gates = {name: gate for name, place in named if (gate := _gate(op, place)) is not None}
+    values = [v for g in gates.values() for v in (g.input, g.recurrent)] + ([projection] if projection else [])
+    wide = [v for g in gates.values() for v in (g.peephole, g.norm) if v is not None]
+    biases = [v for v in (*(g.bias for g in gates.values()), _operand(op, _PROJECTION_BIAS)) if v is not None]
+    wrong = _unlike([op.operand(0), output_state, *values], i8) or _unlike([cell_state, *wide], i16)
+    if wrong or any(v.type.storage != i32 for v in biases):
+        return NotApplicable(wrong or "a bias is not int32")
+    if not all(v.is_constant for v in (*values, *wide, *biases)):
+        return NotApplicable("the weights are not constants")
+    if (
+        len(gates) < 3
+        or any(v.type.rank != 2 for v in values)
+        or not isinstance(hidden.type.element, UniformQuantizedType)
+    ):
+        return NotApplicable("a gate is left out, its weights are no matrix, or the hidden tensor has no scale")
+    cells, outputs = gates["output"].input.type.shape[0], gates["output"].recurrent.type.shape[1]  # type: ignore[index]
+    source, state, cell = (v.type.element for v in (op.operand(0), output_state, cell_state))
+    assert isinstance(source, UniformQuantizedType)
+    assert isinstance(state, UniformQuantizedType)
+    assert isinstance(cell, UniformQuantizedType)
+    try:
+        exponent = power_of_two(cell.scale)
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    if not 0 <= 15 + exponent <= 6:
+        return NotApplicable(f"the cell state's scale is 2^{exponent}; the kernel has a tanh for 2^-15 to 2^-9")
+    if projection is None and cells != outputs:
+        return NotApplicable(f"{cells} cells give {outputs} outputs without a projection")
+    order = [name for name in ("input", "forget", "output", "cell") if name in gates]
+    return Lstm(
+        {name: gates[name] for name in order},
+        source,
+        output_state,
+        state,
+        cell_state,
+        exponent,
+        hidden.type.element,
+        projection,
+        _operand(op, _PROJECTION_BIAS),
+        int(cells or 0),
+        int(outputs or 0),
+    )
+
+
+def _operand(op: Op, place: int) -> Value | None:
+    return op.optional(place) if place < len(op.operands) else None
+
+
+def _gate(op: Op, place: int) -> Gate | None:
+    """The gate at a place of each group of operands; peepholes have no place for the cell gate."""
+    weights, recurrent, norm = _operand(op, 1 + place), _operand(op, 5 + place), _operand(op, 20 + place)
+    if weights is None or recurrent is None:
+        return None
+    peephole = _operand(op, (9, 10, -1, 11)[place]) if place != 2 else None
+    scale = GATE_SCALE
+    if norm is not None:
+        inner = op.intermediates[place]
+        if inner is None or not isinstance(inner.type.element, UniformQuantizedType):
+            return None
+        scale = inner.type.element.scale
+    return Gate(weights, recurrent, _operand(op, 12 + place), peephole, norm, scale)
+
+
+def _unlike(values: list[Value], storage: object) -> str:
+    """What is wrong with tensors that should be quantized per layer and stored so."""
+    for value in values:
+        if value.type.storage != storage or not isinstance(value.type.element, UniformQuantizedType):
+            return f"'{value.name}' is not {storage} quantized per layer, which the integer kernel asks for"
+    return ""

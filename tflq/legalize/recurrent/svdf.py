@@ -1,0 +1,96 @@
+"""SVDF on int8 with an int16 state: a filter over the features, a window over time.
+
+    state[b, f, :] = state[b, f, 1:], saturate((x[b] - zero point) . feature[f] * s1)     int16
+    y[b, u] = saturate((sum over the unit's filters f and m of state[b, f, m] * time[f, m] + bias[u]) * s2 + zero point)
+
+RELU, the one activation that the kernel takes, is the saturation. Sums wrap in int32.
+Sources: kernels/svdf.cc, kernels/internal/reference/svdf.h (EvalIntegerSVDF).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, i8, i16, i32
+from tflq.legalize.recurrent.state import read_state, write_state
+from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT, bias_of, bounds_of, fixed, unused_zero_point, viewed
+from tflq.legalize.reference.wrapping import wrapped_sum
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer
+from tflq.numerics.recurrent import product_scale
+
+__all__: list[str] = []
+
+
+@rule("tfl.svdf")
+def svdf(op: Op, b: RuleBuilder) -> Answer:
+    x, feature, time, bias, state = (*(op.operand(i) for i in range(3)), op.optional(3), op.operand(4))
+    elements = per_layer(op, [x, feature, time, state, op.result])
+    if isinstance(elements, NotApplicable):
+        return elements
+    storages = [e.storage for e in elements]
+    if storages != [i8, i8, i16, i16, i8] or (bias is not None and bias.type.storage != i32):
+        return NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
+    if op.attributes["fused_activation_function"] != "RELU":
+        return NotApplicable("the kernel takes RELU alone")
+    values = (x, feature, time)
+    if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
+        return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
+    batch, depth = (d or 0 for d in x.type.shape or ())
+    filters, memory = (d or 0 for d in time.type.shape or ())
+    source, weights, _, held, target = elements
+    unbiased = b.constant(np.zeros(filters), i32)
+    sums = b.conv2d(
+        b.reshape(b.value(x), (batch, 1, 1, depth)),
+        rows := viewed(b, b.value(feature), (filters, 1, 1, depth)),
+        unbiased,
+        (batch, 1, 1, filters),
+        input_zp=source.zero_point,
+    )
+    scale = np.asarray([product_scale(source.scale, weights.scale, held.scale)])
+    bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
+    newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
+    if isinstance(newest, NotApplicable):
+        return newest
+    window = _pushed(b, state, b.reshape(newest, (batch, filters, 1)), memory)
+    total = _over_time(op, b, window, time, bias)
+    scale = np.asarray([product_scale(held.scale, elements[2].scale, target.scale)])
+    result = fixed(b, total, scale, target, "NONE", None)
+    if isinstance(result, NotApplicable):
+        return result
+    ignored = any(unused_zero_point(v) for v in (feature, time, state))
+    return Rewritten([result], note="its state is a variable", warning=IGNORED_ZERO_POINT if ignored else "")
+
+
+def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
+    """The state with its oldest column gone and a new last one."""
+    batch, filters = (d or 0 for d in (newest.type.shape or ())[:2])
+    shape = (batch, filters, memory)
+    window = newest
+    if memory > 1:
+        held = b.reshape(read_state(b, state, (batch, filters * memory)), shape)
+        kept = TensorType((batch, filters, memory - 1), i16)
+        older = b.emit("tosa.slice", [held], kept, start=(0, 0, 1), size=kept.shape)
+        window = b.concat([older, newest], 2, shape)
+        write_state(b, state, b.reshape(window, (batch, filters * memory)))
+    return window
+
+
+def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> Value:
+    """The weighted sums over time and over the filters of a unit, in int32."""
+    batch, filters, memory = (d or 0 for d in window.type.shape or ())
+    rank = int(op.attributes["rank"])
+    units, terms = filters // rank, rank * memory
+    weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)
+    products = b.reshape(b.mul(b.cast(window, i32), b.constant(weights)), (batch, units, terms))
+    most = 32768 * np.abs(weights).reshape(units, terms).sum(1)
+    if bias is not None:
+        offset = bias_of(b, bias, units, i32)
+        added = b.constant(np.tile(offset.array.reshape(1, units, 1), (batch, 1, 1)))
+        products = b.concat([products, added], 2, (batch, units, terms + 1))
+        most = most + np.abs(offset.array.astype(np.int64))
+    fits = bool((most < 1 << 31).all())
+    return b.reshape(b.reduce("sum", products, 2) if fits else wrapped_sum(b, products, 2), (batch, units))

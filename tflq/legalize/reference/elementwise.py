@@ -1,0 +1,192 @@
+"""ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM.
+
+    ADD, SUB   ((x1 - z1) << L) * m1 ± ((x2 - z2) << L) * m2, times m, plus z: RESCALEs around one addition
+    MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
+
+each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
+range. int16 has two more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits
+disregards all scales. MAXIMUM and MINIMUM are of the stored integers.
+Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc; kernels/internal/reference/add.h,
+sub.h, integer_ops/add.h, integer_ops/mul.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.legalize.reference.moved_parameters import parameters_differ
+from tflq.legalize.reference.movement import COPIED
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
+from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
+from tflq.numerics.elementwise import addition, multiplication, power_of_two_shifts
+from tflq.numerics.elementwise import squared_difference as squared_parameters
+from tflq.numerics.fixed_point import Multiplier
+
+__all__: list[str] = []
+
+_HALF = Multiplier(1 << 30, 0)
+
+
+def _activation(op: Op) -> str:
+    return op.attributes.get("fused_activation_function", "NONE")
+
+
+def _answer(op: Op, result: Value, disregarded: str = "") -> Rewritten:
+    """The result, with a warning where the kernel disregards something the model says."""
+    activation = _activation(op)
+    if activation != "NONE" and activation not in BOUNDS:
+        disregarded = f"the kernel disregards the fused activation {activation}"
+    return Rewritten([result], warning=disregarded)
+
+
+def _clamped(op: Op, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
+    """x within the fused activation's range, which is at most the storage type's. ValueError as `activation_range`."""
+    storage = output.storage
+    low, high = activation_range(_activation(op), storage.minimum, storage.maximum, output.scale, output.zero_point)
+    return b.clamp(x, low, high)
+
+
+def _integers(op: Op, b: RuleBuilder) -> Answer | None:
+    """int32 and int64: the kernels compute with the integers as they are. None for other storage types."""
+    storage = op.result.type.storage
+    if storage not in (i32, i64) or any(v.type.storage != storage for v in op.values):
+        return None
+    x, y = b.value(op.operand(0)), b.value(op.operand(1))
+    result = {"tfl.add": b.add, "tfl.sub": b.sub, "tfl.mul": b.mul}[op.name](x, y)
+    result = b.clamp(result, *integer_activation_range(_activation(op), storage.minimum, storage.maximum))
+    return _answer(op, result, f"the kernel disregards quantization parameters on {storage}")
+
+
+@rule("tfl.add", "tfl.sub")
+def add(op: Op, b: RuleBuilder) -> Answer:
+    """ADD and SUB of 8-bit and int16 tensors."""
+    if integers := _integers(op, b):
+        return integers
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    first, second, output = elements
+    storage = output.storage
+    if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
+        return NotApplicable(f"{kernel_name(op)} has no form for {first.storage}, {second.storage} → {storage}")
+    if storage is i16 and (refusal := symmetric(op, *elements)):
+        return refusal
+    try:
+        if storage is i16 and op.attributes.get("pot_scale_int16", False):
+            shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
+            if shifts is not None:
+                return _add_shifted(op, b, shifts, output)
+        return _answer(op, _clamped(op, b, _add_scaled(op, b, first, second, output), output))
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+
+
+def _add_scaled(
+    op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
+) -> Value:
+    """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
+    parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
+    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
+    y = _shifted(op, b, 1, second, parameters.left_shift, parameters.second)
+    total = b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y)
+    return scaled(b, total, parameters.sum, output.storage, 1 << 30, output_zp=output.zero_point)
+
+
+def _shifted(
+    op: Op, b: RuleBuilder, index: int, element: UniformQuantizedType, shift: int, multiplier: Multiplier
+) -> Value:
+    """An operand without zero point, shifted left, times its multiplier."""
+    half = multiplier == _HALF
+    shifted = b.mul(centred(b, op.operand(index), element), b.constant(np.asarray(1 << (shift - half))))
+    return shifted if half else b.rescale(shifted, multiplier)
+
+
+@rule("tfl.squared_difference")
+def squared_difference(op: Op, b: RuleBuilder) -> Answer:
+    """int8: the difference as SUB's, shifted by 7, squared and scaled to the result."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    if any(e.storage is not i8 for e in elements):
+        return NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
+    first, second, output = elements
+    try:
+        parameters = squared_parameters(first.scale, second.scale, output.scale)
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
+    difference = b.sub(x, _shifted(op, b, 1, second, parameters.left_shift, parameters.second))
+    return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
+
+
+def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
+    """int16 of power-of-two scales: one operand is shifted right to the scale of the other."""
+    x, y = op.operand(0), op.operand(1)
+    if op.name == "tfl.add" and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
+        return NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
+    ready = [rounding_shift(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
+    total = b.sub(*ready) if op.name == "tfl.sub" else b.add(*ready)
+    return _answer(op, b.cast(_clamped(op, b, total, output), i16))
+
+
+@rule("tfl.mul")
+def mul(op: Op, b: RuleBuilder) -> Answer:
+    """MUL of 8-bit and int16 tensors."""
+    if integers := _integers(op, b):
+        return integers
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements
+    first, second, output = elements
+    source, storage = first.storage, output.storage
+    if source not in (i8, ui8, i16) or second.storage != source:
+        return NotApplicable(f"MUL has no form for {source} and {second.storage}")
+    try:
+        if source == storage:
+            if source is i16 and (refusal := symmetric(op, *elements)):
+                return refusal
+            return _answer(op, _clamped(op, b, _mul_scaled(op, b, first, second, output), output))
+        if source is i16 and storage in (i8, ui8):
+            return _mul_fractions(op, b, output)
+    except ValueError as error:
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    return NotApplicable(f"MUL has no form for {source} and {source} → {storage}")
+
+
+def _mul_scaled(
+    op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
+) -> Value:
+    multiplier = multiplication(first.scale, second.scale, output.scale)
+    product = b.mul(centred(b, op.operand(0), first), centred(b, op.operand(1), second))
+    bound = (1 << first.storage.bits) ** 2 if first.storage is not i16 else 1 << 30
+    return scaled(b, product, multiplier, output.storage, bound, output_zp=output.zero_point)
+
+
+def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answer:
+    """int16 to 8 bits: the product of two fractions of 2^15, rounded to 15 bits and then to 7, plus the zero point."""
+    x, y = op.operand(0), op.operand(1)
+    if x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
+        return NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
+    storage, zero_point = output.storage, output.zero_point
+    low, high = activation_range(_activation(op), storage.minimum, storage.maximum, output.scale, zero_point)
+    product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
+    product = b.minimum(product, b.constant(np.asarray(i16.maximum)))
+    product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)
+    if zero_point:
+        product = b.add(product, b.constant(np.asarray(zero_point)))
+    return _answer(
+        op, b.cast(product, storage), "the kernel disregards the operands' parameters and the result's scale"
+    )
+
+
+@rule("tfl.maximum", "tfl.minimum")
+def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
+    """The stored integers', whatever their parameters."""
+    if any(v.type.storage != op.result.type.storage for v in op.values):
+        return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
+    operands = b.value(op.operand(0)), b.value(op.operand(1))
+    result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)
+    return Rewritten([result], warning=COPIED if parameters_differ(op) else "")

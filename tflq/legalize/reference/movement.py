@@ -1,0 +1,155 @@
+"""Data movement: operators that copy stored integers without arithmetic keep their kernel, on plain integers.
+
+The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc,
+pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than
+its source, that reproduces the interpreter and is a warning on the report; where parameters must hold, and where
+the kernel refuses other parameters, what is moved is requantized. Indices of types that a kernel has and plain integers
+have not become int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.reference.moved_parameters import parameters_differ, refused
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer, requantized
+
+__all__ = ["COPIED", "under", "version_of"]
+
+COPIED = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
+
+_WIDENED: dict[str, frozenset[ScalarType]] = {
+    "tfl.tile": frozenset({i16}),
+    "tfl.space_to_depth": frozenset({i16}),
+    "tfl.depth_to_space": frozenset({i16}),
+    "tfl.broadcast_to": frozenset({ui8}),
+    "tfl.reverse_sequence": frozenset({i8}),
+    "tfl.fill": frozenset({ui8}),
+}
+"""Storage types a kernel does not take, though the operator has them: moved as int32."""
+
+
+@rule(
+    *(
+        "tfl.reshape",
+        "tfl.squeeze",
+        "tfl.expand_dims",
+        "tfl.transpose",
+        "tfl.slice",
+        "tfl.strided_slice",
+        "tfl.split",
+        "tfl.split_v",
+    ),
+    *(
+        "tfl.pack",
+        "tfl.unpack",
+        "tfl.gather",
+        "tfl.gather_nd",
+        "tfl.tile",
+        "tfl.reverse_v2",
+        "tfl.broadcast_to",
+        "tfl.space_to_depth",
+    ),
+    *(
+        "tfl.depth_to_space",
+        "tfl.batch_to_space_nd",
+        "tfl.mirror_pad",
+        "tfl.select",
+        "tfl.select_v2",
+        "tfl.reverse_sequence",
+    ),
+    *("tfl.dilate", "tfl.fill", "tfl.unique"),
+    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2", "tfl.read_variable", "tfl.assign_variable"),
+)
+def move(op: Op, b: RuleBuilder) -> Answer:
+    """result = the same stored integers, moved."""
+    differ = parameters_differ(op)
+    storage = next(v.type.storage for v in op.values if v.type.quantized)
+    if any(v.type.quantized and v.type.storage != storage for v in op.values):
+        return NotApplicable("operands and results have different storage types")
+    if differ and (b.real or refused(op)):
+        return _move_real(op, b)
+    operands = [_index(op, b, v) for v in op.operands]
+    widened = storage in _WIDENED.get(op.name, ())
+    if widened:
+        operands = [
+            b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
+        ]
+    results = [
+        b.cast(new, old.type.storage) if old.type.quantized else new
+        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
+    ]
+    return Rewritten(results, warning=COPIED if differ else "")
+
+
+def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
+    """What an operand has become; indices of GATHER_ND of 16 bits are int32."""
+    if value is None:
+        return None
+    narrow = op.name == "tfl.gather_nd" and value.type.element == i16
+    return b.cast(b.value(value), i32) if narrow else b.value(value)
+
+
+def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], widened: bool = False) -> list[Value]:
+    """The results of the kernel on plain operands."""
+    types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
+    return b.op(op.name, operands, types, op.attributes, version_of(op)).results
+
+
+def _move_real(op: Op, b: RuleBuilder) -> Answer:
+    """Several sources take the result's parameters and are moved; what is moved of one takes those of each result."""
+    quantized = [v for v in op.operands if v is not None and v.type.quantized]
+    if quantized[0].type.storage.bits not in (8, 16):
+        return NotApplicable(COPIED)
+    sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])
+    if isinstance(sources, NotApplicable) or isinstance(targets, NotApplicable):
+        return NotApplicable(COPIED)
+    common = sources[0] if len(sources) == 1 else targets[0]
+    storage = common.storage
+    widened = storage in _WIDENED.get(op.name, ())
+    operands: list[Value | None] = []
+    for value in op.operands:
+        plain = _index(op, b, value)
+        if value is not None and plain is not None and value.type.quantized:
+            plain = requantized(b, plain, sources.pop(0), common)
+            plain = b.cast(plain, i32) if widened else plain
+        operands.append(plain)
+    return [
+        requantized(b, b.cast(new, storage), common, targets.pop(0)) if old.type.quantized else new
+        for old, new in zip(op.results, _moved(op, b, operands, widened), strict=True)
+    ]
+
+
+def version_of(op: Op) -> dict[str, int]:
+    return {"version": op.info["version"]} if "version" in op.info else {}
+
+
+def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> list[Value] | None:
+    """Operands of 8 or 16 bits under the result's parameters."""
+    made: list[Value] = []
+    for value in operands:
+        source, target = value.type.element if value else None, result.type.element
+        if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+            return None
+        assert value is not None
+        if source.storage != target.storage or source.storage.bits not in (8, 16):
+            return None
+        made.append(requantized(b, b.value(value), source, target))
+    return made
+
+
+@rule("tfl.cast")
+def cast(op: Op, b: RuleBuilder) -> Answer:
+    """result = the stored integers, converted: the kernel knows no scales; floats are truncated, and saturate. Source:
+    kernels/cast.cc."""
+    x, result = op.operand(0), op.result
+    storage = result.type.storage
+    whole = x.type.storage.is_float and storage.bits < 32
+    type = result.type.with_element(i32) if whole else result.type.stripped()
+    made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_of(op)).result
+    if whole:
+        made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
+    return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")

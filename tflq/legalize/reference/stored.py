@@ -1,0 +1,208 @@
+"""Operators whose kernels know no scales: stored integers are looked up, chosen, shifted, or taken for truth values.
+
+EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
+by a mask, DENSIFY and ZEROS_LIKE constants, BUCKETIZE a table; the others keep their kernel.
+Sources: kernels/embedding_lookup.cc (EvalSimple), one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, densify.cc, where.cc,
+bitcast.cc, bitwise_xor.cc, right_shift.cc, zeros_like.cc.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.legalize.real.grid import grids_of
+from tflq.legalize.real.lookup import restored_by
+from tflq.legalize.reference.moved_parameters import parameters_differ, refused
+from tflq.legalize.reference.movement import COPIED, under, version_of
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import kernel_name, per_layer
+
+__all__: list[str] = []
+
+
+@rule("tfl.embedding_lookup")
+def embedding_lookup(op: Op, b: RuleBuilder) -> Answer:
+    """result = rows of the table, as they are stored."""
+    ids, table, result = op.operand(0), op.operand(1), op.result
+    per_layer = all(isinstance(v.type.element, UniformQuantizedType) for v in (table, result))
+    if not per_layer and parameters_differ(op):
+        return NotApplicable("no kernel copies rows from several scales to others")
+    if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
+    rows = b.emit("tfl.gather", [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
+    if b.real and parameters_differ(op):
+        return _under(b, rows, table, result)
+    return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
+
+
+def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer:
+    """What is stored as in `source`, stored as in `result`."""
+    grids = grids_of(source, result)
+    made = grids if isinstance(grids, NotApplicable) else restored_by(b, plain, *grids)
+    return made if isinstance(made, NotApplicable) else Rewritten([made])
+
+
+@rule("tfl.one_hot")
+def one_hot(op: Op, b: RuleBuilder) -> Answer:
+    """result = the stored on value where the index is the place along the axis, else the off value."""
+    indices, depth, on, off = (op.operand(i) for i in range(4))
+    if not depth.is_constant or indices.type.shape is None or on.type.storage != off.type.storage:
+        return NotApplicable(
+            "the depth is not constant, the rank of the indices not known, or the values differ in type"
+        )
+    shape, axis = list(indices.type.shape), op.attributes["axis"] % (len(indices.type.shape) + 1)
+    if shape.count(None) > 1:
+        return NotApplicable("more than one dim of the indices is not known")
+    index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
+    places = np.arange(int(depth.array.reshape(()))).reshape(-1, *[1] * (len(shape) - axis))
+    differ = parameters_differ(op)
+    plain = [b.value(on), b.value(off)]
+    if differ and (b.real or refused(op)):
+        ready = under(b, [on, off], op.result)
+        if ready is None:
+            return NotApplicable(COPIED)
+        plain = ready
+    chosen = b.select(b.equal(index, b.constant(places)), *(b.reshape(v, []) for v in plain))
+    return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
+
+
+@rule("tfl.matrix_diag")
+def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
+    """result = the operand's last dim on a diagonal, and stored zeros."""
+    x, shape = op.operand(0), list(op.operand(0).type.shape or ())
+    if x.type.storage != op.result.type.storage:
+        return NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
+    if not shape or shape[-1] is None or shape.count(None) > 1:
+        return NotApplicable(f"the shape of '{x.name}' is not known")
+    mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
+    fill = _zero_point(x) or 0 if b.real else 0
+    zero = b.constant(np.asarray(fill), x.type.storage)
+    chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
+    if b.real and parameters_differ(op):
+        one = isinstance(x.type.element, UniformQuantizedType)
+        return _under(b, chosen, x, op.result) if one else NotApplicable(COPIED)
+    raw = not b.real and _zero_point(x) != 0
+    return Rewritten([chosen], warning="zeros are stored, whatever the zero point" if raw else "")
+
+
+@rule("tfl.matrix_set_diag")
+def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
+    """result = the operand with another diagonal."""
+    x, diagonal = op.operand(0), op.operand(1)
+    if not x.type.storage == diagonal.type.storage == op.result.type.storage:
+        return NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
+    shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
+    if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
+        return NotApplicable(f"the shape of '{x.name}' is not known")
+    rows, columns = shape[-2] or 0, shape[-1] or 0
+    place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
+    mask = b.constant(np.eye(rows, columns, dtype=bool), i1)
+    ready = under(b, [diagonal, x], op.result) if b.real and parameters_differ(op) else None
+    plain = [b.value(diagonal), b.value(x)] if ready is None else ready
+    chosen = b.select(mask, b.reshape(plain[0], place), plain[1])
+    return Rewritten([chosen], warning=COPIED if ready is None and parameters_differ(op) else "")
+
+
+_OTHER_STORAGE = "no kernel copies {} to {}"
+
+
+@rule("tfl.densify")
+def densify(op: Op, b: RuleBuilder) -> Answer:
+    """result = the dense array of a sparse constant, zeros as they are stored."""
+    x = op.operand(0)
+    if not x.is_constant or x.type.storage != op.result.type.storage:
+        return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
+    return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")
+
+
+def _zero_point(value: Value) -> int | None:
+    element = value.type.element
+    return element.zero_point if isinstance(element, UniformQuantizedType) else None
+
+
+@rule("tfl.bitwise_xor", "tfl.right_shift", "tfl.broadcast_args")
+def stored(op: Op, b: RuleBuilder) -> Answer:
+    """result = the kernel's, of the stored integers."""
+    operands = [None if v is None else b.value(v) for v in op.operands]
+    made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_of(op))
+    raw = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    return Rewritten(made.results, note=raw if b.real else "", warning="" if b.real else raw)
+
+
+@rule("tfl.where")
+def where(op: Op, b: RuleBuilder) -> Answer:
+    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
+    x, zero = op.operand(0), _zero_point(op.operand(0))
+    plain = b.value(x)
+    if b.real and zero:
+        wide = b.cast(plain, i32)
+        plain = b.emit("tfl.not_equal", [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+    elif plain.type.storage.bits == 16:
+        plain = b.cast(plain, i32)
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_of(op)).results
+    raw = "WHERE takes the stored integers, whatever they stand for"
+    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
+
+
+@rule("tfl.zeros_like")
+def zeros_like(op: Op, b: RuleBuilder) -> Answer:
+    """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
+    x, result = op.operand(0), op.result
+    storage, zero = result.type.storage, _zero_point(result)
+    if x.type.storage != storage or zero is None:
+        return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
+    raw = storage.bits > 16 and not b.real
+    fill = 0 if raw else zero
+    warning = "zeros are stored, whatever the zero point" if raw and zero else ""
+    if x.type.is_static:
+        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
+    plain = b.value(x)
+    filled = b.emit("tosa.clamp", [plain], plain.type, min_val=fill, max_val=fill)
+    return Rewritten([filled], warning=warning)
+
+
+@rule("tfl.bucketize")
+def bucketize(op: Op, b: RuleBuilder) -> Answer:
+    """result = how many boundaries are not greater: a table of all stored values. Source: kernels/bucketize.cc."""
+    x = op.operand(0)
+    elements = per_layer(op, [x])
+    if isinstance(elements, NotApplicable):
+        return elements
+    source = elements[0]
+    if source.storage not in (i8, ui8, i16):
+        return NotApplicable(f"BUCKETIZE has no table for {source.storage}")
+    values = np.arange(source.storage.minimum, source.storage.maximum + 1) - source.zero_point
+    real = values.astype(np.float32) * np.float32(source.scale)
+    boundaries = np.asarray(op.attributes["boundaries"], np.float32)
+    buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
+    return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
+
+
+@rule("tfl.bitcast")
+def bitcast(op: Op, b: RuleBuilder) -> Answer:
+    """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
+    x, result = b.value(op.operand(0)), op.result.type.stripped()
+    warning = "BITCAST takes the stored integers, whatever they stand for"
+    widths = x.type.storage.bits, result.storage.bits
+    rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
+    if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
+        return Rewritten([b.cast(x, result.storage)], warning=warning)
+    if rank is not None and not open_dims and widths == (16, 8):
+        low = b.cast(x, i32)
+        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
+        shape = [*(x.type.shape or ()), 1]
+        parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
+        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], warning=warning)
+    if rank and not open_dims and widths == (8, 16):
+        shape = list(x.type.shape or ())
+        wide = b.cast(x, i32)
+        start, size = [0] * (rank - 1), shape[:-1]
+        types = TensorType((*size, 1), i32)
+        low, high = (b.emit("tosa.slice", [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
+        low = b.emit("tosa.bitwise_and", [low, b.constant(np.asarray(255))], types)
+        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
+        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], warning=warning)
+    made = b.op(op.name, [x], [result], op.attributes, version_of(op))
+    return Rewritten(made.results, warning=warning)

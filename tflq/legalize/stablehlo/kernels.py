@@ -1,0 +1,194 @@
+"""STABLEHLO operators on quantized tensors.
+
+ADD, MULTIPLY, MAXIMUM, MINIMUM, PAD and GATHER have kernels, which take the stored integers as they are; sums and
+products wrap. Where parameters must hold, and for all the others, the builtin that computes the same says what the
+result is, with the parameters honoured. Sources: kernels/stablehlo_elementwise.h, stablehlo_pad.cc,
+stablehlo_gather.cc; the StableHLO specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
+from tflq.legalize.reference.movement import under
+from tflq.legalize.rule import RULES, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import kernel_name, per_layer
+from tflq.legalize.stablehlo.builtins import as_builtin
+from tflq.numerics.real_tables import RealFunction, Stored, real_table, real_table_of_two
+from tflq.numerics.tables import FloatFunction
+
+__all__: list[str] = []
+
+_KERNELS: Mapping[str, Callable[[RuleBuilder, Value, Value], Value]] = {
+    "tfl.stablehlo_add": lambda b, x, y: b.add(x, y),
+    "tfl.stablehlo_multiply": lambda b, x, y: b.mul(x, y),
+    "tfl.stablehlo_maximum": lambda b, x, y: b.maximum(x, y),
+    "tfl.stablehlo_minimum": lambda b, x, y: b.minimum(x, y),
+}
+_COMPARE: Mapping[str, RealFunction] = {
+    "EQ": lambda x, y: np.equal(x, y).astype(np.float64),
+    "NE": lambda x, y: np.not_equal(x, y).astype(np.float64),
+    "GE": lambda x, y: np.greater_equal(x, y).astype(np.float64),
+    "GT": lambda x, y: np.greater(x, y).astype(np.float64),
+    "LE": lambda x, y: np.less_equal(x, y).astype(np.float64),
+    "LT": lambda x, y: np.less(x, y).astype(np.float64),
+}
+_NOTE = "no kernel computes it; the real function, rounded"
+
+
+@rule(*_KERNELS)
+def stored(op: Op, b: RuleBuilder) -> Answer:
+    """result = the kernel's, of stored integers."""
+    x, y, result = op.operand(0), op.operand(1), op.result
+    storage = result.type.storage
+    if x.type.shape != y.type.shape or {x.type.storage, y.type.storage} != {storage}:
+        return NotApplicable(f"{kernel_name(op)} has a kernel for operands of one shape and type alone")
+    if storage not in (i8, ui8, i16, i32):
+        return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
+    extreme = op.name.endswith("mum")
+    wide = storage if extreme else i32
+    combined = _KERNELS[op.name](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
+    same = extreme and len({v.type.element for v in op.values}) == 1
+    warning = "" if same else f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    return Rewritten([b.cast(combined, storage)], warning=warning)
+
+
+_UNARY: Mapping[str, FloatFunction] = {
+    "tfl.stablehlo_cbrt": np.cbrt,
+    "tfl.stablehlo_cosine": np.cos,
+    "tfl.stablehlo_exponential": np.exp,
+    "tfl.stablehlo_floor": np.floor,
+    "tfl.stablehlo_log": np.log,
+    "tfl.stablehlo_logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "tfl.stablehlo_rsqrt": lambda x: 1 / np.sqrt(x),
+    "tfl.stablehlo_tanh": np.tanh,
+}
+"""In double."""
+
+
+@rule(*_UNARY)
+def function(op: Op, b: RuleBuilder) -> Answer:
+    """A table of the real function."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable):
+        return elements if as_builtin(op) else _rejected(op)
+    source, output = elements
+    if source.storage != output.storage or source.storage not in (i8, ui8, i16):
+        return _rejected(op)
+    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
+    table = real_table(_UNARY[op.name], source.storage.dtype, *parameters)
+    return Rewritten([b.table(b.value(op.operand(0)), table)], note=_NOTE)
+
+
+@rule("tfl.stablehlo_compare")
+def compare(op: Op, b: RuleBuilder) -> Answer:
+    """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
+    x, y = op.operand(0), op.operand(1)
+    elements = per_layer(op, [x, y])
+    if isinstance(elements, NotApplicable):
+        return elements
+    direction = str(op.attributes["comparison_direction"]).rpartition("_")[2]
+    if elements[0] == elements[1]:
+        wide = [b.cast(b.value(v), i32) for v in (x, y)]
+        greater = b.greater if direction in ("GT", "LT") else b.greater_equal
+        if direction in ("EQ", "NE"):
+            same = b.equal(*wide)
+            return same if direction == "EQ" else b.emit("tosa.logical_not", [same], same.type)
+        return greater(*(wide if direction.startswith("G") else wide[::-1]))
+    if any(e.storage not in (i8, ui8) for e in elements):
+        return NotApplicable("other parameters of more than 8 bits")
+    first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
+    truth = real_table_of_two(_COMPARE[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
+    entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
+    looked_up = b.emit("ext.table_2d", [b.value(x), b.value(y), entries], type)
+    return b.cast(looked_up, i1)
+
+
+@rule(
+    *(f"tfl.stablehlo_{name}" for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")),
+    *(
+        f"tfl.stablehlo_{name}"
+        for name in ("abs", "negate", "exponential", "log", "logistic", "tanh", "cosine", "floor")
+    ),
+    *(f"tfl.stablehlo_{name}" for name in ("rsqrt", "select", "compare", "convert", "reshape", "transpose", "slice")),
+    *(f"tfl.stablehlo_{name}" for name in ("concatenate", "dot_general")),
+)
+def builtin(op: Op, b: RuleBuilder) -> Answer:
+    """result = the builtin's, parameters honoured."""
+    same, reasons, was = as_builtin(op), [], b.real
+    if same is None:
+        return _rejected(op)
+    b.real = True
+    try:
+        for candidate in RULES.get(same.name, ()):
+            start = len(b.ops)
+            answer = candidate(same, b)
+            if isinstance(answer, Rejected):
+                return answer
+            if not isinstance(answer, NotApplicable) and not (isinstance(answer, Rewritten) and answer.warning):
+                return answer
+            del b.ops[start:]
+            reasons.append(answer.reason if isinstance(answer, NotApplicable) else getattr(answer, "warning", ""))
+    finally:
+        b.real = was
+    return NotApplicable("; ".join(reasons) or f"{kernel_name(same)} has no integer rule")
+
+
+def _rejected(op: Op) -> Rejected:
+    return Rejected(
+        f"{kernel_name(op)} on quantized tensors has no form on builtins; lower it to TFLite's builtins, or dequantize"
+        " its operands, before converting"
+    )
+
+
+@rule(
+    *(f"tfl.stablehlo_{name}" for name in ("convolution", "custom_call", "reduce", "reduce_window", "scatter", "sort")),
+    *(f"tfl.stablehlo_{name}" for name in ("iota", "while", "rng_bit_generator")),
+)
+def refuse(op: Op, b: RuleBuilder) -> Answer:
+    """What runs other functions, or is one of many kernels."""
+    return _rejected(op)
+
+
+@rule("tfl.stablehlo_remainder")
+def remainder(op: Op, b: RuleBuilder) -> Answer:
+    """A table of all pairs: the remainder has the dividend's sign."""
+    elements = per_layer(op)
+    if isinstance(elements, NotApplicable) or any(e.storage not in (i8, ui8) for e in elements):
+        return _rejected(op)
+    stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
+    x, y = (b.value(op.operand(i)) for i in (0, 1))
+    storage = elements[-1].storage
+    entries = b.constant(real_table_of_two(np.fmod, *stored).reshape(-1), storage)
+    looked_up = b.emit("ext.table_2d", [x, y, entries], TensorType(op.result.type.shape, storage))
+    return Rewritten([looked_up], note=_NOTE)
+
+
+@rule("tfl.stablehlo_and", "tfl.stablehlo_or", "tfl.stablehlo_shift_left")
+def bits(op: Op, b: RuleBuilder) -> Answer:
+    """result = the bits of stored integers, combined or shifted."""
+    storage = op.result.type.storage
+    if any(v.type.storage != storage for v in op.values) or storage not in (i8, ui8, i16, i32):
+        return _rejected(op)
+    x, y = (b.cast(b.value(op.operand(i)), i32) for i in (0, 1))
+    if op.name.endswith("left"):
+        combined = b.logical_left_shift(x, b.clamp(y, 0, 31))
+    else:
+        name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
+        combined = b.emit(name, [x, y], x.type)
+    warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    return Rewritten([b.cast(combined, storage)], warning=warning)
+
+
+@rule("tfl.stablehlo_clamp")
+def clamp(op: Op, b: RuleBuilder) -> Answer:
+    """result = min(max(x, low), high) of what all become under the result's parameters."""
+    ready = under(b, [op.operand(i) for i in range(3)], op.result)
+    if ready is None:
+        return _rejected(op)
+    low, x, high = ready
+    return Rewritten([b.minimum(b.maximum(x, low), high)], note=_NOTE)

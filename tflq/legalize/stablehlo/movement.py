@@ -1,0 +1,159 @@
+"""STABLEHLO_PAD, GATHER, BROADCAST_IN_DIM, DYNAMIC_SLICE and DYNAMIC_UPDATE_SLICE: stored integers moved.
+
+PAD and GATHER have kernels, which copy the integers as they are. Where parameters must hold, and where no kernel is,
+what is moved takes the result's parameters first. PAD writes `interior` values between elements (DILATE), then values
+around them; edges less than 0 cut off. GATHER copies a slice of constant size from each start index, which is clamped:
+with known indices every element of the result is picked by its place in the operand. Sources: kernels/stablehlo_pad.cc,
+stablehlo_gather.cc; the StableHLO specification.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import TensorType, i32
+from tflq.legalize.reference.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.movement import COPIED, under
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import kernel_name
+
+__all__: list[str] = []
+
+
+def _option(op: Op, name: str) -> list[int]:
+    found = op.attributes[name]
+    return [] if found is None else [int(v) for v in found]
+
+
+def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple[list[Value], str] | None:
+    """What is moved, and a warning where the kernel disregards parameters; None if they cannot be honoured."""
+    result = op.result
+    if any(v.type.storage != result.type.storage for v in values):
+        return None
+    if all(v.type.element == result.type.element and seen_by_kernel(v) != (0.0, 0) for v in values):
+        return [b.value(v) for v in values], ""
+    if kernel and not b.real:
+        return [b.value(v) for v in values], COPIED
+    ready = under(b, values, result)
+    return None if ready is None else (ready, "")
+
+
+def _refused(op: Op) -> Rejected:
+    return Rejected(
+        f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
+        " that are known, have; lower it to TFLite's builtins, or dequantize its operands, before converting"
+    )
+
+
+@rule("tfl.stablehlo_pad")
+def pad(op: Op, b: RuleBuilder) -> Answer:
+    """result = the operand with stored values between and around its elements."""
+    x, result = op.operand(0), op.result
+    found = _sources(op, b, [x, op.operand(1)], kernel=True)
+    if found is None or not x.type.is_static:
+        return NotApplicable(COPIED)
+    (plain, fill), warning = found
+    low, high, inner = (
+        _option(op, f"{name}") for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
+    )
+    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in x.type.shape or ()], result.type.storage
+    if any(inner):
+        shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
+        factors = b.constant(np.asarray(inner) + 1)
+        plain = b.emit("tfl.dilate", [plain, factors, fill], TensorType(tuple(shape), storage))
+    around = np.maximum(np.stack([low, high], axis=-1).reshape(-1, 2), 0)
+    if around.any():
+        shape = [d + int(p.sum()) for d, p in zip(shape, around, strict=True)]
+        plain = b.emit("tfl.padv2", [plain, b.constant(around), fill], TensorType(tuple(shape), storage))
+    start = [max(-v, 0) for v in low]
+    if min([*low, *high], default=0) < 0:
+        size = [d - s - max(-h, 0) for d, s, h in zip(shape, start, high, strict=True)]
+        plain = _cut(b, plain, start, size)
+    return Rewritten([plain], warning=warning)
+
+
+def _cut(b: RuleBuilder, x: Value, start: list[int], size: list[int]) -> Value:
+    return b.emit("tosa.slice", [x], TensorType(tuple(size), x.type.element), start=tuple(start), size=tuple(size))
+
+
+@rule("tfl.stablehlo_gather")
+def gather(op: Op, b: RuleBuilder) -> Answer:
+    """result = slices from known start indices."""
+    x, indices, result = op.operand(0), op.operand(1), op.result
+    found = _sources(op, b, [x], kernel=True)
+    if found is None or not x.type.is_static or not indices.is_constant:
+        return NotApplicable(COPIED if found is None else f"indices '{indices.name}' are not constant")
+    (plain,), warning = found
+    shape = [d or 0 for d in x.type.shape or ()]
+    places = _places(op, indices.array, shape)
+    flat = b.reshape(plain, [math.prod(shape)])
+    type = TensorType(places.shape, result.type.storage)
+    return Rewritten([b.emit("tfl.gather", [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
+
+
+def _places(op: Op, indices: np.ndarray, shape: list[int]) -> np.ndarray:
+    """Which element of the flat operand each of the result is."""
+    sizes, mapped = _option(op, "slice_sizes"), _option(op, "start_index_map")
+    collapsed, offsets = _option(op, "collapsed_slice_dims"), _option(op, "offset_dims")
+    at = int(op.attributes["index_vector_dim"])
+    starts = indices[..., None] if at == indices.ndim else np.moveaxis(indices, at, -1)
+    start = np.zeros((*starts.shape[:-1], len(shape)), np.int64)
+    start[..., mapped] = starts
+    start = np.clip(start, 0, np.asarray(shape) - sizes)
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    inside = (np.moveaxis(np.indices(sizes), 0, -1) * strides).sum(-1)
+    inside = inside.squeeze(tuple(collapsed))
+    batch = starts.ndim - 1
+    places = (start * strides).sum(-1).reshape(*starts.shape[:-1], *(1,) * inside.ndim) + inside
+    return np.moveaxis(places, range(batch, places.ndim), offsets)
+
+
+@rule("tfl.stablehlo_broadcast_in_dim")
+def broadcast_in_dim(op: Op, b: RuleBuilder) -> Answer:
+    """result = the operand's dims in the places given, repeated."""
+    x, result = op.operand(0), op.result
+    found = _sources(op, b, [x], kernel=False)
+    if found is None or not x.type.is_static or not result.type.is_static:
+        return _refused(op)
+    shape = [d or 0 for d in result.type.shape or ()]
+    places = dict(zip(_option(op, "broadcast_dimensions"), x.type.shape or (), strict=True))
+    ranked = b.reshape(found[0][0], [places.get(i, 1) for i in range(len(shape))])
+    times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
+    type = TensorType(tuple(shape), result.type.storage)
+    return Rewritten([b.emit("tosa.tile", [ranked], type, multiples=times)])
+
+
+@rule("tfl.stablehlo_dynamic_slice")
+def dynamic_slice(op: Op, b: RuleBuilder) -> Answer:
+    """result = a slice of constant size from start indices, which are clamped."""
+    x, sizes = op.operand(0), _option(op, "slice_sizes")
+    found = _sources(op, b, [x], kernel=False)
+    if found is None or not x.type.is_static:
+        return _refused(op)
+    most = np.asarray(x.type.shape) - sizes
+    start = _starts(op, b, 1)
+    start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
+    type = TensorType(tuple(sizes), op.result.type.storage)
+    return Rewritten([b.emit("tfl.slice", [found[0][0], start, b.constant(np.asarray(sizes))], type)])
+
+
+@rule("tfl.stablehlo_dynamic_update_slice")
+def dynamic_update_slice(op: Op, b: RuleBuilder) -> Answer:
+    """result = the operand with a block replaced."""
+    found = _sources(op, b, [op.operand(0), op.operand(1)], kernel=False)
+    if found is None:
+        return _refused(op)
+    operands = [*found[0], _starts(op, b, 2)]
+    return Rewritten([b.emit("tfl.dynamic_update_slice", operands, op.result.type.stripped())])
+
+
+def _starts(op: Op, b: RuleBuilder, first: int) -> Value:
+    """The start indices, which are operands of their own, as one vector of int32."""
+    scalars = [v for v in op.operands[first:] if v is not None]
+    if all(v.is_constant for v in scalars):
+        return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
+    parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
+    return b.concat(parts, 0, (len(parts),))
