@@ -14,7 +14,7 @@ from tflq.evaluate import CONTROL
 from tflq.ir.core import Module, Op
 from tflq.ir.forms import Form
 from tflq.legalize import Decision, legalize
-from tflq.legalize.engine import State
+from tflq.legalize.deciding import State
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, Pipeline, verify_stage
 from tflq.passes.cse import CommonSubexpressionElimination

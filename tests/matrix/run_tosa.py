@@ -18,7 +18,7 @@ from matrix.run import Outcome, alone, results_of
 from tflq.conversion import Conversion
 from tflq.ir.calls import entry_functions
 from tflq.ir.core import Value
-from tflq.legalize.engine import Semantics
+from tflq.legalize.deciding import Semantics
 
 __all__ = ["INTEGER", "run_tosa"]
 

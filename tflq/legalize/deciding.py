@@ -1,0 +1,189 @@
+"""The path of one operator, the first of these that it can take:
+
+    as it is     no quantized tensor; custom, recurrent: its quantized tensors stay behind `quant.scast`
+    hybrid       floats with quantized constants, where a kernel takes these
+    kernel       one that the target has for its signature
+    rule         the integer rules of its name, in order
+    float        dequantize → the float operator → requantize, if allowed
+
+Else it is refused. A recurrent operator that a kernel computes, and that may not be kept, goes by its rules or is
+refused: in float its state would be another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tflq.ir.core import Op, Value
+from tflq.ir.forms import KEPT, RECURRENT
+from tflq.ir.types import TensorType
+from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.fallback import fall_back
+from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
+from tflq.legalize.recurrent import signatures as recurrent
+from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.target_kernels import TargetKernels
+from tflq.targets import Target
+
+__all__ = ["Decider", "Policy", "Semantics", "State"]
+
+Semantics = Literal["interpreter", "real"]
+State = Literal["kept", "variables", "lowered"]
+
+_OUTLIVES = "its state lives in resource variables, which reset_all_variables() does not reset"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a conversion allows: see `tflq.legalize.legalize`."""
+
+    fallback: bool
+    state: State
+    semantics: Semantics
+    target: Target
+
+    @property
+    def real(self) -> bool:
+        return self.semantics == "real"
+
+
+@dataclass(slots=True)
+class _Case:
+    """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
+    tried so far."""
+
+    op: Op
+    recurrent: bool
+    hybrid: bool  # it computes in float on quantized constants
+    missing: str
+    narrow: str
+    reasons: list[str]
+
+
+class Decider:
+    """Decides for the operators of one function, and writes what becomes of them with its builder."""
+
+    def __init__(self, policy: Policy, plain: dict[Value, Value], variables: dict[Value, str]) -> None:
+        self.plain = plain
+        self.b = RuleBuilder([], plain, variables, real=policy.real)
+        self._policy = policy
+        self._kernels = TargetKernels(policy.target, plain, self.b) if policy.target.kernels else None
+
+    def decide(self, op: Op) -> Decision:
+        """What becomes of an operator that calls no function. Refusal if it can take no path."""
+        if not any(v.type.quantized for v in op.values):
+            self._pass_through(op)
+            return Decision(op, "kept", "no quantized tensor")
+        case = self._case(op)
+        decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
+        return decision or self._in_float(case)
+
+    def keep(self, op: Op) -> None:
+        """The operator with its own quantized tensors."""
+        self._pass_through(op)
+        for result in op.results:
+            if result.type.quantized:
+                self.plain[result] = self.b.scast(result, result.type.stripped())
+
+    def _case(self, op: Op) -> _Case:
+        real, stateful, hybrid = self._policy.real, op.name in RECURRENT, computes_in_float(op)
+        missing = ""
+        if stateful:
+            missing = recurrent.without_kernel(op, real=real)
+        elif hybrid:
+            missing = without_kernel(op, real=real)
+        narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
+        return _Case(op, stateful, hybrid, missing, narrow, [])
+
+    def _as_it_is(self, case: _Case) -> Decision | None:
+        op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
+        if op.name not in KEPT or (case.recurrent and leaves):
+            return None
+        self.keep(op)
+        return Decision(op, "kept", KEPT[op.name])
+
+    def _as_hybrid(self, case: _Case) -> Decision | None:
+        if case.hybrid and self._kernels is not None:
+            case.missing = case.missing or self._kernels.hybrid(case.op)
+        if case.hybrid and not case.missing:
+            self._pass_through(case.op)
+            return Decision(case.op, "kept", "hybrid: floats with quantized constants", disregarded(case.op))
+        case.reasons += [why for why in (case.missing, case.narrow) if why]
+        return None
+
+    def _by_kernel(self, case: _Case) -> Decision | None:
+        if self._kernels is None or case.hybrid or case.missing:
+            return None
+        verdict = self._kernels.keep(case.op)
+        if verdict.kept:
+            return Decision(case.op, "kept", verdict.reason)
+        case.reasons.append(verdict.reason)
+        return None
+
+    def _by_rule(self, case: _Case) -> Decision | None:
+        if case.hybrid or case.missing or case.narrow:
+            return None
+        for rule in RULES.get(case.op.name, ()):
+            start = len(self.b.ops)
+            answer = rule(case.op, self.b)
+            if isinstance(answer, Rejected):
+                raise Refusal(answer.reason)
+            if isinstance(answer, Value):
+                answer = Rewritten([answer])
+            elif not isinstance(answer, (Rewritten, NotApplicable)):
+                answer = Rewritten(answer)
+            why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
+            if isinstance(answer, NotApplicable) or why_not:
+                del self.b.ops[start:]
+                case.reasons.append(why_not)
+                continue
+            self._name_results(case.op, answer.results, start)
+            warnings = [answer.warning, _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""]
+            return Decision(case.op, "integer", answer.note, "; ".join(w for w in warnings if w))
+        return None
+
+    def _in_float(self, case: _Case) -> Decision:
+        op = case.op
+        reason = "; ".join(case.reasons) or f"{op.name[4:].upper()} has no integer rule"
+        if case.recurrent and not case.missing:
+            kept = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
+            raise Refusal(reason + kept)
+        if not self._policy.fallback:
+            raise Refusal(f"{reason}; allow the float fallback to convert it")
+        start = len(self.b.ops)
+        answer = fall_back(op, self.b)
+        if isinstance(answer, NotApplicable):
+            raise Refusal(f"{reason}; {answer.reason}")
+        self._name_results(op, answer, start)
+        return Decision(op, "float", reason)
+
+    def _pass_through(self, op: Op) -> None:
+        operands = [None if v is None else self.b.typed(v) for v in op.operands]
+        copy = Op(op.name, operands, op.results, op.attributes, op.location)
+        copy.info, copy.intermediates = op.info, op.intermediates
+        self.b.ops.append(copy)
+
+    def _name_results(self, op: Op, results: Sequence[Value], start: int) -> None:
+        if len(results) != len(op.results):
+            raise AssertionError(f"rule for {op.name} gave {len(results)} results for {len(op.results)}")
+        fresh = {v for made in self.b.ops[start:] for v in made.results}
+        for old, new in zip(op.results, results, strict=True):
+            if new.type.storage != old.type.storage:
+                raise AssertionError(f"rule for {op.name} gave {new.type.storage} for {old.type.storage}")
+            if new not in fresh:
+                new = self.b.identity(new)
+            fresh.discard(new)
+            new.name = old.name
+            if old.type.shape is not None and new.type.shape != old.type.shape:
+                new.type = TensorType(old.type.shape, new.type.element)
+            self.plain[old] = new
+
+
+def _narrow(op: Op) -> str:
+    """Why no rule is for an op, if it computes on tensors of less than 8 bits; empty if it does not."""
+    for value in op.values:
+        if value.type.quantized and not value.is_constant and value.type.storage.bits < 8:
+            return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"
+    return ""

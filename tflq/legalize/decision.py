@@ -1,0 +1,24 @@
+"""What becomes of one operator: a decision, or a refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tflq.ir.core import Op
+
+__all__ = ["Decision", "Refusal"]
+
+
+@dataclass(slots=True)
+class Decision:
+    """What became of one operator of the source model: a row of the report."""
+
+    op: Op
+    path: str  # "kept", "integer" or "float"
+    reason: str = ""
+    warning: str = ""
+    made: list[Op] = field(default_factory=list)
+
+
+class Refusal(Exception):  # noqa: N818 caught where the refusals of a module are collected
+    """An operator cannot be converted: the reason, and what the user can do."""
