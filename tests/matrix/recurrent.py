@@ -86,6 +86,9 @@ def integer_lstm(draw: Draw) -> Case:
     batch, steps, depth, cells = (draw.whole(1, most) for most in (3, 4, 12, 10))
     cifg, peephole, norm, projected, first = (draw.chance(p) for p in (0.3, 0.35, 0.3, 0.4, 0.5))
     outputs = draw.whole(1, cells) if projected else cells
+    exponent = draw.whole(-15, -9)
+    if not cifg and draw.chance(0.15):  # the kernel has no tanh for these
+        exponent = draw.one(-16, -16, -18, -22) if name == "lstm" or peephole else draw.one(-16, -20, -8, -4, 1)
     x = draw.quantized(i8, _scale(draw, -8, -2))
     hidden = _quantized(i8, draw.one(2.0**-7, draw.near(2.0**-7)), draw.zero_point(i8))
     output = draw.quantized(i8, draw.near(2.0**-7)) if projected else hidden
@@ -113,7 +116,7 @@ def integer_lstm(draw: Draw) -> Case:
         weights(outputs, cells) if projected else None,
         bias(outputs) if projected and draw.chance(0.7) else None,
         state((batch, outputs), output, "h"),
-        state((batch, cells), _quantized(i16, 2.0 ** draw.whole(-15, -9)), "c"),
+        state((batch, cells), _quantized(i16, 2.0**exponent), "c"),
         *gates(lambda: _constant(draw, (cells,), _quantized(i16, _scale(draw, -16, -12)), 32767), there=norm),
     ]
     options: dict[str, Any] = {

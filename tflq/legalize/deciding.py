@@ -91,7 +91,8 @@ class Decider:
         real, stateful, hybrid = self._policy.real, op.name in RECURRENT, computes_in_float(op)
         missing = ""
         if stateful:
-            missing = recurrent.without_kernel(op, real=real)
+            leaves = ("lowered",) if hybrid else ("lowered", "variables")
+            missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
@@ -102,14 +103,15 @@ class Decider:
         if op.name not in KEPT or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return Decision(op, "kept", KEPT[op.name])
+        return Decision(op, "kept", KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            return Decision(case.op, "kept", "hybrid: floats with quantized constants", disregarded(case.op))
+            warning = recurrent.misread(case.op) if case.recurrent else disregarded(case.op)
+            return Decision(case.op, "kept", "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
 

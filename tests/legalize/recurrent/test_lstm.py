@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import interpret
 from recurrent import assert_same_states, lstm_model
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError
+from tflq.flatbuffer.reader import read
+from tflq.flatbuffer.writer import write
+from tflq.ir.types import UniformQuantizedPerAxisType, i8
 
 
 @pytest.mark.parametrize("name", ["unidirectional_sequence_lstm", "lstm"])
@@ -25,6 +29,9 @@ from tflq.errors import UnsupportedError
         {"outputs": 4, "peephole": True, "batch": 3},
         {"cell_clip": 0.3},
         {"cell_exponent": -15},
+        {"cell_exponent": -16},
+        {"cell_exponent": -20, "outputs": 4},
+        {"cell_exponent": -16, "peephole": True, "norm": True},
         {"cell_exponent": -9},
         {"batch": 1, "steps": 1},
         {"norm": True},
@@ -51,9 +58,53 @@ def test_too_many_steps_are_refused(options: dict[str, Any]) -> None:
         convert(lstm_model(np.random.default_rng(0), steps=513), **options)
 
 
-def test_a_cell_state_that_the_kernel_has_no_tanh_for_is_computed_in_float() -> None:
-    (row,) = convert(lstm_model(np.random.default_rng(0), cell_exponent=-8)).report.rows
-    assert (row.path, row.reason) == ("float", "the scale of 'c' is not one of 2^-15 to 2^-9, as the kernel asks")
+@pytest.mark.parametrize("exponent", [-16, -8, 1])
+def test_a_kernel_without_a_tanh_for_the_cell_state_is_kept_with_a_warning(exponent: int) -> None:
+    file = lstm_model(np.random.default_rng(0), cell_exponent=exponent)
+    conversion = convert(file)
+    (row,) = conversion.report.rows
+    assert row.path == "kept"
+    assert row.warning.startswith("the scale of 'c' is not one of 2^-15 to 2^-9")
+    assert row.warning.endswith("it multiplies the output gate by the input gate instead")
+    batches = [[np.random.default_rng(n).integers(-128, 128, (2, 3, 5)).astype(np.int8)] for n in range(3)]
+    want = interpret(file, batches)
+    for data in (conversion.data, convert(file, state="variables").data):
+        np.testing.assert_array_equal(interpret(data, batches), want)
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "reason"),
+    [
+        ({"cell_exponent": -16}, {"semantics": "real"}, "multiplies the output gate by the input gate instead"),
+        ({"cell_exponent": -16, "cifg": True}, {"state": "variables"}, "by whatever its memory holds instead"),
+        ({"cell_exponent": -31}, {}, "the scale of 'c' is not one of 2^-30 to 2^1, as the kernel asks"),
+        ({"cell_exponent": -8, "name": "lstm"}, {}, "the scale of 'c' is not one of 2^-30 to 2^-9, as the kernel asks"),
+    ],
+    ids=str,
+)
+def test_what_no_kernel_gets_right_is_computed_in_float(
+    given: dict[str, Any], options: dict[str, Any], reason: str
+) -> None:
+    (row,) = convert(lstm_model(np.random.default_rng(0), **given), **options).report.rows
+    assert row.path == "float"
+    assert reason in row.reason
+
+
+def test_several_scales_are_kept_with_a_warning() -> None:
+    """The kernel finds none, and runs."""
+    module = read(lstm_model(np.random.default_rng(0)))
+    weights = module.main.ops[0].operand(2)
+    weights.type = weights.type.with_element(UniformQuantizedPerAxisType.of(i8, 0, np.linspace(0.01, 0.02, 6), 0))
+    file = bytes(write(module))
+    conversion = convert(file)
+    (row,) = conversion.report.rows
+    assert (row.path, row.warning) == (
+        "kept",
+        "UNIDIRECTIONAL_SEQUENCE_LSTM's kernel reads one scale of 'w1', which has several",
+    )
+    batches = [[np.random.default_rng(0).integers(-128, 128, (2, 3, 5)).astype(np.int8)]]
+    np.testing.assert_array_equal(interpret(conversion.data, batches), interpret(file, batches))
+    assert convert(file, state="variables").report.rows[0].path == "float"
 
 
 def test_the_report_says_how_many_steps() -> None:

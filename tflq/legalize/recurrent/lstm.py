@@ -5,7 +5,8 @@
     c = saturate(f * c / 2^15 + i * g / 2^(30 + e))             2^e the cell state's scale; clipped
     h = saturate(o * tanh(c) * s + zero point)                  a projection of that, where there is one; clipped
 
-The output gate's peephole sees the new c. Quotients are rounded half away from zero. The products with the input are
+Where the kernel has no tanh for e, tanh(c) is i, which its memory still holds, and i * g wraps to int16. The output
+gate's peephole sees the new c. Quotients are rounded half away from zero. The products with the input are
 one convolution for all steps and gates, those with the output state one for all gates.
 
 Sources: kernels/unidirectional_sequence_lstm.cc, kernels/lstm.cc, kernels/lstm_eval.cc (LstmStepInteger8x8_16),
@@ -19,6 +20,7 @@ from tflq.ir.types import TensorType, i16, i32
 from tflq.legalize.recurrent.lstm_basic import basic_lstm
 from tflq.legalize.recurrent.lstm_gates import Lstm, read_lstm
 from tflq.legalize.recurrent.lstm_step import Step
+from tflq.legalize.recurrent.signatures import misread
 from tflq.legalize.recurrent.state import read_state, write_state
 from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -53,7 +55,8 @@ def lstm(op: Op, b: RuleBuilder) -> Answer:
     whole = b.concat(rows, 0 if time_major else 1, shape) if steps > 1 else rows[0]
     result = b.reshape(whole, (*outer, parts.outputs))
     note = f"{steps} step{'s'[: steps > 1]} written out; its state is variables"
-    return Rewritten([result], note=note, warning=IGNORED_ZERO_POINT if parts.ignored_zero_point() else "")
+    warnings = [misread(op), IGNORED_ZERO_POINT if parts.ignored_zero_point() else ""]
+    return Rewritten([result], note=note, warning="; ".join(w for w in warnings if w))
 
 
 def _all_steps(b: RuleBuilder, parts: Lstm, step: Step, given: Value, steps: int, time_major: bool) -> list[Value]:

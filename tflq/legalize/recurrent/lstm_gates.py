@@ -12,6 +12,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32
+from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
 from tflq.legalize.reference.accumulate import unused_zero_point
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.recurrent import GATE_SCALE, peephole_scale, power_of_two, product_scale
@@ -115,8 +116,8 @@ def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
         exponent = power_of_two(cell.scale)
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
-    if not 0 <= 15 + exponent <= 6:
-        return NotApplicable(f"the cell state's scale is 2^{exponent}; the kernel has a tanh for 2^-15 to 2^-9")
+    if "input" not in gates and exponent not in CELLS_WITH_TANH:
+        return NotApplicable(f"the cell state's scale is 2^{exponent}, for which the kernel has no tanh")
     if projection is None and cells != outputs:
         return NotApplicable(f"{cells} cells give {outputs} outputs without a projection")
     order = [name for name in ("input", "forget", "output", "cell") if name in gates]

@@ -10,6 +10,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.layer_norm import layer_norm
 from tflq.legalize.recurrent.lstm_gates import Gate, Lstm, scale_of
+from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
 from tflq.legalize.reference.accumulate import bias_of, bounds_of, fixed
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
@@ -42,7 +43,8 @@ class Step:
         self.projection_clip = clip_bound(projection_clip, parts.state.scale, i8.maximum)
         self.logistic = constant(logistic_table())
         self.gate_tanh = constant(tanh_table(LOGISTIC_BITS))
-        self.cell_tanh = constant(tanh_table(15 + parts.cell_exponent))
+        known = parts.cell_exponent in CELLS_WITH_TANH
+        self.cell_tanh = constant(tanh_table(15 + parts.cell_exponent)) if known else None
 
     def given(self, x: Value) -> Value:
         """What the input adds to the gates, of rows [N, 1, 1, depth]: int16 [N, 1, 1, width]."""
@@ -64,10 +66,13 @@ class Step:
         i = self._activated("input", sums, c) if "input" in self.names else b.sub(b.constant(np.asarray(32767)), f)
         kept = rounding_shift(b, b.mul(f, c), 15)
         new = rounding_shift(b, b.mul(i, g), 30 + self.parts.cell_exponent)
+        if self.parts.cell_exponent < CELLS_WITH_TANH[0]:
+            new = b.cast(b.cast(new, i16), i32)  # which the kernel stores, wrapped, before it adds
         low, high = (-self.cell_clip, self.cell_clip) if self.cell_clip else (i16.minimum, i16.maximum)
         c = b.clamp(b.add(kept, new), low, high)
         o = self._activated("output", sums, c)
-        return self._hidden(b.mul(o, self._looked_up(b.cast(c, i16), self.cell_tanh))), c
+        through = i if self.cell_tanh is None else self._looked_up(b.cast(c, i16), self.cell_tanh)
+        return self._hidden(b.mul(o, through)), c
 
     def _sums(self, given: Value, h: Value) -> Value:
         """The gates' sums [batch, width], saturated to int16, in int32."""

@@ -8,7 +8,10 @@
 
 Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types whatever
 they are, most without a word. What no kernel computes is computed in float, on a float state of its own, which starts
-as 0.
+as 0; so is what reads or writes a tensor of another width, whose result is anything.
+
+What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees none;
+signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
 
 Sources: kernels/svdf.cc, lstm.cc, unidirectional_sequence_lstm.cc, bidirectional_sequence_lstm.cc, basic_rnn.cc,
 unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc.
@@ -19,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.reference.accumulate import unused_zero_point
 from tflq.numerics.recurrent import power_of_two
 from tflq.passes.effects import is_variable
 
-__all__ = ["missing_state", "reads_past_state", "without_kernel"]
+__all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "without_kernel"]
 
 _STATES: Final = frozenset("hc")
 _LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
@@ -50,37 +53,94 @@ _INTEGER: Final[Mapping[str, Mapping[str, ScalarType]]] = {
 }
 _BASIC: Final = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
 """Operands and results of the basic kernel of LSTM."""
-_SMALLEST_CELL, _LARGEST_CELL = -15, -9
+CELLS_WITH_TANH: Final = range(-15, -8)
+_CELLS_TO_SHIFT: Final[Mapping[str, range]] = {
+    "tfl.lstm": range(-30, -8),
+    "tfl.unidirectional_sequence_lstm": range(-30, 2),
+}
+"""Exponents of a cell state's scale: those the kernels have a tanh for, and those that they run with shifts of 0 to 31
+bits."""
+_SAME_WIDTH: Final[Mapping[str, str]] = {"tfl.svdf": "wty", "tfl.lstm": "hy", "tfl.unidirectional_sequence_lstm": "hy"}
+"""Roles in which kernels take int8 for uint8, and the reverse, without a word."""
 
 
-def without_kernel(op: Op, *, real: bool = False) -> str:
-    """Why no kernel computes a recurrent operator on its types; empty if one does. `real`: parameters must hold."""
+def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
+    """Why no kernel computes a recurrent operator on its types; empty if one does. `real`: parameters must hold;
+    `kept`: else what the kernel gets wrong must be something that the rules know."""
     name = op.name[4:].upper()
     if _is_basic(op):
         storages = tuple(v.type.storage for v in op.values)
         return "" if storages == _BASIC else f"the basic kernel of LSTM has no form on {_listed(storages)}"
-    roles = [*zip(_ROLES[op.name], op.operands, strict=False), *(("y", v) for v in op.results)]
-    hybrid = op.operand(0).type.storage.is_float
-    weights = op.operand(1 if op.optional(1) is not None else 2).type.storage
-    expected = _hybrid(weights) if hybrid else _INTEGER.get(op.name)
+    hybrid, weights = _hybrid_weights(op)
+    expected = _expected(op)
     if expected is None or (hybrid and weights not in (i8, ui8)):
         return f"{name} has no kernel for {op.operand(0).type.storage} activations with {weights} weights"
     if problem := missing_state(op):
         return problem
-    for role, value in roles:
-        if value is None:
-            continue
-        if value.type.storage != expected[role]:
+    for role, value in _roles(op):
+        if value.type.storage != expected[role] and not _as_bytes(op, role, value, expected[role]):
             return f"{name}'s kernel reads '{value.name}', which is {value.type.storage}, as {expected[role]}"
-        if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
-            return f"{name}'s kernel reads one scale of '{value.name}', which has several"
     problem = "" if hybrid else _parameters(op)
     if reads_past_state(op):
         problem = f"{name}'s kernel reads past its state where outputs are merged and the batch comes first"
+    if not problem and (real or not kept):
+        known = not real and op.optional(1) is not None
+        problem = _wrong_type(op) if known else misread(op)
     if problem or not real:
         return problem
-    unused = (v for role, v in roles if v is not None and (v.is_constant or role == "c") and unused_zero_point(v))
+    unused = (v for role, v in _roles(op) if (v.is_constant or role == "c") and unused_zero_point(v))
     return next((f"{name}'s kernel disregards the zero point of '{v.name}'" for v in unused), "")
+
+
+def misread(op: Op) -> str:
+    """What a kernel that runs the operator gets wrong; empty if nothing."""
+    return "" if _is_basic(op) else _wrong_type(op) or _tanh_of_cell(op)
+
+
+def _tanh_of_cell(op: Op) -> str:
+    """Whether an integer LSTM's kernel has no tanh for the scale of its cell state, which it then leaves out."""
+    if _hybrid_weights(op)[0] or op.name not in _CELLS_TO_SHIFT:
+        return ""
+    if len(op.intermediates) != 5 or _cell_exponent(op) in CELLS_WITH_TANH:
+        return ""
+    least, most = CELLS_WITH_TANH[0], CELLS_WITH_TANH[-1]
+    without = "whatever its memory holds" if op.optional(1) is None else "the input gate"
+    return (
+        f"the scale of '{op.operand(19).name}' is not one of 2^{least} to 2^{most}, for which {op.name[4:].upper()}'s "
+        f"kernel has a tanh: it multiplies the output gate by {without} instead"
+    )
+
+
+def _wrong_type(op: Op) -> str:
+    """A tensor that the kernel takes for one of another type."""
+    name, expected = op.name[4:].upper(), _expected(op)
+    for role, value in _roles(op):
+        if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
+            return f"{name}'s kernel reads one scale of '{value.name}', which has several"
+        if expected is not None and value.type.storage != expected[role]:
+            return f"{name}'s kernel reads '{value.name}', which is {value.type.storage}, as {expected[role]}"
+    return ""
+
+
+def _roles(op: Op) -> list[tuple[str, Value]]:
+    pairs = [*zip(_ROLES[op.name], op.operands, strict=False), *(("y", v) for v in op.results)]
+    return [(role, value) for role, value in pairs if value is not None]
+
+
+def _hybrid_weights(op: Op) -> tuple[bool, ScalarType]:
+    """Whether activations are float; the type of the weights."""
+    return op.operand(0).type.storage.is_float, op.operand(1 if op.optional(1) is not None else 2).type.storage
+
+
+def _expected(op: Op) -> Mapping[str, ScalarType] | None:
+    """What the kernel takes each role for."""
+    hybrid, weights = _hybrid_weights(op)
+    return _hybrid(weights) if hybrid else _INTEGER.get(op.name)
+
+
+def _as_bytes(op: Op, role: str, value: Value, expected: ScalarType) -> bool:
+    """Whether the kernel takes a tensor for one of the other sign."""
+    return role in _SAME_WIDTH.get(op.name, "") and {value.type.storage, expected} == {i8, ui8}
 
 
 def _is_basic(op: Op) -> bool:
@@ -99,15 +159,22 @@ def _parameters(op: Op) -> str:
     if len(op.intermediates) not in counts:
         asked = " or ".join(map(str, counts))
         return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
-    cell = op.operand(19)
-    scale = getattr(cell.type.element, "scale", None)
     try:
-        exponent = power_of_two(scale) if scale else 0
+        exponent = _cell_exponent(op)
     except ValueError as error:
         return str(error)
-    if not _SMALLEST_CELL <= exponent <= _LARGEST_CELL:
-        return f"the scale of '{cell.name}' is not one of 2^{_SMALLEST_CELL} to 2^{_LARGEST_CELL}, as the kernel asks"
+    wide = _CELLS_TO_SHIFT[op.name]
+    if exponent not in (wide if len(op.intermediates) == 5 else CELLS_WITH_TANH):
+        return f"the scale of '{op.operand(19).name}' is not one of 2^{wide[0]} to 2^{wide[-1]}, as the kernel asks"
     return ""
+
+
+def _cell_exponent(op: Op) -> int:
+    """The exponent of the cell state's scale. ValueError if it is no power of two."""
+    element = op.operand(19).type.element
+    if not isinstance(element, UniformQuantizedType):
+        raise ValueError(f"'{op.operand(19).name}' has several scales, and a shift by the one is not defined")  # noqa: TRY004
+    return power_of_two(element.scale)
 
 
 def _listed(storages: Sequence[ScalarType]) -> str:
