@@ -26,6 +26,7 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
     i8,
+    i16,
     i32,
     i64,
     ui8,
@@ -201,7 +202,13 @@ def _per_axis(name: str) -> tflq.Module:
     return one_operator(name, [x, y], [z], {"fused_activation_function": "NONE"})
 
 
-MODELS = (cnn_uint8, log_softmax, l2_normalization, pad, split, arg_min, add_per_axis, mul_per_axis)
+def atan2_int16() -> tflq.Module:
+    element = UniformQuantizedType.of(i16, 0.001)
+    y, x = tensor("y", (4, 6), element), tensor("x", (4, 6), element)
+    return one_operator("atan2", [y, x], [tensor("angle", (4, 6), UniformQuantizedType.of(i16, 2.0**-13))])
+
+
+MODELS = (cnn_uint8, log_softmax, l2_normalization, pad, split, arg_min, add_per_axis, mul_per_axis, atan2_int16)
 
 
 def main(folder: Path) -> None:

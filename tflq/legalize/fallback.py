@@ -15,6 +15,7 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import RECURRENT
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
+from tflq.ir.versions import version_info
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.stablehlo.builtins import as_builtin
@@ -65,12 +66,11 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     if op.name == "tfl.quantize":  # the casts are all there is to it
         return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
-    version = {"version": op.info["version"]} if "version" in op.info else {}
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
     if reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
-        computed = b.op(op.name, operands, types, attributes, version).results
+        computed = b.op(op.name, operands, types, attributes, version_info(op)).results
     results: list[Value] = []
     for old, new in zip(op.results, computed, strict=True):
         if not old.type.quantized:

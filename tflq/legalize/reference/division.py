@@ -12,6 +12,7 @@ import numpy as np
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.ir.versions import version_info
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
@@ -92,8 +93,7 @@ def floor_division(op: Op, b: RuleBuilder) -> Answer:
     if op.name == "tfl.floor_div" and storage is i64:
         return NotApplicable("FLOOR_DIV has no kernel for i64")
     operands = [b.value(op.operand(0)), b.value(op.operand(1))]
-    version = {"version": op.info["version"]} if "version" in op.info else {}
-    made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version)
+    made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
     return Rewritten(made.results, warning="the kernel disregards quantization parameters")
 
 

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.versions import version_info
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, requantized
 
-__all__ = ["COPIED", "under", "version_of"]
+__all__ = ["COPIED", "under"]
 
 COPIED = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
 
@@ -96,7 +97,7 @@ def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
 def _moved(op: Op, b: RuleBuilder, operands: list[Value | None], widened: bool = False) -> list[Value]:
     """The results of the kernel on plain operands."""
     types = [v.type.with_element(i32) if widened and v.type.quantized else v.type.stripped() for v in op.results]
-    return b.op(op.name, operands, types, op.attributes, version_of(op)).results
+    return b.op(op.name, operands, types, op.attributes, version_info(op)).results
 
 
 def _move_real(op: Op, b: RuleBuilder) -> Answer:
@@ -123,10 +124,6 @@ def _move_real(op: Op, b: RuleBuilder) -> Answer:
     ]
 
 
-def version_of(op: Op) -> dict[str, int]:
-    return {"version": op.info["version"]} if "version" in op.info else {}
-
-
 def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> list[Value] | None:
     """Operands of 8 or 16 bits under the result's parameters."""
     made: list[Value] = []
@@ -149,7 +146,7 @@ def cast(op: Op, b: RuleBuilder) -> Answer:
     storage = result.type.storage
     whole = x.type.storage.is_float and storage.bits < 32
     type = result.type.with_element(i32) if whole else result.type.stripped()
-    made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_of(op)).result
+    made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_info(op)).result
     if whole:
         made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
     return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")

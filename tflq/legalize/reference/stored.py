@@ -12,10 +12,11 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.ir.versions import version_info
 from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import restored_by
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
-from tflq.legalize.reference.movement import COPIED, under, version_of
+from tflq.legalize.reference.movement import COPIED, under
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name, per_layer
 
@@ -126,7 +127,7 @@ def _zero_point(value: Value) -> int | None:
 def stored(op: Op, b: RuleBuilder) -> Answer:
     """result = the kernel's, of the stored integers."""
     operands = [None if v is None else b.value(v) for v in op.operands]
-    made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_of(op))
+    made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_info(op))
     raw = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
     return Rewritten(made.results, note=raw if b.real else "", warning="" if b.real else raw)
 
@@ -141,7 +142,7 @@ def where(op: Op, b: RuleBuilder) -> Answer:
         plain = b.emit("tfl.not_equal", [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
-    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_of(op)).results
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
     raw = "WHERE takes the stored integers, whatever they stand for"
     return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
 
@@ -204,5 +205,5 @@ def bitcast(op: Op, b: RuleBuilder) -> Answer:
         low = b.emit("tosa.bitwise_and", [low, b.constant(np.asarray(255))], types)
         whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], warning=warning)
-    made = b.op(op.name, [x], [result], op.attributes, version_of(op))
+    made = b.op(op.name, [x], [result], op.attributes, version_info(op))
     return Rewritten(made.results, warning=warning)
