@@ -58,7 +58,8 @@ ENOUGH = 4
 COUNTS = {8: 2, 16: 40, 32: 1 << 16}
 """How far rounding inside a kernel may lead, by bits of the result."""
 WEIGHTS = ("filter", "weights")
-CANDIDATES = ("same_scale", "same_operand_scale")
+CANDIDATES: tuple[tuple[str, ...], ...] = (("operand_scale_below", "1"), ("same_scale",), ("same_operand_scale",))
+"""Tried in turn on the models that keep those chosen before."""
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
 # by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
 """
@@ -250,16 +251,19 @@ def _table(samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[s
 
 
 def _constraint(samples: list[Sample]) -> str | None:
-    """The constraint without which models are wrong, "" if they are right without; None if they are wrong anyway."""
+    """The constraints without which models are wrong, "" if they are right without; None if they are wrong anyway."""
     if len(samples) < ENOUGH or not any(s.right and s.everywhere for s in samples):
         return None
-    for name in CANDIDATES:
-        kept = [CONSTRAINTS[name].function(s.op) is None for s in samples]
-        held = [s.right for s, k in zip(samples, kept, strict=True) if k]
+    chosen = []
+    for name, *words in CANDIDATES:
+        entry = CONSTRAINTS[name]
+        kept = [entry.function(s.op, *entry.parse(words)) is None for s in samples]
+        held = [s for s, k in zip(samples, kept, strict=True) if k]
         broken = [s.right for s, k in zip(samples, kept, strict=True) if not k]
-        if held and broken and np.mean(held) >= RIGHT > np.mean(broken):
-            return name
-    return "" if np.mean([s.right for s in samples]) >= RIGHT else None
+        if held and broken and np.mean([s.right for s in held]) >= RIGHT > np.mean(broken):
+            chosen.append(" ".join((name, *words)))
+            samples = held
+    return "; ".join(chosen) if np.mean([s.right for s in samples]) >= RIGHT else None
 
 
 def _signature(op: Op) -> str:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
+from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i32, ui8
 from tflq.legalize.rule import RULES
 from tflq.resources import resource
 
@@ -103,3 +103,15 @@ def test_everything_that_would_be_refused_is_listed_at_once(monkeypatch: pytest.
         tflq.convert(bytes(write(Module([Function("main", [x], [ops[-1].result], ops)]))), target=NPU, fallback="error")
     assert len(caught.value.reasons) == 2
     assert all("the target 'npu' has no such kernel" in reason for reason in caught.value.reasons)
+
+
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+@pytest.mark.parametrize("storage", [i8, ui8])
+def test_a_comparison_at_a_scale_at_which_the_kernel_aborts_is_not_kept(name: str, storage: ScalarType) -> None:
+    element = UniformQuantizedType.of(storage, 1.0, 3)
+    operands = [argument((2, 3), element, "a"), argument((2, 3), element, "b")]
+    model = one_op(f"tfl.{name}", operands, [argument((2, 3), i1, "c")], {})
+    conversion = tflq.convert(model, target="kernels")
+    assert conversion.report.counts["kept"] == 0
+    a, b = np.array([[3, 4, 5], [3, 3, 3]], storage.dtype), np.array([[3, 3, 6], [4, 2, 3]], storage.dtype)
+    assert np.array_equal(interpret(conversion.data, [[a, b]])[0][0], getattr(np, name)(a, b))

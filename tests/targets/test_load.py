@@ -42,7 +42,7 @@ SYMMETRIC, NARROW = UniformQuantizedType.of(i8, 0.5), UniformQuantizedType.of(i8
 AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.5, 0.25, 0.5])
 AXIS4 = UniformQuantizedPerAxisType.of(i8, 0, [0.5] * 4)
 BLOCKS = UniformQuantizedSubChannelType.of(i8, (1,), (1,), [[0.5, 0.25, 0.5]])
-ODD = UniformQuantizedType.of(i8, 0.3)
+ODD, Q8_ONE = UniformQuantizedType.of(i8, 0.3), UniformQuantizedType.of(i8, 1.0)
 QU8, Q16 = UniformQuantizedType.of(ui8, 0.5, 131), UniformQuantizedType.of(i16, 0.5)
 
 
@@ -94,6 +94,8 @@ def test_names() -> None:
         ("abs", "qi8 -> qi8; same_scale", [Q8], [Q8_OTHER], False),
         ("add", "qi8 qi8 -> qi8; same_operand_scale", [Q8, Q8], [Q8_OTHER], True),
         ("add", "qi8 qi8 -> qi8; same_operand_scale", [Q8, Q8_OTHER], [Q8], False),
+        ("add", "qi8 qi8 -> qi8; operand_scale_below 1", [Q8, Q8_OTHER], [Q8_ONE], True),
+        ("add", "qi8 qi8 -> qi8; operand_scale_below 1", [Q8, Q8_ONE], [Q8], False),
         ("abs", "qi8 -> qi8; fixed_scale 0.25 3", [Q8], [Q8_OTHER], True),
         ("abs", "qi8 -> qi8; fixed_scale 0.25 0", [Q8], [Q8_OTHER], False),
         ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8], True),

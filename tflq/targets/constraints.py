@@ -2,6 +2,7 @@
 
     same_scale                       all quantized ports have one scale and zero point
     same_operand_scale               the operands do
+    operand_scale_below BOUND        the operands' scales are below BOUND
     fixed_scale SCALE ZERO_POINT     the results have these
     multiplier_scale [BOUND]         operands' scales, multiplied, over the result's: a positive multiplier below BOUND
                                      (2^31 unless said; 1: shifts to the right only)
@@ -124,6 +125,14 @@ def _same_scale(op: Op) -> str | None:
 @constraint("same_operand_scale")
 def _same_operand_scale(op: Op) -> str | None:
     return _alike(_quantized(op.operands))
+
+
+@constraint("operand_scale_below", "positive")
+def _operand_scale_below(op: Op, bound: float) -> str | None:
+    for value in _quantized(op.operands):
+        if not (_scales(value) < bound).all():
+            return f"the scale of '{value.name}' is {_scales(value).max():g}, not below {bound:g}"
+    return None
 
 
 @constraint("fixed_scale", "positive", "integer")
