@@ -109,7 +109,7 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(read(source), batch, shapes, signature, static=format == "tosa")
+    module = _narrowed(read(source), batch, shapes, signature, format)
     real = semantics == "real"
     if is_tosa(module):
         if tosa is None:
@@ -138,10 +138,10 @@ def _narrowed(
     batch: int | None,
     shapes: Mapping[str, Sequence[int]] | None,
     signature: str | None,
-    *,
-    static: bool,
+    format: Format,
 ) -> Module:
-    """The module of one signature, its open dims bound; `static`: what follows from known shapes is known, too."""
+    """The module of one signature, its open dims bound; in a TOSA flatbuffer what follows from known shapes is known,
+    too."""
     if signature is not None:
         from tflq.passes.entry import extract
 
@@ -150,7 +150,12 @@ def _narrowed(
     if is_tosa(module):
         if given:
             raise UnsupportedError("a TOSA file has no open dims to bind: its shapes are those it was written with")
-    elif given or (static and all(v.type.is_static for f in module.functions for v in f.inputs)):
+        return module
+    if format != "tflite":
+        from tflq.passes.row_updates import RowUpdates
+
+        module = RowUpdates().run(module).module
+    if given or (format == "tosa" and all(v.type.is_static for f in module.functions for v in f.inputs)):
         from tflq.shapes import bind_batch
 
         module = bind_batch(module, batch, shapes)
