@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
+from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 from matrix.weighted import int4
 
 import tflq
@@ -98,15 +98,16 @@ def blockwise(shape: tuple[int, int], block: int) -> Value:
     return value
 
 
-def test_blockwise_weights_become_floats_where_no_kernel_takes_them() -> None:
+def test_blockwise_weights_of_which_the_kernel_finds_no_scale_are_kept_or_become_floats() -> None:
     weights = blockwise((3, 8), 4)
     x, y = argument((2, 8), f32, "x"), argument((2, 3), f32, "y")
-    conversion = tflq.convert(one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1))
+    model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
+    words = "'w' has scales per block: the kernel finds none, and takes 0"
+    (row,) = convert_and_compare(model, edge_inputs([x])).report.rows
+    assert (row.path, row.warning) == ("kept", words)
+    conversion = tflq.convert(model, semantics="real")
     (row,) = conversion.report.rows
-    assert (row.path, row.reason) == (
-        "float",
-        "FULLY_CONNECTED has no kernel for float activations with i8 blockwise constants",
-    )
+    assert (row.path, row.reason) == ("float", words)
     inputs = np.random.default_rng(0).normal(0, 1, (2, 8)).astype(np.float32)
     assert isinstance(weights.type.element, UniformQuantizedSubChannelType)
     scales = np.repeat(weights.type.element.scales, 4, 1)

@@ -7,15 +7,26 @@ what the float kernel makes of the real values.
 from __future__ import annotations
 
 import numpy as np
-from harness import edge_inputs
+from harness import argument, const, edge_inputs
 
 import tflq
-from matrix import movement, stored
-from matrix.draw import GENERATORS, Case, Draw, generator
+from matrix import movement, pooling, rows, stored
+from matrix.draw import GENERATORS, Case, Draw, generator, single
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.parameters import parameters
-from tflq.ir.types import QuantizedType, ScalarType, UniformQuantizedPerAxisType, f32, i8, i16
+from tflq.ir.types import (
+    QuantizedType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i8,
+    i16,
+    i32,
+    i64,
+    ui8,
+)
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
 
 __all__: list[str] = []
@@ -24,13 +35,14 @@ _MOVED = (
     *("reshape", "squeeze_expand", "transpose", "slice", "strided_slice", "pad", "concatenation", "split"),
     *("pack_unpack", "gather", "tile", "reverse", "space_depth", "space_batch", "update_slice", "select", "fill"),
 )
+_RAW = ("pool", "resize", "arg", "l2_normalization", "embedding_lookup")
 _ASKS = frozenset(
     f"tfl.{name}"
     for name in "expand_dims pack unpack fill mirror_pad space_to_batch_nd batch_to_space_nd padv2".split()
 )
 _LACKS: dict[str, ScalarType] = {"tfl.reverse_sequence": i8, "tfl.space_to_depth": i16, "tfl.depth_to_space": i16}
 
-assert all(name in GENERATORS for name in _MOVED), (movement, stored)
+assert all(name in GENERATORS for name in (*_MOVED, *_RAW)), (movement, pooling, rows, stored)
 
 
 @generator("other_parameters")
@@ -63,16 +75,72 @@ def moved_per_axis(draw: Draw) -> Case:
     return made
 
 
+@generator("raw_per_axis")
+def raw_per_axis(draw: Draw) -> Case:
+    """Kernels that compute on stored integers, on tensors that have a scale per index of some dim."""
+    case, op = _drawn(draw, _RAW)
+    scales = np.asarray([draw.near(0.1) for _ in range(64)], np.float32)
+    for value in dict.fromkeys(op.values):
+        results = value in op.results and op.name == "tfl.l2_normalization"  # whose scale its kernel asks for
+        fused = value in op.results and op.attributes.get("fused_activation_function", "NONE") != "NONE"
+        if value.type.quantized and value.type.rank and not results and not fused and draw.chance(0.7):
+            zero = draw.zero_point(value.type.storage) if draw.chance(0.5) else 0
+            value.type = value.type.with_element(_per_axis(draw, value, scales, zero))
+    made = _case(draw, case, op, twin=False)
+    made.integer, made.everywhere = case.integer, False
+    return made
+
+
+@generator("hashtable_lookup")
+def hashtable_lookup(draw: Draw) -> Case:
+    """Keys that are found, and that are not, whatever the parameters of values and result."""
+    element = draw.quantized(draw.storage())
+    other = draw.quantized(element.storage) if draw.chance(0.5) else element
+    shape = draw.dims(draw.whole(1, 3), 1, 5)
+    keys = np.sort(draw.rng.permutation(20)[: shape[0]])
+    wanted = draw.rng.integers(0, 20, draw.whole(1, 6))
+    values = const(draw.integers(element.storage, shape), element) if draw.chance(0.3) else argument(shape, element)
+    results = [argument((len(wanted), *shape[1:]), other), argument((len(wanted),), ui8)]
+    operands = [argument((len(wanted),), i32) if draw.chance(0.3) else const(wanted, i32), const(keys, i32), values]
+    return single(draw, "hashtable_lookup", operands, results, {})
+
+
+@generator("weights_of_the_other_sign")
+def weights_of_the_other_sign(draw: Draw) -> Case:
+    """FULLY_CONNECTED that reads uint8 weights as int8, or the reverse."""
+    x, w = draw.one((i8, ui8), (i16, ui8), (ui8, i8))
+    depth, outputs, rows = draw.whole(1, 30), draw.whole(1, 9), draw.whole(1, 5)
+    source, scale = draw.quantized(x), draw.scale(-10, -4)
+    weights = UniformQuantizedType.of(w, scale, draw.one(0, 0, 128 if w == ui8 else 0, draw.zero_point(w)))
+    y = draw.quantized(x, float(np.float32(source.scale * scale * 2.0 ** draw.rng.uniform(0, 12))))
+    bias = None
+    if draw.chance(0.6):
+        wide = i64 if x == i16 else i32
+        bias = const(
+            draw.integers(i32, (outputs,), -9999, 9999), UniformQuantizedType.of(wide, source.scale * scale, 0)
+        )
+    options = {
+        "fused_activation_function": draw.activation(),
+        "weights_format": "DEFAULT",
+        "keep_num_dims": False,
+        "asymmetric_quantize_inputs": False,
+    }
+    operands = [argument((rows, depth), source), const(draw.integers(w, (outputs, depth)), weights), bias]
+    case = single(draw, "fully_connected", operands, [argument((rows, outputs), y)], options, 9, batched=True)
+    case.everywhere = False
+    return case
+
+
 def _per_axis(draw: Draw, value: Value, scales: np.ndarray, zero: int) -> QuantizedType:
     shape = [d or 0 for d in value.type.shape or ()]
     axis = draw.one(len(shape) - 1, draw.whole(0, len(shape) - 1))
     return UniformQuantizedPerAxisType.of(value.type.storage, axis, np.resize(scales, shape[axis]), zero)
 
 
-def _drawn(draw: Draw) -> tuple[Case, Op]:
+def _drawn(draw: Draw, names: tuple[str, ...] = _MOVED) -> tuple[Case, Op]:
     """A case without open dims, and its operator."""
     while True:
-        case = GENERATORS[draw.one(*_MOVED)](draw)
+        case = GENERATORS[draw.one(*names)](draw)
         op = tflq.read(case.model).main.ops[0]
         if all(v.type.is_static and 0 not in (v.type.shape or ()) for v in op.values):
             return case, op

@@ -32,6 +32,10 @@ _WEIGHTS: Mapping[str, frozenset[str]] = {
 
 _BLOCKWISE = frozenset({("tfl.fully_connected", "i4"), ("tfl.embedding_lookup", "i2"), ("tfl.embedding_lookup", "i4")})
 """Those that take weights with a scale per block."""
+_SCALELESS = frozenset(
+    {("tfl.batch_matmul", "i8"), ("tfl.conv_2d", "i4"), ("tfl.conv_2d", "i8"), ("tfl.fully_connected", "i8")}
+)
+"""Those that run on such weights, and find no scale."""
 
 _SPARSE_BLOCK = 16
 _SYMMETRIC = frozenset({("tfl.fully_connected", "i2"), ("tfl.fully_connected", "i4")})
@@ -56,7 +60,10 @@ def disregarded(op: Op) -> str:
             continue
         if value.type.storage == ui8:
             return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
-        if isinstance(value.type.element, UniformQuantizedSubChannelType) and op.name == "tfl.fully_connected":
+        blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
+        if blocks and (op.name, str(value.type.storage)) in _SCALELESS:
+            return f"'{value.name}' has scales per block: the kernel finds none, and takes 0"
+        if blocks and op.name == "tfl.fully_connected":
             return (
                 f"'{value.name}' has scales per block: the reference kernel reads none, the other no fused activation"
             )
@@ -88,7 +95,7 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
             continue
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
         signature = (op.name, str(value.type.storage))
-        if blocks and signature not in _BLOCKWISE:
+        if blocks and signature not in _BLOCKWISE | _SCALELESS:
             return f"{kernel} has no kernel for float activations with {value.type.storage} blockwise constants"
         if place != 1 or str(value.type.storage) not in weights:
             return f"{kernel} has no kernel for float activations with {value.type.storage} constants"
@@ -105,6 +112,6 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
         axis = getattr(value.type.element, "axis", 0)
         if op.name == "tfl.embedding_lookup" and axis:
             return f"{kernel} takes scales per row, and those of '{value.name}' are along dim {axis}"
-        if blocks and (value.type.shape or (0,))[-1] % value.type.element.block_sizes[-1]:  # type: ignore[union-attr,operator]
+        if signature in _BLOCKWISE and blocks and (value.type.shape or (0,))[-1] % value.type.element.block_sizes[-1]:  # type: ignore[union-attr,operator]
             return f"{kernel} takes whole blocks, and the last of '{value.name}' is shorter"
     return disregarded(op) if real else ""

@@ -14,12 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i8, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.legalize.scaling import centred, per_layer, rounding_shift
+from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
+from tflq.legalize.reference.moved_parameters import seen_by_kernel
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import per_layer, rounding_shift
 
 __all__ = ["inverse_square_root"]
 
+_RAW = "the operand has several scales: the kernel disregards them, and their zero points"
 _BITS = 7
 """The result's scale is 2^-7."""
 _GREATEST = (1 << 31) - 1
@@ -29,21 +31,22 @@ _ONE, _HALF_OF_THREE, _HALF_SQRT_2 = 1 << 28, (1 << 28) + (1 << 27), 1518500250
 @rule("tfl.l2_normalization")
 def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
     """The kernel's fixed-point arithmetic, row by row."""
-    elements = per_layer(op)
+    elements = per_layer(op, op.results)
     if isinstance(elements, NotApplicable):
         return elements
-    source, output = elements
+    (output,), operand = elements, op.operand(0)
     storage = output.storage
-    if source.storage != storage or storage not in (i8, ui8):
-        return NotApplicable(f"L2_NORMALIZATION has no kernel for {source.storage} → {storage}")
+    if operand.type.storage != storage or storage not in (i8, ui8):
+        return NotApplicable(f"L2_NORMALIZATION has no kernel for {operand.type.storage} → {storage}")
     zero_point = 128 if storage is ui8 else 0
     if output.scale != 2.0**-_BITS or output.zero_point != zero_point:
         wanted = f"a result of scale 2^-{_BITS} and zero point {zero_point}"
         return NotApplicable(f"L2_NORMALIZATION demands {wanted}, here {output.scale:g} and {output.zero_point}")
-    rank = op.operand(0).type.rank
+    rank = operand.type.rank
     if not rank:
-        return NotApplicable(f"the rank of '{op.operand(0).name}' is 0 or unknown")
-    x = centred(b, op.operand(0), source)
+        return NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
+    x, zero = b.cast(b.value(operand), i32), seen_by_kernel(operand)[1]
+    x = b.sub(x, _constant(b, zero)) if zero else x
     mantissa, shift = inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))
     if storage is ui8:
         x = b.mul(x, _constant(b, 1 << _BITS))
@@ -53,7 +56,8 @@ def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
     y = rounding_shift(b, b.mul(x, mantissa, shift=31), shift)
     if zero_point:
         y = b.add(y, _constant(b, zero_point))
-    return b.cast(b.clamp(y, storage.minimum, storage.maximum), storage)
+    made = b.cast(b.clamp(y, storage.minimum, storage.maximum), storage)
+    return Rewritten([made], warning="" if isinstance(operand.type.element, UniformQuantizedType) else _RAW)
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

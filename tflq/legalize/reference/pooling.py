@@ -23,18 +23,19 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
     """result = clamp(mean or greatest stored integer of each window)."""
     x, result, a = op.operand(0), op.result, op.attributes
     source, target = x.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("not quantized per layer")
-    storage = target.storage
-    if source.storage != storage or storage not in (i8, ui8, i16):
-        return NotApplicable(f"no kernel pools {source.storage} to {storage}")
+    storage = result.type.storage
+    if x.type.storage != storage or storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
     if x.type.shape is None or len(x.type.shape) != 4:
         return NotApplicable("the operand's rank is not known to be 4")
-    try:
-        activation = a["fused_activation_function"]
-        low, high = activation_range(activation, storage.minimum, storage.maximum, target.scale, target.zero_point)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    activation, (low, high) = a["fused_activation_function"], (storage.minimum, storage.maximum)
+    if activation != "NONE":
+        if not isinstance(target, UniformQuantizedType):
+            return NotApplicable(f"the range of {activation} is not defined on several scales")
+        try:
+            low, high = activation_range(activation, low, high, target.scale, target.zero_point)
+        except ValueError as error:
+            return NotApplicable(str(error))
     kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
     sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
     rows, columns = (window(size, k, s, 1, a["padding"]) for size, k, s in sizes)

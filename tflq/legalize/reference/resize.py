@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
+from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.resize import (
     Steps,
@@ -78,8 +78,6 @@ def resize_nearest(op: Op, b: RuleBuilder) -> Answer:
 def _unsupported(op: Op) -> str:
     """Why no rule applies, if none does."""
     source, target = op.operand(0).type, op.result.type
-    if not isinstance(source.element, UniformQuantizedType) or not isinstance(target.element, UniformQuantizedType):
-        return "not quantized per layer"
     if source.storage != target.storage or source.storage not in (i8, ui8, i16):
         return f"no kernel resizes {source.storage} to {target.storage}"
     return "" if source.shape is not None and len(source.shape) == 4 else "the operand's rank is not known to be 4"

@@ -2,8 +2,8 @@
 
 EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
 by a mask, DENSIFY and ZEROS_LIKE constants, BUCKETIZE a table; the others keep their kernel.
-Sources: kernels/embedding_lookup.cc (EvalSimple), one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, densify.cc, where.cc,
-bitcast.cc, bitwise_xor.cc, right_shift.cc, zeros_like.cc.
+Sources: kernels/embedding_lookup.cc (EvalSimple), hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc,
+densify.cc, where.cc, bitcast.cc, bitwise_xor.cc, right_shift.cc, zeros_like.cc.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.ir.versions import version_info
 from tflq.legalize.real.grid import grids_of
@@ -27,8 +28,7 @@ __all__: list[str] = []
 def embedding_lookup(op: Op, b: RuleBuilder) -> Answer:
     """result = rows of the table, as they are stored."""
     ids, table, result = op.operand(0), op.operand(1), op.result
-    per_layer = all(isinstance(v.type.element, UniformQuantizedType) for v in (table, result))
-    if not per_layer and parameters_differ(op):
+    if not isinstance(table.type.element, UniformQuantizedType) and parameters_differ(op):
         return NotApplicable("no kernel copies rows from several scales to others")
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
@@ -43,6 +43,19 @@ def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer
     grids = grids_of(source, result)
     made = grids if isinstance(grids, NotApplicable) else restored_by(b, plain, *grids)
     return made if isinstance(made, NotApplicable) else Rewritten([made])
+
+
+@rule("tfl.hashtable_lookup")
+def hashtable_lookup(op: Op, b: RuleBuilder) -> Answer:
+    """result = rows of the values, as they are stored; stored zeros where the key is not found."""
+    values, result = op.operand(2), op.result
+    if values.type.storage != result.type.storage:
+        return NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
+    types = [v.type.stripped() for v in op.results]
+    rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
+    zeros = parameters(result.type)[1].any() if result.type.quantized else False
+    warning = COPIED if parameters_differ(op) else "zeros are stored, whatever the zero point" if zeros else ""
+    return Rewritten([rows, hits], warning=warning)
 
 
 @rule("tfl.one_hot")
