@@ -14,6 +14,7 @@ from tflq.errors import TflqError, UnsupportedError
 from tflq.files import replace_file
 from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
+from tflq.passes.contract import Pipeline
 from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
 from tflq.select.lowering import Mac
@@ -153,8 +154,9 @@ def _narrowed(
         return module
     if format != "tflite":
         from tflq.passes.row_updates import RowUpdates
+        from tflq.passes.spectra import Spectra
 
-        module = RowUpdates().run(module).module
+        module = Pipeline((RowUpdates(), Spectra())).run(module).module
     if given or (format == "tosa" and all(v.type.is_static for f in module.functions for v in f.inputs)):
         from tflq.shapes import bind_batch
 
