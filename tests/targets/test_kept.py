@@ -115,3 +115,11 @@ def test_a_comparison_at_a_scale_at_which_the_kernel_aborts_is_not_kept(name: st
     assert conversion.report.counts["kept"] == 0
     a, b = np.array([[3, 4, 5], [3, 3, 3]], storage.dtype), np.array([[3, 3, 6], [4, 2, 3]], storage.dtype)
     assert np.array_equal(interpret(conversion.data, [[a, b]])[0][0], getattr(np, name)(a, b))
+
+
+def test_a_kept_operator_states_no_newer_version_than_interpreters_have() -> None:
+    """TensorFlow's converter states 2 for DEPTH_TO_SPACE on integers; what runs it knows 1."""
+    x, y = argument((1, 2, 2, 4), Q, "x"), argument((1, 4, 4, 1), Q, "y")
+    conversion = tflq.convert(one_op("tfl.depth_to_space", [x], [y], {"block_size": 2}, 2), target="kernels")
+    assert [row.path for row in conversion.report.rows] == ["kept"]
+    assert interpret(conversion.data, [[np.zeros((1, 2, 2, 4), np.int8)]])[0][0].shape == (1, 4, 4, 1)

@@ -27,6 +27,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
+from tflq.ir.versions import version_info
 from tflq.legalize.reference.accumulate import accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
@@ -94,7 +95,7 @@ class TargetKernels:
 
     def _emit(self, op: Op, operands: list[Value | None], results: list[Value]) -> None:
         typed = [None if v is None else self.b.typed(v) for v in operands]
-        info = {**op.info, MARK: True}
+        info = {**op.info, **version_info(op), MARK: True}
         self.b.ops.append(
             Op(op.name, typed, results, op.attributes, op.location, info=info, intermediates=op.intermediates)
         )
