@@ -101,6 +101,16 @@ class TestEveryType:
             lambda x: x[-2:-9:-2, 5:0:-3], **masks, offset=False,
         )  # fmt: skip
 
+    @pytest.mark.parametrize("at", [(0, 3), (2, -1), (-3, -4)])
+    def test_strided_slice_of_elements_at_computed_indices(self, storage: ScalarType, at: tuple[int, int]) -> None:
+        masks: dict[str, Any] = {"begin_mask": 2, "end_mask": 2, "shrink_axis_mask": 5, "offset": False}
+        masks |= {"ellipsis_mask": 0, "new_axis_mask": 0}
+        x, begin, end = argument((3, 2, 4, 5), storage), argument((3,), i32, "begin"), argument((3,), i32, "end")
+        operands = [x, begin, end, const(np.ones(3), i32)]
+        _, lowered = lowered_op("tfl.strided_slice", operands, [argument((2, 5), storage)], masks)
+        array, first = _draw(storage, (3, 2, 4, 5)), np.asarray([at[0], 0, at[1]], np.int32)
+        assert_gives(lowered, [array, first, first + 1], [array[at[0], :, at[1]]])
+
     def test_fill_and_zeros_like(self, storage: ScalarType) -> None:
         x = argument((2, 3), storage)
         _, lowered = lowered_op("tfl.zeros_like", [x], [argument((2, 3), storage)])

@@ -21,7 +21,7 @@ from tflq.tosa.lowering.movement import reshaped
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.wide import narrow
 
-__all__ = ["as_index", "flat_index", "taken"]
+__all__ = ["as_index", "flat_index", "gathered", "taken"]
 
 
 def as_index(t: Tosa, operand: Value) -> Value:
@@ -66,7 +66,7 @@ def gather(op: Op, t: Tosa) -> Value:
         consecutive = _consecutive(indices.array, batch)
         if consecutive is not None:
             return _sliced(t, narrow(x, t), axis, consecutive, dims_of(where), batch)
-    return _gathered(t, narrow(x, t), indices, axis, batch)
+    return gathered(t, narrow(x, t), indices, axis, batch)
 
 
 def _check(indices: np.ndarray, size: int | None, name: str) -> None:
@@ -88,7 +88,7 @@ def _sliced(t: Tosa, x: Value, axis: int, rows: tuple[int, int], where: Sequence
     return reshaped(t, part(t, x, axis, *rows), (*shape[:axis], *where[batch:], *shape[axis + 1 :]))
 
 
-def _gathered(t: Tosa, x: Value, indices: Value, axis: int, batch: int) -> Value:
+def gathered(t: Tosa, x: Value, indices: Value, axis: int, batch: int) -> Value:
     """The batch as N, the axis moved in front of what else there is, which is C."""
     shape, where = dims_of(x), dims_of(indices)
     order = [*range(batch), axis, *(i for i in range(batch, len(shape)) if i != axis)]
@@ -146,7 +146,7 @@ def embedding_lookup(op: Op, t: Tosa) -> Value:
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
-    return _gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
+    return gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
 
 
 @lowering("tfl.one_hot")

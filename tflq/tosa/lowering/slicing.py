@@ -2,6 +2,7 @@
 
 TOSA's SLICE has no strides. A stride of k along a dim: the window of n k elements around those that are wanted (padded
 where it reaches past the end), as n rows of k, and one column of them. A negative stride is that of the reversed dim.
+An element at an index that the model computes is gathered.
 Kernels: slice.cc, strided_slice.cc (BuildStridedSliceParams), internal/strided_slice_logic.h.
 """
 
@@ -9,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
+from tflq.tosa.lowering.gathering import as_index, gathered
 from tflq.tosa.lowering.joining import part
-from tflq.tosa.lowering.known import constant_of, dims_of, product
+from tflq.tosa.lowering.known import constant_of, dims_of, known_array, product
 from tflq.tosa.lowering.movement import reshaped
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.wide import narrow
@@ -47,6 +51,8 @@ class _Dim:
 def strided_slice(op: Op, t: Tosa) -> Value:
     """Each dim sliced, then those of stride, then dims dropped and added."""
     x = narrow(op.operand(0), t)
+    if known_array(op.operand(1)) is None and _picks(op, dims_of(x)):
+        return _picked(op, t, x)
     taken, shape = _interpret(op, dims_of(x))
     for axis, dim in enumerate(taken):
         if dim.step < 0:
@@ -60,6 +66,33 @@ def strided_slice(op: Op, t: Tosa) -> Value:
     kept = iter(dims_of(x))
     dims = [1 if kind == "new" else (next(kept), kind)[0] for kind in shape]
     return reshaped(t, x, tuple(d for d, kind in zip(dims, shape, strict=True) if kind != "drop"))
+
+
+def _picks(op: Op, shape: tuple[int | None, ...]) -> bool:
+    """Whether of each dim all is taken, or one element of a known number, which is dropped."""
+    a, strides = op.attributes, known_array(op.operand(3))
+    if a["ellipsis_mask"] or a["new_axis_mask"] or strides is None:
+        return False
+    dropped, whole = a["shrink_axis_mask"], a["begin_mask"] & a["end_mask"]
+    return all(
+        shape[row] is not None if dropped >> row & 1 else whole >> row & 1 and step == 1
+        for row, step in enumerate(strides.reshape(-1).tolist())
+    )
+
+
+def _picked(op: Op, t: Tosa, x: Value) -> Value:
+    """One element of each dropped dim, at an index of the run; a negative one counts from the end."""
+    begin, a = as_index(t, op.operand(1)), op.attributes
+    for row in reversed(range(dims_of(begin)[0] or 0)):
+        if not a["shrink_axis_mask"] >> row & 1:
+            continue
+        last = (dims_of(x)[row] or 1) - 1
+        zero = t.constant(np.zeros(1))
+        index = zero if a["begin_mask"] >> row & 1 else t.slice(begin, [row], [1])
+        index = t.select(t.greater_equal(index, zero), index, t.add(index, t.constant([last + 1])))
+        inside = t.minimum(t.maximum(index, zero), t.constant([last]))
+        x = gathered(t, x, t.reshape(inside, ()), row, 0)
+    return x
 
 
 def _reversed(dim: _Dim, size: int | None) -> _Dim:
