@@ -73,7 +73,7 @@ def assert_real(name: str, x_type: ScalarType, w_type: ElementType, y_type: Scal
     if bias == "float":
         c = const(values.astype(np.float32), f32, "b")
     model = build(name, x, w, None if bias == "none" else c, y)
-    conversion = tflq.convert(model, fallback="error")
+    conversion = tflq.convert(model, fallback="error", semantics="real")
     batches = edge_inputs([x])
     floats = [None if bias == "none" else const(c.array if bias == "float" else real(c, c.array), f32, "b")]
     twin = build(name, argument(shape, f32), const(real(w, w.array), f32, "w"), floats[0], argument(out, f32, "y"))

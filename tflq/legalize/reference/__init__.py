@@ -1,6 +1,7 @@
 """Operators whose reference kernels compute a quantized signature: their arithmetic, bit for bit."""
 
 from tflq.legalize.reference import (
+    absent_scales,
     activation,
     arg,
     comparison,
@@ -28,6 +29,7 @@ from tflq.legalize.reference import (
 )
 
 __all__ = [
+    "absent_scales",
     "activation",
     "arg",
     "comparison",
