@@ -13,8 +13,12 @@ from matrix.run_tosa import INTEGER, run_tosa
 FLOAT = {"dequantize", "float_edges", "quantize"}
 """Models that a device without floats cannot have."""
 
-OF_UNKNOWN_SIZE = {"unique", "where"}
-"""Operators whose results have a size that TOSA does not know."""
+NOT_RUN = {
+    *("unique", "where", "where_real"),  # results of a size that TOSA does not know
+    *("float_lstm", "float_both_ways_lstm", "hybrid_lstm", "hybrid_both_ways_lstm"),  # TOSA has no form
+    *("hybrid_svdf", "hybrid_rnn", "hybrid_sequence_rnn", "hybrid_both_ways_rnn"),  # the kernels quantize activations
+}
+"""Generators that may have nothing to compare."""
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -32,4 +36,4 @@ def test_tosa_equals_original(name: str, tmp_path: Path) -> None:
             f"{name} {number}: {outcome.kind}: {outcome.detail}\n{case.text}"
         )
         kinds.append(outcome.kind)
-    assert name in OF_UNKNOWN_SIZE or "ok" in kinds, f"nothing of {name} was run"
+    assert name in NOT_RUN or "ok" in kinds, f"nothing of {name} was run"

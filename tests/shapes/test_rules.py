@@ -27,7 +27,7 @@ WITHOUT = {
 """Operators whose result has the shape that the file states, or one that only the data say."""
 
 
-DATA = {"unique", "where"}
+DATA = {"unique", "where", "where_real", "segment_sum"}
 """Generators of operators whose results have as many elements as the data say."""
 
 
