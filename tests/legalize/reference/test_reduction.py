@@ -193,7 +193,7 @@ def test_int16_which_no_kernel_compares(name: str) -> None:
     np.testing.assert_array_equal(got, x.argmax(2) if name == "tfl.arg_max" else x.argmin(2))
 
 
-def test_scales_per_axis_are_left_to_the_fallback() -> None:
+def test_scales_that_must_hold_are_left_to_the_fallback() -> None:
     element = UniformQuantizedPerAxisType.of(i8, 3, [0.1, 0.2, 0.3, 0.4, 0.5])
-    with pytest.raises(tflq.UnsupportedError, match="per layer"):
-        tflq.convert(argument_index("tfl.arg_max", element, 3, i32), fallback="error")
+    with pytest.raises(tflq.UnsupportedError, match="several scales along the axis"):
+        tflq.convert(argument_index("tfl.arg_max", element, 3, i32), fallback="error", semantics="real")
