@@ -1,24 +1,27 @@
 """Rebuild `rules/kernels.toml`: which quantized kernels the interpreter gets right, measured.
 
-    python scripts/make_kernels.py [--count 80] [--operator NAME]
+    python scripts/make_kernels.py [--count 80] [--jobs 2] [--partial FILE] [--operator NAME ...]
 
-The random one-operator models of tests/matrix run in the interpreter, in a child process that may die, with the
-reference kernels and with the optimized ones. A signature (builtin, element types) is listed if every model of it that
-keeps some constraint runs, and its results are those of the operator in float between DEQUANTIZE and QUANTIZE, but for
-rounding inside the kernel. It needs a constraint if the models that break it are
-wrong and the others right.
+Models of one operator (kernel_trials.py) run in the interpreter, in a child process that may die, with the reference
+kernels and with the optimized ones. A signature (builtin, element types) is listed if nearly every model of it that
+keeps some constraints runs, and its results are those of the operator in float between DEQUANTIZE and QUANTIZE, but for
+rounding inside the kernel. It needs a constraint if the models that break that one alone are wrong.
 
 `unsigned` and `uniform`: the kernels whose uint8 and per-axis models (with equal scales) give the same results after
 the exact rescale to int8 and per-layer, in every model.
+
+With --partial what was measured is kept in a file, and a run that was ended goes on from there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -26,21 +29,17 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from harness import edge_inputs, interpret  # noqa: E402
-from matrix import GENERATORS  # noqa: E402
-from matrix.draw import Case  # noqa: E402
-from matrix.run import case_of  # noqa: E402
+from harness import interpret  # noqa: E402
 
 import tflq  # noqa: E402
-from tflq.coverage import samples as coverage_samples  # noqa: E402
+from scripts.kernel_table import Key, Sample, signature_of, table  # noqa: E402
+from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, slots, trials, units  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.ir.core import Module, Op, Value  # noqa: E402
-from tflq.ir.dialects import Signature, Slot, declaration, op_names  # noqa: E402
-from tflq.ir.forms import KEPT  # noqa: E402
+from tflq.ir.dialects import op_names  # noqa: E402
 from tflq.ir.parameters import parameters  # noqa: E402
 from tflq.ir.types import (  # noqa: E402
     UniformQuantizedPerAxisType,
-    UniformQuantizedSubChannelType,
     UniformQuantizedType,
     ui8,
 )
@@ -48,31 +47,11 @@ from tflq.legalize import fallback  # noqa: E402
 from tflq.legalize.rule import RULES  # noqa: E402
 from tflq.pipelines import to_tflite  # noqa: E402
 from tflq.targets import INTEGER, Target, Verdict  # noqa: E402
-from tflq.targets.constraints import CONSTRAINTS  # noqa: E402
 
-RIGHT = 0.8
-"""The share of models that must agree with the float operator: some draw scales at which a kernel's own multiplier is
-coarse."""
-ENOUGH = 4
-"""Fewer models say nothing of a signature."""
 COUNTS = {8: 2, 16: 40, 32: 1 << 16}
 """How far rounding inside a kernel may lead, by bits of the result."""
-WEIGHTS = ("filter", "weights")
-CANDIDATES: tuple[tuple[str, ...], ...] = (("operand_scale_below", "1"), ("same_scale",), ("same_operand_scale",))
-"""Tried in turn on the models that keep those chosen before."""
-HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
-# by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
-"""
-
-
-@dataclass
-class Sample:
-    """One model: whether it runs and agrees with the operator in float, and whether the optimized kernels run it, too
-    (XNNPACK dies of some depthwise convolutions without a bias)."""
-
-    op: Op
-    right: bool
-    everywhere: bool = False
+Outcome = tuple[bool, bool, bool | None, bool | None]
+"""Right, everywhere, and whether it survives as int8 and per layer."""
 
 
 class _Probe(Target):
@@ -88,64 +67,100 @@ class _Probe(Target):
 
 def _weights(op: Op) -> list[Value]:
     """The quantized weights of an op."""
-    slots = zip(_slots(op).operands, op.operands, strict=False)
-    return [v for slot, v in slots if v is not None and v.type.quantized and slot.name in WEIGHTS]
+    pairs = zip(slots(op).operands, op.operands, strict=False)
+    return [v for slot, v in pairs if v is not None and v.type.quantized and slot.name in WEIGHTS]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=80, help="models of each generator")
-    parser.add_argument("--operator", default="", help="only generators whose name contains this, and print the table")
-    parser.add_argument("--partial", type=Path, help="write the table here after each generator")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--operator", nargs="*", default=[""], help="only units whose names contain one of these, and print the table"
+    )
+    parser.add_argument("--partial", type=Path, help="a file of what was measured, read and appended to")
     a = parser.parse_args()
-    samples: dict[str, dict[str, list[Sample]]] = defaultdict(lambda: defaultdict(list))
-    shifts: dict[str, dict[str, list[bool]]] = {"unsigned": defaultdict(list), "uniform": defaultdict(list)}
-    for name in (n for n in GENERATORS if a.operator in n):
-        for number in range(a.count):
-            _sample(case_of(name, number), samples, shifts)
-        print(name, file=sys.stderr, flush=True)
-        if (checkpoint := a.partial) is not None:
-            checkpoint.write_text(_table(samples, shifts))
-    for key, model in coverage_samples():
-        if a.operator in key:
-            _sample(Case(model, edge_inputs(tflq.read(model).main.inputs), key), samples, shifts)
-    text = _table(samples, shifts)
-    if a.operator:
+    wanted = [unit for unit in units() if any(name in unit for name in a.operator)]
+    known = _known(a.partial, a.count)
+    with ProcessPoolExecutor(a.jobs, get_context("spawn")) as pool:
+        pending = {pool.submit(measure, unit, a.count): unit for unit in wanted if unit not in known}
+        for future in as_completed(pending):
+            unit = pending[future]
+            known[unit] = future.result()
+            print(unit, file=sys.stderr, flush=True)
+            if a.partial is not None:
+                with a.partial.open("a") as file:
+                    file.write(json.dumps([unit, a.count, known[unit]]) + "\n")
+    text = table(*_gathered({unit: known[unit] for unit in wanted}, a.count))
+    if any(a.operator):
         print(text)
     else:
         (ROOT / "rules" / "kernels.toml").write_text(text)
     return 0
 
 
-def _sample(case: Case, samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> None:
+def _known(path: Path | None, count: int) -> dict[str, list[Outcome | None]]:
+    if path is None or not path.exists():
+        return {}
+    rows = map(json.loads, path.read_text().splitlines())
+    return {unit: outcomes for unit, of, outcomes in rows if of == count}
+
+
+def _gathered(
+    measured: dict[str, list[Outcome | None]], count: int
+) -> tuple[dict[str, dict[Key, list[Sample]]], dict[str, dict[str, list[bool]]]]:
+    samples: dict[str, dict[Key, list[Sample]]] = defaultdict(lambda: defaultdict(list))
+    shifts: dict[str, dict[str, list[bool]]] = {"unsigned": defaultdict(list), "uniform": defaultdict(list)}
+    for unit, outcomes in measured.items():
+        for trial, outcome in zip(trials(unit, count), outcomes, strict=True):
+            found = None if outcome is None else _tried(trial)
+            if outcome is None or found is None:
+                continue
+            op = found[1]
+            name = op.name.removeprefix("tfl.")
+            right, everywhere, *answers = outcome
+            samples[name][signature_of(op)].append(Sample(op, right, everywhere))
+            for kind, answer in zip(shifts, answers, strict=True):
+                if answer is not None:
+                    shifts[kind][name].append(answer)
+    return samples, shifts
+
+
+def measure(unit: str, count: int) -> list[Outcome | None]:
+    """The outcome of each model of a unit; None if it is none of one quantized operator."""
+    return [_outcome(trial) for trial in trials(unit, count)]
+
+
+def _tried(trial: Trial) -> tuple[Module, Op] | None:
     try:
-        module = tflq.read(case.model)
+        module = tflq.read(trial.model)
     except tflq.InvalidModelError:  # some generators draw what no file may hold
-        return
-    ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
-    if not module.main.inputs or len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
-        return
-    (op,) = ops
+        return None
+    op = quantized_op(module)
+    return None if op is None else (module, op)
+
+
+def _outcome(trial: Trial) -> Outcome | None:
+    if (read := _tried(trial)) is None:
+        return None
+    module, op = read
     name = op.name.removeprefix("tfl.")
     try:
-        found = interpret(case.model, case.batches)
+        found = interpret(trial.model, trial.batches)
     except RuntimeError:
-        samples[name][_signature(op)].append(Sample(op, False))
-        return
+        return False, False, None, None
     try:
-        interpret(case.model, case.batches, "AUTO")
+        interpret(trial.model, trial.batches, "AUTO")
         everywhere = True
     except RuntimeError:
         everywhere = False
-    samples[name][_signature(op)].append(Sample(op, _agrees(op, found, _in_float(case), module), everywhere))
-    answers = {}
+    right = _agrees(found, _ideal(trial, module, op), module)
+    unsigned = uniform = None
     if any(v.type.quantized and v.type.storage == ui8 for v in op.values):
-        answers["unsigned"] = _survives(_symmetric(case.model), case, _probe("unsigned", name))
+        unsigned = _survives(_symmetric(trial.model), trial, _probe("unsigned", name))
     if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.values):
-        answers["uniform"] = _survives(_equal_scales(case.model), case, _probe("uniform", name))
-    for kind, answer in answers.items():
-        if answer is not None:
-            shifts[kind][name].append(answer)
+        uniform = _survives(_equal_scales(trial.model), trial, _probe("uniform", name))
+    return right, everywhere, unsigned, uniform
 
 
 def _probe(kind: str, name: str) -> Target:
@@ -155,14 +170,14 @@ def _probe(kind: str, name: str) -> Target:
     return _Probe("probe", {name: ()}, unsigned=chosen.get("unsigned", none), uniform=chosen.get("uniform", none))
 
 
-def _survives(model: bytes, case: Case, target: Target) -> bool | None:
+def _survives(model: bytes, trial: Trial, target: Target) -> bool | None:
     """Whether the model gives the same on int8 or per-layer kernels; None if it does not come to them."""
     try:
-        want = interpret(model, case.batches)
+        want = interpret(model, trial.batches)
         module, report = to_tflite(tflq.read(model), mac="integer", fallback=True, real_semantics=False, kernels=target)
         if report.counts["kept"] != len(report.rows):
             return None
-        got = interpret(bytes(write(module)), case.batches)
+        got = interpret(bytes(write(module)), trial.batches)
     except (RuntimeError, tflq.TflqError):
         return False
     return all(np.array_equal(w, g) for ws, gs in zip(want, got, strict=True) for w, g in zip(ws, gs, strict=True))
@@ -192,16 +207,16 @@ def _equal_scales(model: bytes) -> bytes:
     return bytes(write(module))
 
 
-def _in_float(case: Case) -> list[list[np.ndarray]] | None:
-    """Results of the operator in float, between casts."""
+def _ideal(trial: Trial, module: Module, op: Op) -> list[list[np.ndarray]] | None:
+    """Right results: those of the operator in float, between casts, or of a cast itself."""
+    if op.name in ("tfl.quantize", "tfl.dequantize"):
+        return [[_cast(op.operand(0), op.result, *(arrays or [op.operand(0).array]))] for arrays in trial.batches]
     rules, named = dict(RULES), fallback._NOT_FINITE
     RULES.clear()
     fallback._NOT_FINITE = frozenset(op_names("tfl"))  # QUANTIZE wraps what is far out of range
     try:
-        module, _ = to_tflite(
-            tflq.read(case.model), mac="integer", fallback=True, real_semantics=False, kernels=INTEGER
-        )
-        return interpret(bytes(write(module)), case.batches)
+        module, _ = to_tflite(_scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=INTEGER)
+        return interpret(bytes(write(module)), trial.batches)
     except (RuntimeError, tflq.TflqError):
         return None
     finally:
@@ -209,10 +224,33 @@ def _in_float(case: Case) -> list[list[np.ndarray]] | None:
         fallback._NOT_FINITE = named
 
 
-def _agrees(op: Op, found: list[list[np.ndarray]], ideal: list[list[np.ndarray]] | None, module: Module) -> bool:
+def _cast(x: Value, y: Value, array: np.ndarray) -> np.ndarray:
+    reals = array.astype(np.float64)
+    if x.type.quantized:
+        scale, zero = parameters(x.type)
+        reals = (reals - zero) * scale
+    if not y.type.quantized:
+        return reals.astype(y.type.storage.dtype)
+    scale, zero = parameters(y.type)
+    storage = y.type.storage
+    return np.clip(np.round(reals / scale) + zero, storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+def _scaled(module: Module, op: Op) -> Module:
+    """A bias of plain integers stands for them times the scales of input and weights."""
+    named = {slot.name: v for slot, v in zip(slots(op).operands, op.operands, strict=False)}
+    bias, x, weights = named.get("bias"), named.get("input"), next((named[n] for n in WEIGHTS if n in named), None)
+    if not (bias and x and weights and x.type.quantized and weights.type.quantized and bias.type.storage.is_integer):
+        return module
+    if not bias.type.quantized and isinstance(x.type.element, UniformQuantizedType):
+        scales = np.float32(x.type.element.scale) * np.ravel(parameters(weights.type)[0])
+        scales = np.resize(scales, (bias.type.shape or (1,))[0] or 1)
+        bias.type = bias.type.with_element(UniformQuantizedPerAxisType.of(bias.type.storage, 0, scales, 0))
+    return module
+
+
+def _agrees(found: list[list[np.ndarray]], ideal: list[list[np.ndarray]] | None, module: Module) -> bool:
     """Whether nearly all elements are as near to the float operator's as rounding inside the kernel explains."""
-    if op.name in ("tfl.quantize", "tfl.dequantize"):
-        return True  # which the operator in float has around it
     if ideal is None:
         return False
     for ws, gs in zip(ideal, found, strict=True):
@@ -228,83 +266,6 @@ def _agrees(op: Op, found: list[list[np.ndarray]], ideal: list[list[np.ndarray]]
             if far.size and far.mean() > 0.02:
                 return False
     return True
-
-
-def _table(samples: dict[str, dict[str, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> str:
-    lines = [HEAD + '[target]\nname = "kernels"\n\n[kernels]']
-    for name in sorted(samples):
-        found = []
-        for signature in sorted(samples[name]):
-            constraint = _constraint(samples[name][signature])
-            if constraint is not None:
-                found.append(signature + (constraint and f"; {constraint}"))
-        if len(found) == 1:
-            lines.append(f'{name} = "{found[0]}"')
-        elif found:
-            lines.append(f"{name} = [\n" + "".join(f'    "{line}",\n' for line in found) + "]")
-    lines.append("\n[rescale]")
-    for key, names in shifts.items():
-        lines.append(
-            f"{key} = [" + ", ".join(f'"{n}"' for n in sorted(names) if len(names[n]) >= ENOUGH and all(names[n])) + "]"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _constraint(samples: list[Sample]) -> str | None:
-    """The constraints without which models are wrong, "" if they are right without; None if they are wrong anyway."""
-    if len(samples) < ENOUGH or not any(s.right and s.everywhere for s in samples):
-        return None
-    chosen = []
-    for name, *words in CANDIDATES:
-        entry = CONSTRAINTS[name]
-        kept = [entry.function(s.op, *entry.parse(words)) is None for s in samples]
-        held = [s for s, k in zip(samples, kept, strict=True) if k]
-        broken = [s.right for s, k in zip(samples, kept, strict=True) if not k]
-        if held and broken and np.mean([s.right for s in held]) >= RIGHT > np.mean(broken):
-            chosen.append(" ".join((name, *words)))
-            samples = held
-    return "; ".join(chosen) if np.mean([s.right for s in samples]) >= RIGHT else None
-
-
-def _signature(op: Op) -> str:
-    """The element types of an op; indices and operands that may be left out are of any."""
-    side = _slots(op)
-    return f"{_side(op.operands, side.operands)} -> {_side(op.results, side.results)}"
-
-
-def _slots(op: Op) -> Signature:
-    declared = declaration(op.name)
-    assert declared is not None
-    (side,) = declared.signatures
-    return side
-
-
-def _side(values: Sequence[Value | None], slots: Sequence[Slot]) -> str:
-    ports = []
-    for i, slot in enumerate(slots):
-        value = values[i] if i < len(values) else None
-        if slot.name == "bias":
-            ports += [_port(value, symmetric=True)] if value is not None else []
-        elif slot.optional:
-            ports.append("any?")
-        elif slot.variadic:
-            ports.append(f"{_port(value)}*" if value is not None else "any*")
-        elif value is not None:
-            plain = not value.type.quantized and value.type.storage.is_integer
-            ports.append("plain" if plain else _port(value, symmetric=slot.name in WEIGHTS))
-    return " ".join(ports)
-
-
-def _port(value: Value, *, symmetric: bool = False) -> str:
-    """symmetric: say so of signed integers, if they are."""
-    element = value.type.element
-    storage = value.type.storage.name
-    if not value.type.quantized:
-        return storage
-    zero = ":0" if symmetric and value.type.storage.signed and not parameters(value.type)[1].any() else ""
-    if isinstance(element, UniformQuantizedPerAxisType):
-        return f"q{storage}/axis{element.axis}{zero}"
-    return f"q{storage}/blocks{zero}" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}{zero}"
 
 
 if __name__ == "__main__":

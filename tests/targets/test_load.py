@@ -115,6 +115,16 @@ def test_signatures(
     assert not target.judge(op("neg", operands, results)).kept
 
 
+@pytest.mark.parametrize(
+    ("attributes", "kept"),
+    [({}, True), ({"fused_activation_function": "NONE"}, True), ({"fused_activation_function": "RELU"}, False)],
+)
+def test_no_activation(attributes: dict[str, str], kept: bool, tmp_path: Path) -> None:
+    target = load('[kernels]\nconcatenation = "qi8* -> qi8; no_activation"', tmp_path)
+    x = argument((2,), Q8, "x")
+    assert target.judge(Op("tfl.concatenation", [x, x], [argument((4,), Q8, "y")], attributes)).kept == kept
+
+
 def test_a_constant_is_within_a_range_if_what_it_holds_is(tmp_path: Path) -> None:
     target = load('[kernels]\nabs = "qi8<-127:127> -> qi8"', tmp_path)
     for low, kept in ((-128, False), (-127, True)):

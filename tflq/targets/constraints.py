@@ -9,6 +9,7 @@
     multiplier_accumulator_scale     likewise of input and weights, and the bias is stored at input × weights, zero
               [BOUND]                point 0
     power_of_two_scale               every scale is a power of two
+    no_activation                    no activation is fused
     lowered                          never kept: what matches this line is lowered
 
 Others can be entered by `constraint`, before a file that names them is read.
@@ -197,6 +198,12 @@ def _power_of_two_scale(op: Op) -> str | None:
         if (np.frexp(_scales(value))[0] != 0.5).any():
             return f"the scale of '{value.name}' is not a power of two"
     return None
+
+
+@constraint("no_activation")
+def _no_activation(op: Op) -> str | None:
+    activation = op.attributes.get("fused_activation_function", "NONE")
+    return None if activation == "NONE" else f"the fused activation is {activation}"
 
 
 @constraint("lowered")

@@ -1,0 +1,182 @@
+"""The table of kernels from the models that were tried: signatures, their constraints, and their text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from scripts.kernel_trials import WEIGHTS, slots
+from tflq.flatbuffer.verify_schema import fixed_parameters, op_schema
+from tflq.ir.core import Op, Value
+from tflq.ir.dialects import Slot
+from tflq.ir.parameters import parameters
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
+from tflq.targets.signature import parse_signature
+
+__all__ = ["Key", "Sample", "signature_of", "table"]
+
+RIGHT = 0.8
+"""The share of models that must agree with the float operator: some draw scales at which a kernel's own multiplier is
+coarse."""
+ENOUGH = 4
+"""Fewer models say nothing of a signature."""
+FEW = 2
+"""Nor do fewer of a bias or of integers, where those of others are enough."""
+CANDIDATES = ("no_activation", "operand_scale_below 1", "same_scale", "same_operand_scale")
+HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
+# by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
+"""
+
+
+@dataclass
+class Sample:
+    """One model: whether it runs and agrees with the operator in float, and whether the optimized kernels run it, too
+    (XNNPACK dies of some depthwise convolutions without a bias)."""
+
+    op: Op
+    right: bool
+    everywhere: bool = False
+
+
+Key = tuple[str, str, str]
+"""A signature, with B for the bias and I for the plain integers among the operands, and what these are."""
+
+
+def table(samples: dict[str, dict[Key, list[Sample]]], shifts: dict[str, dict[str, list[bool]]]) -> str:
+    lines = [HEAD + '[target]\nname = "kernels"\n\n[kernels]']
+    for name in sorted(samples):
+        kinds: dict[str, dict[Key, list[Sample]]] = defaultdict(dict)
+        for key, tried in samples[name].items():
+            kinds[key[0]][key] = tried
+        found = {key: text for of in kinds.values() for key, text in _kept(of)}
+        texts = sorted(_merged(found))
+        if len(texts) == 1:
+            lines.append(f'{name} = "{texts[0]}"')
+        elif texts:
+            lines.append(f"{name} = [\n" + "".join(f'    "{line}",\n' for line in texts) + "]")
+    lines.append("\n[rescale]")
+    for kind, names in shifts.items():
+        lines.append(
+            f"{kind} = ["
+            + ", ".join(f'"{n}"' for n in sorted(names) if len(names[n]) >= ENOUGH and all(names[n]))
+            + "]"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _kept(kinds: dict[Key, list[Sample]]) -> Iterator[tuple[Key, str]]:
+    """Of signatures that differ in bias and integers alone, those that are right under the constraints of all."""
+    some = {key: tried for key, tried in kinds.items() if any(s.right for s in tried)}
+    common = _constraint([s for tried in some.values() for s in tried])
+    for key, tried in some.items():
+        text = _constraint(tried) if common is None else common
+        if text is None:
+            continue
+        held = [s.right for s in tried if parse_signature(f"...; {text}" if text else "...").broken(s.op) is None]
+        if len(held) >= FEW and np.mean(held) >= RIGHT:
+            yield key, text
+
+
+def _merged(listed: dict[Key, str]) -> Iterator[str]:
+    """The lines of signatures: those that differ in the bias alone, or else in the integers, are one."""
+    biases: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for (text, bias, integers), constraint in listed.items():
+        biases[text, integers, constraint].add(bias)
+    integral: dict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
+    for (text, integers, constraint), of in biases.items():
+        integral[text, constraint, tuple(sorted(of))].add(integers)
+    for (text, constraint, kinds), widths in integral.items():
+        line, clauses = text, [constraint] * bool(constraint)
+        for letter, choices in (("B", kinds), ("I", sorted(widths))):
+            given = [choice for choice in choices if choice]
+            stands = given[0] if len(given) == 1 else letter
+            word = (stands + "?" * ("" in choices)) if given else ""
+            line = " ".join(filter(None, (word if found == letter else found for found in line.split())))
+            clauses += [f"{letter} = {' '.join(given)}"] * (len(given) > 1)
+        yield "; ".join([line, *clauses])
+
+
+def _constraint(samples: list[Sample]) -> str | None:
+    """The constraints of which each tells wrong models from right ones; None if models are wrong anyway."""
+    if len(samples) < ENOUGH or not any(s.right and s.everywhere for s in samples):
+        return None
+    fixed = _fixed(samples[0].op)
+    candidates = [*CANDIDATES, *([] if fixed is None else [f"fixed_scale {fixed[0]!r} {fixed[1]}"])]
+    asked = {name: parse_signature(f"...; {name}") for name in candidates}
+    kept = {name: np.asarray([line.broken(s.op) is None for s in samples]) for name, line in asked.items()}
+    right = np.asarray([s.right for s in samples])
+    best: tuple[float, int, str] | None = None
+    for size in range(len(kept) + 1):
+        for names in combinations(kept, size):
+            held = np.logical_and.reduce([np.ones(len(samples), bool), *(kept[n] for n in names)])
+            if held.sum() < min(ENOUGH, right.sum()) or right[held].mean() < RIGHT:
+                continue
+            if all(_needed(n, names, kept, right) for n in names):
+                found = (float(right[held].mean()), -size, "; ".join(names))
+                best = found if best is None else max(best, found)
+    return None if best is None else best[2]
+
+
+def _needed(name: str, names: Sequence[str], kept: dict[str, np.ndarray], right: np.ndarray) -> bool:
+    """Whether models that break this constraint alone are wrong."""
+    others = [kept[n] for n in names if n != name]
+    broken = np.logical_and.reduce([~kept[name], *others])
+    return bool(broken.sum() >= ENOUGH // 2 and right[broken].mean() < RIGHT)
+
+
+def _fixed(op: Op) -> tuple[float, int] | None:
+    """The scale and zero point that a kernel's result has, as the schema knows them."""
+    schema = op_schema(op.name)
+    kinds = [] if schema is None else [trait.arguments[0] for trait in schema.traits if trait.name == "fixed"]
+    found = fixed_parameters(kinds[0], op.result.type.storage.name) if kinds and op.result.type.quantized else None
+    return None if found is None else (float(found[0]), int(found[1]))
+
+
+def signature_of(op: Op) -> Key:
+    """The element types of an op; other operands that may be left out are of any."""
+    side = slots(op)
+    bias = next(
+        (_port(v, symmetric=True) for s, v in zip(side.operands, op.operands, strict=False) if s.name == "bias" and v),
+        "",
+    )
+    required = [v for s, v in zip(side.operands, op.operands, strict=False) if not s.optional and v is not None]
+    integers = {_port(v) for v in required if not v.type.quantized and v.type.storage.is_integer}
+    one = next(iter(integers)) if len(integers) == 1 else ""
+    text = f"{_side(op.operands, side.operands, one)} -> {_side(op.results, side.results, '')}"
+    return text, bias, one
+
+
+def _side(values: Sequence[Value | None], of: Sequence[Slot], integer: str) -> str:
+    ports = []
+    for i, slot in enumerate(of):
+        value = values[i] if i < len(values) else None
+        if slot.name == "bias":
+            ports.append("B")
+        elif slot.optional:
+            ports.append("any?")
+        elif slot.variadic:
+            found = list(dict.fromkeys(_port(v) for v in values[i:] if v is not None))
+            ports += (
+                [f"{found[0]}*"] if len(found) == 1 else [_port(v) for v in values[i:] if v is not None] or ["any*"]
+            )
+        elif value is not None:
+            port = _port(value, symmetric=slot.name in WEIGHTS)
+            ports.append("I" if port == integer else port)
+    return " ".join(ports)
+
+
+def _port(value: Value, *, symmetric: bool = False) -> str:
+    """symmetric: say so of signed integers, if they are."""
+    element = value.type.element
+    storage = value.type.storage.name
+    if not value.type.quantized:
+        return storage
+    zero = ":0" if symmetric and value.type.storage.signed and not parameters(value.type)[1].any() else ""
+    if isinstance(element, UniformQuantizedPerAxisType):
+        axis = element.axis if symmetric else ""  # that of weights is theirs
+        return f"q{storage}/axis{axis}{zero}"
+    return f"q{storage}/blocks{zero}" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}{zero}"

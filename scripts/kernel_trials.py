@@ -1,0 +1,217 @@
+"""Models to try a kernel on, for make_kernels.py: in units that can be run apart, in the same order every time.
+
+The random models of tests/matrix, one unit per generator, and those of the coverage table, one unit per operator. Of
+these there are variants, since what is drawn is mostly what kernels take: other parameters of an operand or a result,
+a constant operand, a fused activation, indices of int64, and a bias of each type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from harness import edge_inputs
+from matrix import GENERATORS
+from matrix.run import case_of
+
+import tflq
+from tflq.coverage.samples import operators, samples_of
+from tflq.coverage.samples.entry import stored
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.dialects import Signature, declaration
+from tflq.ir.forms import KEPT
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    bf16,
+    f32,
+    i16,
+    i32,
+    i64,
+)
+
+__all__ = ["WEIGHTS", "Trial", "quantized_op", "slots", "trials", "units"]
+
+WEIGHTS = ("filter", "weights")
+SAMPLES = "samples of "
+MORE = {"conv_2d": 2, "depthwise_conv_2d": 2, "fully_connected": 2, "comparison": 3, "reduce": 3}
+"""Generators whose signatures are many, or whose answers are near ties, draw so many times as much."""
+WIDENED = 5
+"""Of so many random models one is tried with indices of int64, too."""
+ACTIVATION = "fused_activation_function"
+ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A model and its inputs."""
+
+    model: bytes
+    batches: list[list[np.ndarray]]
+
+
+def units() -> list[str]:
+    """The names of all units."""
+    return [*GENERATORS, *(SAMPLES + name for name in operators())]
+
+
+def trials(unit: str, count: int) -> Iterator[Trial]:
+    """The models of a unit, `count` of a generator."""
+    if unit in GENERATORS:
+        for number in range(count * MORE.get(unit, 1)):
+            case = case_of(unit, number)
+            yield Trial(case.model, case.batches)
+            variants = list(_biased(case.model))
+            if number % WIDENED == 0:
+                variants += _widened(case.model)
+            yield from (Trial(model, case.batches) for model in variants)
+        return
+    for _, model in samples_of(unit.removeprefix(SAMPLES)):
+        models = (model, *_moved(model), *_activated(model), *_known(model), *_widened(model))
+        yield from (trial for trial in map(_of, models) if trial is not None)
+
+
+def quantized_op(module: Module) -> Op | None:
+    """The operator that is tried, if it is the one with quantized tensors."""
+    ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
+    return ops[0] if len(ops) == 1 and len(module.functions) == 1 and ops[0].name not in KEPT else None
+
+
+def slots(op: Op) -> Signature:
+    """The declared operands and results."""
+    declared = declaration(op.name)
+    assert declared is not None
+    (side,) = declared.signatures
+    return side
+
+
+def _of(model: bytes) -> Trial | None:
+    """None if no file may hold the model, or numpy not its inputs."""
+    try:
+        main = tflq.read(model).main
+    except tflq.InvalidModelError:
+        return None
+    if any(v.type.storage == bf16 for v in (*main.inputs, *main.outputs)):
+        return None
+    return Trial(model, edge_inputs(main.inputs))
+
+
+def _read(model: bytes) -> tuple[Module, Op] | None:
+    try:
+        module = tflq.read(model)
+    except tflq.InvalidModelError:
+        return None
+    op = quantized_op(module)
+    return None if op is None else (module, op)
+
+
+def _moved(model: bytes) -> Iterator[bytes]:
+    """Other scales and zero points of the first operand, and of the results."""
+    for result, factor in ((True, 1.5), (True, 0.7), (False, 1.5), (False, 0.7), (False, 40.0)):
+        if (found := _read(model)) is None:
+            return
+        module, op = found
+        values = [v for v in (op.results if result else op.operands) if v is not None and v.type.quantized]
+        if not values:
+            continue
+        for value in values if result else values[:1]:
+            value.type = value.type.with_element(_other(value.type.element, factor))
+        yield bytes(write(module))
+
+
+def _other(element: ElementType, factor: float) -> ElementType:
+    if isinstance(element, UniformQuantizedPerAxisType):
+        zero = int(element.zero_points[0])
+        return UniformQuantizedPerAxisType.of(element.storage, element.axis, element.scales * np.float32(factor), zero)
+    if not isinstance(element, UniformQuantizedType):
+        return element
+    moved = element.zero_point if element.storage.bits > 8 else min(element.zero_point + 1, element.storage_max - 1)
+    return replace(element, scale=float(np.float32(element.scale * factor)), zero_point=moved)
+
+
+def _activated(model: bytes) -> Iterator[bytes]:
+    for activation in ACTIVATIONS:
+        if (found := _read(model)) is None or ACTIVATION not in found[1].attributes:
+            return
+        module, op = found
+        op.attributes = {**op.attributes, ACTIVATION: activation}
+        yield bytes(write(module))
+
+
+def _known(model: bytes) -> Iterator[bytes]:
+    """The only input as a constant."""
+    if (found := _read(model)) is None or len(found[0].main.inputs) != 1:
+        return
+    module, op = found
+    (value,) = module.main.inputs
+    if not value.type.is_static or value.type.storage == bf16:
+        return
+    known = stored(value.type.shape or (), value.type.element, value.name)
+    op.operands = [known if v is value else v for v in op.operands]
+    module.main.inputs = []
+    yield bytes(write(module))
+
+
+def _widened(model: bytes) -> Iterator[bytes]:
+    """Constant indices of int64 in place of int32."""
+    if (found := _read(model)) is None:
+        return
+    module, op = found
+    narrow = [v for v in op.operands if v is not None and v.is_constant and v.type.element == i32]
+    if not narrow or "bias" in {slot.name for slot in slots(op).operands}:
+        return
+    wide = {v: Value(v.type.with_element(i64), v.name, buffer=Buffer.of(v.array.astype(np.int64))) for v in narrow}
+    op.operands = [wide.get(v, v) if v is not None else None for v in op.operands]
+    yield bytes(write(module))
+
+
+def _biased(model: bytes) -> Iterator[bytes]:
+    """A bias of each type, with or without parameters, and none."""
+    if (found := _read(model)) is None:
+        return
+    op = found[1]
+    place = next((i for i, slot in enumerate(slots(op).operands) if slot.name == "bias"), None)
+    bias = None if place is None else op.optional(place)
+    if place is None or bias is None or not bias.is_constant or not bias.type.rank:
+        return
+    for element in _biases(bias):
+        module, op = _read(model) or found
+        op.operands = [*op.operands[:place], *([] if element is None else [_stored(bias, element)])]
+        _declare(op, element)
+        yield bytes(write(module))
+
+
+def _biases(bias: Value) -> Sequence[ElementType | None]:
+    channels = (bias.type.shape or (0,))[0] or 0
+    element = bias.type.element
+    if isinstance(element, UniformQuantizedPerAxisType):
+        scales = element.scales
+    elif isinstance(element, UniformQuantizedType):
+        scales = np.full(channels, element.scale, np.float32)
+    else:
+        return (None, i32, i64)
+    kinds: list[ElementType | None] = [None, i32, i64, f32]
+    for storage in (i32, i64):
+        kinds.append(UniformQuantizedPerAxisType.of(storage, 0, scales, 0))
+        if (scales == scales[:1]).all() and scales.size:
+            kinds.append(UniformQuantizedType.of(storage, float(scales[0]), 0))
+    return kinds
+
+
+def _stored(bias: Value, element: ElementType) -> Value:
+    storage = element if isinstance(element, ScalarType) else element.storage  # type: ignore[union-attr]
+    array = np.clip(bias.array, -(1 << 30), 1 << 30).astype(storage.dtype)
+    return Value(TensorType(bias.type.shape, element), bias.name, buffer=Buffer.of(array))
+
+
+def _declare(op: Op, element: ElementType | None) -> None:
+    """Operators on int16 say which integers the bias is of, where they can."""
+    storage = getattr(element, "storage", element)
+    if "quantized_bias_type" in op.attributes and storage is not None:
+        wide = any(v is not None and v.type.quantized and v.type.storage == i16 for v in op.operands[:-1])
+        op.attributes = {**op.attributes, "quantized_bias_type": "INT32" if wide and storage == i32 else "FLOAT32"}
