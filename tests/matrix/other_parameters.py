@@ -11,7 +11,7 @@ from harness import argument, const, edge_inputs
 
 import tflq
 from matrix import movement, pooling, rows, stored
-from matrix.draw import GENERATORS, Case, Draw, generator, ints, single
+from matrix.draw import GENERATORS, Case, Draw, generator, single
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.parameters import parameters
@@ -36,12 +36,6 @@ _MOVED = (
     *("pack_unpack", "gather", "tile", "reverse", "space_depth", "space_batch", "update_slice", "select", "fill"),
 )
 _RAW = ("pool", "resize", "arg", "l2_normalization", "embedding_lookup")
-_WITHOUT_DIVISION = ("abs", "log", "neg", "reduce_max", "reduce_min", "rsqrt", "sqrt")
-_DIVIDES = (
-    *("div", "exp", "gelu", "hard_swish", "leaky_relu", "logistic", "mean", "mul", "quantize", "reduce_prod"),
-    *("relu", "relu6", "relu_0_to_1", "relu_n1_to_1", "tanh"),
-)
-_FIRST_VERSION = ("hard_swish", "neg", "relu_0_to_1", "relu_n1_to_1")
 _ASKS = frozenset(
     f"tfl.{name}"
     for name in "expand_dims pack unpack fill mirror_pad space_to_batch_nd batch_to_space_nd padv2".split()
@@ -95,51 +89,6 @@ def raw_per_axis(draw: Draw) -> Case:
     made = _case(draw, case, op, twin=False)
     made.integer, made.everywhere = case.integer, False
     return made
-
-
-@generator("absent_scales")
-def absent_scales(draw: Draw) -> Case:
-    """Kernels that know one scale, on operands that have several; and on results, where none divides by theirs."""
-    name = draw.one(*_WITHOUT_DIVISION, *_DIVIDES)
-    storage, shape = draw.storage(i8, i8, ui8, i16), draw.dims(draw.whole(1, 4), 1, 6)
-    if name in ("logistic", "tanh") and storage == i16:  # a logarithm of 0, which is not defined
-        storage = i8
-    scales = np.asarray([draw.near(0.05) for _ in range(6)], np.float32)
-    both = name in ("reduce_max", "reduce_min")
-
-    def made(shape: tuple[int, ...], place: str, *, several: bool) -> Value:
-        fixed = {"logistic": 2.0 ** (-15 if storage == i16 else -8), "tanh": 2.0 ** (-15 if storage == i16 else -7)}
-        zero = {"logistic": storage.minimum, "tanh": (storage.minimum + storage.maximum + 1) // 2}
-        element = draw.quantized(storage, draw.near(0.05))
-        if place == "y" and name in fixed:
-            element = UniformQuantizedType.of(storage, fixed[name], 0 if storage == i16 else zero[name])
-        value = argument(shape, element, place)
-        if several and value.type.rank:
-            value.type = value.type.with_element(_per_axis(draw, value, scales, draw.zero_point(storage)))
-        return value
-
-    operands: list[Value] = [made(shape, "x", several=True)]
-    out, options = shape, dict[str, object]()
-    if name in ("mean", "sum", "reduce_prod", "reduce_max", "reduce_min"):
-        axis = draw.whole(0, len(shape) - 1)
-        operands.append(ints(axis))
-        out, options = tuple(1 if a == axis else d for a, d in enumerate(shape)), {"keep_dims": True}
-    elif name in ("mul", "div"):
-        operands.append(made(shape, "z", several=draw.chance(0.5)))
-        operands = operands[:: draw.one(1, -1)]
-        options = {"fused_activation_function": draw.one("NONE", "RELU")}
-    elif name == "leaky_relu":
-        options = {"alpha": 0.25}
-    elif name == "gelu":
-        options = {"approximate": draw.chance(0.5)}
-    result = made(out, "y", several=both or (name in _WITHOUT_DIVISION and draw.chance(0.5)))
-    case = single(draw, name, operands, [result], options, 1 if name in _FIRST_VERSION else 2)
-    if name in ("log", "sqrt", "rsqrt", "div"):  # whose kernels stop at what has no root, logarithm or quotient
-        for batch in case.batches:
-            for place, array in enumerate(batch):
-                batch[place] = np.maximum(array, 100)
-    case.integer = case.everywhere = False
-    return case
 
 
 @generator("hashtable_lookup")

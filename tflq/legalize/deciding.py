@@ -139,7 +139,7 @@ class Decider:
             why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
-                case.reasons += [why_not] if why_not else []
+                case.reasons.append(why_not)
                 continue
             self._name_results(case.op, answer.results, start)
             warnings = [answer.warning, _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""]

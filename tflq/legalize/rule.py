@@ -24,7 +24,7 @@ __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The rule does not cover this op; the engine tries the next one. A rule that is for few ops may give no reason."""
+    """The rule does not cover this op; the engine tries the next one."""
 
     reason: str
 
@@ -103,10 +103,6 @@ class RuleBuilder(Builder):
             plain = self.scast(operand, operand.type.stripped())
         self._plain[operand] = plain
         return plain
-
-    def alias(self, stand_in: Value, operand: Value) -> None:
-        """Has a stand-in of another type become what the operand has become."""
-        self._plain[stand_in] = self.value(operand)
 
     def typed(self, operand: Value) -> Value:
         """The operand with its quantized type: what a kept operator reads, and what quant.dcast takes."""

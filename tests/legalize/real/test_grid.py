@@ -53,8 +53,8 @@ def test_open_dims_that_no_reshape_brings_together() -> None:
     z = argument((None, None, 4, 5), UniformQuantizedType.of(i8, 0.09), "z")
     model = one_op("tfl.mul", [x, y], [z], {"fused_activation_function": "NONE"}, 2)
     with pytest.raises(tflq.UnsupportedError, match="along several axes, and more than one dim is not known"):
-        tflq.convert(model, fallback="error", semantics="real")
-    assert tflq.convert(model, semantics="real").report.rows[0].path == "float"
+        tflq.convert(model, fallback="error")
+    assert tflq.convert(model).report.rows[0].path == "float"
 
 
 def test_a_sum_of_scales_far_apart_is_left_to_floats() -> None:

@@ -1,7 +1,6 @@
 """Operators whose reference kernels compute a quantized signature: their arithmetic, bit for bit."""
 
 from tflq.legalize.reference import (
-    absent_scales,
     activation,
     arg,
     comparison,
@@ -29,7 +28,6 @@ from tflq.legalize.reference import (
 )
 
 __all__ = [
-    "absent_scales",
     "activation",
     "arg",
     "comparison",
