@@ -15,7 +15,13 @@ FLOAT = {"dequantize", "float_edges", "quantize"}
 
 NOT_RUN = {
     *("unique", "where", "where_real"),  # results of a size that TOSA does not know
-    *("float_lstm", "float_both_ways_lstm", "hybrid_lstm", "hybrid_both_ways_lstm"),  # TOSA has no form
+    *(
+        "float_lstm",
+        "float_both_ways_lstm",
+        "hybrid_lstm",
+        "hybrid_both_ways_lstm",
+        "hashtable_lookup",
+    ),  # TOSA has no form
     *("hybrid_svdf", "hybrid_rnn", "hybrid_sequence_rnn", "hybrid_both_ways_rnn"),  # the kernels quantize activations
 }
 """Generators that may have nothing to compare."""
