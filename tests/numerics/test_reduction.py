@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tflq.numerics.reduction import mean_multiplier, sum_multiplier
 
-scales = st.floats(2.0**-20, 2.0**10, width=32)
+scales = st.floats(2.0**-19, 2.0**10, width=32)  # whose ratios need no left shift beyond int32
 
 
 @given(scales, scales, st.integers(1, 1 << 24))
