@@ -148,7 +148,7 @@ def _has_kernel(name: str, w: Value) -> bool:
     """Whether an operator in float has a kernel for such weights, right or not."""
     storage, element = str(w.type.storage), w.type.element
     if isinstance(element, UniformQuantizedSubChannelType):
-        return storage == "i4"
+        return storage == "i4" or (storage == "i8" and name in ("fully_connected", "conv_2d", "batch_matmul"))
     axis, zero = isinstance(element, UniformQuantizedPerAxisType), parameters(w.type)[1].reshape(-1)[0]
     if name == "embedding_lookup":
         return storage != "i16" and not zero
