@@ -9,9 +9,21 @@ from recurrent import per_layer
 from running import reference
 
 from tflq.conversion import convert
+from tflq.errors import UnsupportedError
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import ElementType, ScalarType, TensorType, i1, i8, i16, i32, resource, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    i1,
+    i8,
+    i16,
+    i32,
+    resource,
+    ui8,
+)
 
 SHAPE = (2, 3)
 
@@ -55,6 +67,39 @@ def test_held_integers(storage: ScalarType, adds: bool) -> None:
         for resolver in ("BUILTIN_REF", "AUTO"):
             for (got,), (want,) in zip(interpret(converted, batches, resolver), wanted, strict=True):
                 np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("storage", [i8, ui8, i16], ids=str)
+def test_other_parameters(storage: ScalarType) -> None:
+    """Written with one scale and read with another: the integers are the same, or the numbers are."""
+    zero = 0 if storage == i16 else 3
+    written, seen = per_layer(storage, 0.05, zero), per_layer(storage, 0.1, zero)
+    x, held = argument(SHAPE, written, "x"), argument(SHAPE, seen, "held")
+    first, handle = _handle(), _handle()
+    start = _op("assign_variable", [first.result, const(np.full(SHAPE, 7), seen, "start")], [])
+    ops = [_op("call_once", [], [], init_subgraph_index=1), handle]
+    ops += [_op("assign_variable", [handle.result, x], []), _op("read_variable", [handle.result], [held])]
+    model = bytes(write(Module([Function("main", [x], [held], ops), Function("start", [], [], [first, start])])))
+    given = np.asarray([[-9, 0, 3], [5, 20, 120]]).astype(storage.dtype)
+    raw = convert(model)
+    np.testing.assert_array_equal(interpret(raw.data, [[given]])[0][0], interpret(model, [[given]])[0][0])
+    assert ["copies the integers as they are" in row.warning for row in raw.report.rows].count(True) == 1
+    real = convert(model, semantics="real")
+    halves = (given.astype(np.int64) - zero) / 2
+    wanted = (np.sign(halves) * np.floor(np.abs(halves) + 0.5)).astype(np.int64) + zero
+    np.testing.assert_array_equal(interpret(real.data, [[given]])[0][0], wanted)
+    assert not any(row.warning for row in real.report.rows)
+
+
+def test_per_axis_under_other_parameters() -> None:
+    """No form of it where parameters hold: refused, with what to do."""
+    written = UniformQuantizedPerAxisType.of(i8, 1, np.asarray([0.1, 0.2, 0.3]), 0)
+    x, held = argument(SHAPE, written, "x"), argument(SHAPE, per_layer(i8, 0.1, 0), "held")
+    handle = _handle()
+    ops = [handle, _op("assign_variable", [handle.result, x], []), _op("read_variable", [handle.result], [held])]
+    model = bytes(write(Module([Function("main", [x], [held], ops)])))
+    with pytest.raises(UnsupportedError, match="'held' is read under other parameters than its variable has"):
+        convert(model, semantics="real")
 
 
 def _changed(handle: Value | None, inputs: list[Value], name: str) -> Function:

@@ -25,6 +25,7 @@ from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.target_kernels import TargetKernels
+from tflq.legalize.variables import Variables
 from tflq.targets import Target
 
 __all__ = ["Decider", "Policy", "Semantics", "State"]
@@ -65,7 +66,7 @@ class _Case:
 class Decider:
     """Decides for the operators of one function, and writes what becomes of them with its builder."""
 
-    def __init__(self, policy: Policy, plain: dict[Value, Value], variables: dict[Value, str]) -> None:
+    def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables) -> None:
         self.plain = plain
         self.b = RuleBuilder([], plain, variables, real=policy.real)
         self._policy = policy

@@ -15,6 +15,7 @@ from tflq.legalize.calls import Calls, copied
 from tflq.legalize.deciding import Policy, Semantics, State
 from tflq.legalize.decision import Decision
 from tflq.legalize.densified import densified
+from tflq.legalize.variables import variables_of
 from tflq.legalize.walk import Shared, Walk
 from tflq.targets import INTEGER, Target
 
@@ -42,7 +43,7 @@ def legalize(
     """
     decisions: list[Decision] = []
     policy = Policy(fallback, state, semantics, target)
-    shared = Shared(policy, Calls(module, strips=not target.kernels, real=policy.real), _named_variables(module))
+    shared = Shared(policy, Calls(module, strips=not target.kernels, real=policy.real), variables_of(module))
     functions: list[Function] = []
     for place, (index, interface) in enumerate(shared.calls.made):
         function, rows = module.functions[index], decisions
@@ -65,16 +66,6 @@ def legalize(
     )
     result.warnings = [w for w in module.warnings if not w.endswith(COPIED)]
     return result, decisions
-
-
-def _named_variables(module: Module) -> dict[Value, str]:
-    """The names that the module's handles of variables have."""
-    words = ("container", "shared_name")
-    return {
-        op.result: "/".join(op.attributes[w] for w in words if op.attributes.get(w))
-        for op in module.ops()
-        if op.name == "tfl.var_handle"
-    }
 
 
 def _remap(signature: Signature, outputs: dict[Value, Value]) -> Signature:

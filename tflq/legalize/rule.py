@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
 from typing import TypeAlias
 
 from tflq.ir.builder import Builder
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import f32
+from tflq.legalize.variables import Variables
 
 __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
 
@@ -50,7 +50,7 @@ Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Reject
 
 
 class RuleBuilder(Builder):
-    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables by tensor.
+    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables.
 
     real: quantization parameters hold where the reference kernel disregards them.
     """
@@ -59,25 +59,15 @@ class RuleBuilder(Builder):
         self,
         ops: list[Op],
         plain: dict[Value, Value],
-        variables: dict[Value, str] | None = None,
+        variables: Variables | None = None,
         *,
         real: bool = False,
     ) -> None:
         super().__init__(ops)
         self.real = real
         self._plain = plain
-        self._variables = {} if variables is None else variables
+        self.variables = Variables() if variables is None else variables
         self._real_states: dict[Value, Value] = {}
-
-    def variable(self, tensor: Value) -> tuple[str, bool]:
-        """The name of the variable that a variable tensor becomes, and whether this is the first time."""
-        known = self._variables.get(tensor)
-        if known is not None:
-            return known, False
-        base, taken = tensor.name or "state", set(self._variables.values())
-        name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in taken)
-        self._variables[tensor] = name
-        return name, True
 
     def float_state(self, tensor: Value) -> Value:
         """The float variable tensor that stands for a variable tensor."""

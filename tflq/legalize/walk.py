@@ -16,6 +16,7 @@ from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
 from tflq.legalize.deciding import Decider, Policy
 from tflq.legalize.decision import Decision, Refusal
 from tflq.legalize.scaling import requantized
+from tflq.legalize.variables import Variables
 
 __all__ = ["Shared", "Walk"]
 
@@ -26,8 +27,7 @@ class Shared:
 
     policy: Policy
     calls: Calls
-    variables: dict[Value, str]
-    """The names of variables, by handle."""
+    variables: Variables
     plain: dict[Value, Value] = field(default_factory=dict)
     """What each quantized tensor has become."""
     outputs: dict[Value, Value] = field(default_factory=dict)

@@ -16,7 +16,7 @@ __all__ = ["read_state", "write_state"]
 
 def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     """What a variable tensor holds, in that shape."""
-    name, new = b.variable(tensor)
+    name, new = b.variables.name(tensor)
     storage = tensor.type.storage
     if new:
         element = tensor.type.element
@@ -27,5 +27,5 @@ def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
 
 def write_state(b: RuleBuilder, tensor: Value, value: Value) -> None:
     """Makes a value, of the shape that was read, what a variable tensor holds."""
-    name, _ = b.variable(tensor)
+    name, _ = b.variables.name(tensor)
     b.op("tosa.variable_write", [value], [], {"name": name})

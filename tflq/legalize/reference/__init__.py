@@ -24,6 +24,7 @@ from tflq.legalize.reference import (
     transpose_conv,
     unary,
     unary_table,
+    variables,
     windows,
 )
 
@@ -51,5 +52,6 @@ __all__ = [
     "transpose_conv",
     "unary",
     "unary_table",
+    "variables",
     "windows",
 ]

@@ -63,7 +63,7 @@ _WIDENED: dict[str, frozenset[ScalarType]] = {
         "tfl.reverse_sequence",
     ),
     *("tfl.dilate", "tfl.fill", "tfl.unique"),
-    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2", "tfl.read_variable", "tfl.assign_variable"),
+    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2"),
 )
 def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""

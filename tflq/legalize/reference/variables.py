@@ -1,0 +1,62 @@
+"""Resource variables: READ_VARIABLE and ASSIGN_VARIABLE copy stored integers, whatever parameters they had.
+
+Where parameters must hold, a variable has those under which it is written first; what is written or read under others
+is requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ElementType, UniformQuantizedType
+from tflq.ir.versions import version_info
+from tflq.legalize.reference.movement import COPIED
+from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.scaling import requantized
+
+__all__: list[str] = []
+
+
+@rule("tfl.assign_variable")
+def assign(op: Op, b: RuleBuilder) -> Answer:
+    """The variable = the stored integers."""
+    handle, value = op.operand(0), op.operand(1)
+    plain, element = b.value(value), value.type.element
+    held = next(iter(b.variables.elements(handle)), element)
+    if b.real and held != element:
+        other = _between(b, plain, element, held)
+        if other is None:
+            return _rejected(value, "written")
+        plain = other
+    b.op(op.name, [handle, plain], [], op.attributes, version_info(op))
+    return []
+
+
+@rule("tfl.read_variable")
+def read(op: Op, b: RuleBuilder) -> Answer:
+    """result = the integers stored in the variable."""
+    element, written = op.result.type.element, b.variables.elements(op.operand(0))
+    made = b.op(op.name, [op.operand(0)], [op.result.type.stripped()], op.attributes, version_info(op)).result
+    if all(other == element for other in written):
+        return made
+    if not b.real:
+        return Rewritten([made], warning=COPIED)
+    other = _between(b, made, written[0], element)
+    return _rejected(op.result, "read") if other is None else other
+
+
+def _between(b: RuleBuilder, x: Value, source: ElementType, target: ElementType) -> Value | None:
+    """The same numbers under other parameters; None if there is no such form."""
+    if source == target:
+        return x
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return None
+    if source.storage != target.storage or source.storage.bits not in (8, 16):
+        return None
+    return requantized(b, x, source, target)
+
+
+def _rejected(value: Value, done: str) -> Rejected:
+    return Rejected(
+        f"'{value.name}' is {done} under other parameters than its variable has, and not per layer in 8 or 16 bits; "
+        "give both the same parameters, or convert with semantics 'interpreter', which copies the integers"
+    )
