@@ -48,14 +48,9 @@ def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bo
 
 def _format(target: str | None) -> Format:
     """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
-    from tflq.errors import UnsupportedError
-    from tflq.targets import load_target
+    from tflq.targets import is_of_tosa
 
-    try:
-        load_target(target)
-    except UnsupportedError:
-        return "mlir"
-    return "tflite"
+    return "mlir" if is_of_tosa(target) else "tflite"
 
 
 def print_why(report: Report) -> None:

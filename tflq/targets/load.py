@@ -29,7 +29,7 @@ from tflq.rules_file import RulesFile
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, Target
 
-__all__ = ["load_target"]
+__all__ = ["is_of_tosa", "load_target"]
 
 _KEYS = {"target": ("name", "base"), "rescale": ("unsigned", "signed", "uniform")}
 _SECTIONS = ("target", "kernels", "rescale")
@@ -57,6 +57,12 @@ def load_target(target: str | Path | None = None) -> Target:
     return _File(path).target()
 
 
+def is_of_tosa(target: str | Path | None) -> bool:
+    """Whether a target is of TOSA files: "tosa", or a file that says so. TflqError if the file has faults."""
+    path = Path(str(target))
+    return target == "tosa" or (path.suffix == ".toml" and path.exists() and _File(path).of_tosa)
+
+
 @cache
 def _measured() -> Target:
     return _File(resource("rules/kernels.toml")).target()
@@ -65,8 +71,13 @@ def _measured() -> Target:
 class _File(RulesFile):
     """One target's file."""
 
+    @property
+    def of_tosa(self) -> bool:
+        """Whether it is a file for TOSA."""
+        return bool(_OF_TOSA & self.content.keys() or _CHOICES_OF_TOSA & self._section("target").keys())
+
     def target(self) -> Target:
-        if _OF_TOSA & self.content.keys() or _CHOICES_OF_TOSA & self._section("target").keys():
+        if self.of_tosa:
             raise UnsupportedError(
                 f"{self.path} is a target of TOSA files (.tosa, .mlir); a .tflite file's has [kernels]"
             )

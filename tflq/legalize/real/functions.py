@@ -18,6 +18,7 @@ import numpy as np
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.legalize.real.arithmetic import NOTE
 from tflq.legalize.reference.accumulate import real
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
@@ -26,7 +27,6 @@ from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO, Stored, real_table_
 
 __all__: list[str] = []
 
-_NOTE = "no kernel computes it; the real function, rounded"
 _RAW = "the kernel adds the stored integers, whatever their scales"
 _FRACTION = 20
 
@@ -45,7 +45,7 @@ def function_of_two(op: Op, b: RuleBuilder) -> Answer:
     storage = elements[-1].storage
     type = TensorType(broadcast(x.type.shape, y.type.shape), storage)
     looked_up = b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], type)
-    return Rewritten([looked_up], note=_NOTE)
+    return Rewritten([looked_up], note=NOTE)
 
 
 @rule("tfl.cumsum")
@@ -95,7 +95,7 @@ def add_n(op: Op, b: RuleBuilder) -> Answer:
     if output.zero_point:
         result = b.add(result, b.constant(np.asarray(output.zero_point)))
     storage = output.storage
-    return Rewritten([b.cast(b.clamp(result, storage.minimum, storage.maximum), storage)], note=_NOTE)
+    return Rewritten([b.cast(b.clamp(result, storage.minimum, storage.maximum), storage)], note=NOTE)
 
 
 def _sum(b: RuleBuilder, values: Sequence[Value]) -> Value:
@@ -118,4 +118,4 @@ def _scaled_sum(
     if max(-bounds[0], bounds[1]) >= 1 << 31:
         return NotApplicable("the sum can leave 32 bits")
     result = real(b, total, np.asarray([source.scale / output.scale]), output, "NONE", bounds)
-    return result if isinstance(result, NotApplicable) else Rewritten([result], note=_NOTE)
+    return result if isinstance(result, NotApplicable) else Rewritten([result], note=NOTE)
