@@ -149,7 +149,7 @@ class Decider:
 
     def _in_float(self, case: _Case) -> Decision:
         op = case.op
-        reason = "; ".join(case.reasons) or f"{op.name[4:].upper()} has no integer rule"
+        reason = "; ".join(dict.fromkeys(case.reasons)) or f"{op.name[4:].upper()} has no integer rule"
         if case.recurrent and not case.missing:
             kept = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
             raise Refusal(reason + kept)
