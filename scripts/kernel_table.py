@@ -1,13 +1,16 @@
-"""The table of kernels from the models that were tried: signatures, their constraints, and their text."""
+"""The table of kernels from the models that were tried: signatures, their constraints, and their text.
+
+Of per-axis tensors only weights, biases and what is cast are listed: whether a kernel that moves or compares stored
+integers is right depends on the axes, which a signature does not say.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-
-import numpy as np
 
 from scripts.kernel_trials import WEIGHTS, slots
 from tflq.flatbuffer.verify_schema import fixed_parameters, op_schema
@@ -17,29 +20,30 @@ from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
 from tflq.targets.signature import parse_signature
 
-__all__ = ["Key", "Sample", "signature_of", "table"]
+__all__ = ["Key", "Sample", "holds", "signature_of", "table"]
 
 RIGHT = 0.8
 """The share of models that must agree with the float operator: some draw scales at which a kernel's own multiplier is
 coarse."""
 ENOUGH = 4
 """Fewer models say nothing of a signature."""
-FEW = 2
+FEW = 3
 """Nor do fewer of a bias or of integers, where those of others are enough."""
+CASTS = ("dequantize", "quantize")
 CANDIDATES = ("no_activation", "operand_scale_below 1", "same_scale", "same_operand_scale")
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
 # by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
 """
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Sample:
-    """One model: whether it runs and agrees with the operator in float, and whether the optimized kernels run it, too
-    (XNNPACK dies of some depthwise convolutions without a bias)."""
+    """One model: whether it runs and agrees with the operator in float, whether the optimized kernels run it, too
+    (XNNPACK dies of some depthwise convolutions without a bias), and which constraints it keeps."""
 
-    op: Op
     right: bool
-    everywhere: bool = False
+    everywhere: bool
+    kept: Mapping[str, bool]
 
 
 Key = tuple[str, str, str]
@@ -51,7 +55,8 @@ def table(samples: dict[str, dict[Key, list[Sample]]], shifts: dict[str, dict[st
     for name in sorted(samples):
         kinds: dict[str, dict[Key, list[Sample]]] = defaultdict(dict)
         for key, tried in samples[name].items():
-            kinds[key[0]][key] = tried
+            if "/axis " not in f"{key[0]} " or name in CASTS:
+                kinds[_family(key)][key] = tried
         found = {key: text for of in kinds.values() for key, text in _kept(of)}
         texts = sorted(_merged(found))
         if len(texts) == 1:
@@ -68,17 +73,47 @@ def table(samples: dict[str, dict[Key, list[Sample]]], shifts: dict[str, dict[st
     return "\n".join(lines) + "\n"
 
 
+def holds(op: Op) -> dict[str, bool]:
+    """Which of the constraints that may be needed an op keeps."""
+    fixed = _fixed(op)
+    candidates = [*CANDIDATES, *([] if fixed is None else [f"fixed_scale {fixed[0]!r} {fixed[1]}"])]
+    return {name: parse_signature(f"...; {name}").broken(op) is None for name in candidates}
+
+
+def _family(key: Key) -> str:
+    """What signatures that differ in bias and integers alone have in common."""
+    return re.sub(r"\bi(16|32|64)\b", "I", key[0])
+
+
 def _kept(kinds: dict[Key, list[Sample]]) -> Iterator[tuple[Key, str]]:
-    """Of signatures that differ in bias and integers alone, those that are right under the constraints of all."""
-    some = {key: tried for key, tried in kinds.items() if any(s.right for s in tried)}
-    common = _constraint([s for tried in some.values() for s in tried])
-    for key, tried in some.items():
-        text = _constraint(tried) if common is None else common
-        if text is None:
-            continue
-        held = [s.right for s in tried if parse_signature(f"...; {text}" if text else "...").broken(s.op) is None]
-        if len(held) >= FEW and np.mean(held) >= RIGHT:
-            yield key, text
+    """Of signatures that differ in bias and integers alone, those that are right under the constraints of all.
+
+    The constraints are those under which most is gained. A wrong model that they let through weighs as much as the
+    right ones that go with it where the share is as low as may be, and each must gain more than a few models.
+    """
+    if not any(s.right and s.everywhere for tried in kinds.values() for s in tried):
+        return
+    names = next(iter(kinds.values()))[0].kept
+    best: tuple[float, int, str] | None = None
+    for size in range(len(names) + 1):
+        for chosen in combinations(names, size):
+            worths = [_worth(tried, chosen) for tried in kinds.values()]
+            gained = sum(right for right, worth in worths if worth is not None)
+            if gained >= ENOUGH:
+                found = (round(sum(worth or 0 for _, worth in worths) - FEW * size, 6), -size, "; ".join(chosen))
+                best = found if best is None else max(best, found)
+    if best is not None:
+        chosen = tuple(best[2].split("; ")) if best[2] else ()
+        yield from ((key, best[2]) for key, tried in kinds.items() if _worth(tried, chosen)[1] is not None)
+
+
+def _worth(tried: Sequence[Sample], names: Sequence[str]) -> tuple[int, float | None]:
+    """How many models of a signature are right under constraints, and what it is worth to list it; None: it is not."""
+    held = [s.right for s in tried if all(s.kept[name] for name in names)]
+    right = sum(held)
+    if len(held) < FEW or right < RIGHT * len(held):
+        return right, None
+    return right, right - RIGHT / (1 - RIGHT) * (len(held) - right)
 
 
 def _merged(listed: dict[Key, str]) -> Iterator[str]:
@@ -98,34 +133,6 @@ def _merged(listed: dict[Key, str]) -> Iterator[str]:
             line = " ".join(filter(None, (word if found == letter else found for found in line.split())))
             clauses += [f"{letter} = {' '.join(given)}"] * (len(given) > 1)
         yield "; ".join([line, *clauses])
-
-
-def _constraint(samples: list[Sample]) -> str | None:
-    """The constraints of which each tells wrong models from right ones; None if models are wrong anyway."""
-    if len(samples) < ENOUGH or not any(s.right and s.everywhere for s in samples):
-        return None
-    fixed = _fixed(samples[0].op)
-    candidates = [*CANDIDATES, *([] if fixed is None else [f"fixed_scale {fixed[0]!r} {fixed[1]}"])]
-    asked = {name: parse_signature(f"...; {name}") for name in candidates}
-    kept = {name: np.asarray([line.broken(s.op) is None for s in samples]) for name, line in asked.items()}
-    right = np.asarray([s.right for s in samples])
-    best: tuple[float, int, str] | None = None
-    for size in range(len(kept) + 1):
-        for names in combinations(kept, size):
-            held = np.logical_and.reduce([np.ones(len(samples), bool), *(kept[n] for n in names)])
-            if held.sum() < min(ENOUGH, right.sum()) or right[held].mean() < RIGHT:
-                continue
-            if all(_needed(n, names, kept, right) for n in names):
-                found = (float(right[held].mean()), -size, "; ".join(names))
-                best = found if best is None else max(best, found)
-    return None if best is None else best[2]
-
-
-def _needed(name: str, names: Sequence[str], kept: dict[str, np.ndarray], right: np.ndarray) -> bool:
-    """Whether models that break this constraint alone are wrong."""
-    others = [kept[n] for n in names if n != name]
-    broken = np.logical_and.reduce([~kept[name], *others])
-    return bool(broken.sum() >= ENOUGH // 2 and right[broken].mean() < RIGHT)
 
 
 def _fixed(op: Op) -> tuple[float, int] | None:

@@ -22,9 +22,9 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Module, Op, Value
 from tflq.ir.dialects import Signature, declaration
 from tflq.ir.forms import KEPT
+from tflq.ir.parameters import parameters
 from tflq.ir.types import (
     ElementType,
-    ScalarType,
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
@@ -39,7 +39,7 @@ __all__ = ["WEIGHTS", "Trial", "quantized_op", "slots", "trials", "units"]
 
 WEIGHTS = ("filter", "weights")
 SAMPLES = "samples of "
-MORE = {"conv_2d": 2, "depthwise_conv_2d": 2, "fully_connected": 2, "comparison": 3, "reduce": 3}
+MORE = {"arg": 4, "conv_2d": 2, "depthwise_conv_2d": 2, "fully_connected": 2, "comparison": 3, "reduce": 3}
 """Generators whose signatures are many, or whose answers are near ties, draw so many times as much."""
 WIDENED = 5
 """Of so many random models one is tried with indices of int64, too."""
@@ -65,21 +65,28 @@ def trials(unit: str, count: int) -> Iterator[Trial]:
     if unit in GENERATORS:
         for number in range(count * MORE.get(unit, 1)):
             case = case_of(unit, number)
-            yield Trial(case.model, case.batches)
-            variants = list(_biased(case.model))
+            model = _visible(case.model)
+            yield Trial(model, case.batches)
+            variants = list(_biased(model))
             if number % WIDENED == 0:
-                variants += _widened(case.model)
+                variants += _widened(model)
             yield from (Trial(model, case.batches) for model in variants)
         return
-    for _, model in samples_of(unit.removeprefix(SAMPLES)):
-        models = (model, *_moved(model), *_activated(model), *_known(model), *_widened(model))
+    for _, sample in samples_of(unit.removeprefix(SAMPLES)):
+        model = _visible(sample)
+        models = (model, *_biased(model), *_moved(model), *_activated(model), *_known(model), *_widened(model))
         yield from (trial for trial in map(_of, models) if trial is not None)
 
 
 def quantized_op(module: Module) -> Op | None:
-    """The operator that is tried, if it is the one with quantized tensors."""
+    """The operator that is tried, if it is the one with quantized tensors, and has nothing of what no signature sees:
+    shuffled weights, fused activations that every kernel refuses."""
     ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
-    return ops[0] if len(ops) == 1 and len(module.functions) == 1 and ops[0].name not in KEPT else None
+    if len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
+        return None
+    shuffled = ops[0].attributes.get("weights_format", "DEFAULT") != "DEFAULT"
+    fused = ops[0].attributes.get(ACTIVATION, "NONE")
+    return None if shuffled or fused not in ("NONE", *ACTIVATIONS) else ops[0]
 
 
 def slots(op: Op) -> Signature:
@@ -121,17 +128,26 @@ def _moved(model: bytes) -> Iterator[bytes]:
             continue
         for value in values if result else values[:1]:
             value.type = value.type.with_element(_other(value.type.element, factor))
+        bias = None if result else _bias(op)[1]
+        if bias is not None and bias not in values[:1]:
+            bias.type = bias.type.with_element(_rescaled(bias.type.element, factor))
         yield bytes(write(module))
 
 
 def _other(element: ElementType, factor: float) -> ElementType:
+    element = _rescaled(element, factor)
+    if not isinstance(element, UniformQuantizedType) or element.storage.bits > 8:
+        return element
+    return replace(element, zero_point=min(element.zero_point + 1, element.storage_max - 1))
+
+
+def _rescaled(element: ElementType, factor: float) -> ElementType:
     if isinstance(element, UniformQuantizedPerAxisType):
         zero = int(element.zero_points[0])
         return UniformQuantizedPerAxisType.of(element.storage, element.axis, element.scales * np.float32(factor), zero)
     if not isinstance(element, UniformQuantizedType):
         return element
-    moved = element.zero_point if element.storage.bits > 8 else min(element.zero_point + 1, element.storage_max - 1)
-    return replace(element, scale=float(np.float32(element.scale * factor)), zero_point=moved)
+    return replace(element, scale=float(np.float32(element.scale * factor)))
 
 
 def _activated(model: bytes) -> Iterator[bytes]:
@@ -170,18 +186,35 @@ def _widened(model: bytes) -> Iterator[bytes]:
     yield bytes(write(module))
 
 
+def _visible(model: bytes) -> bytes:
+    """The model with a bias of integers that shows."""
+    if (found := _read(model)) is None:
+        return model
+    module, op = found
+    place, bias = _bias(op)
+    if bias is None or not bias.type.storage.is_integer:
+        return model
+    op.operands = [*op.operands[:place], _stored(op, bias, bias.type.element), *op.operands[place + 1 :]]
+    return bytes(write(module))
+
+
+def _bias(op: Op) -> tuple[int, Value | None]:
+    """Which operand is a bias, and the constant that it is, if it is one."""
+    place = next((i for i, slot in enumerate(slots(op).operands) if slot.name == "bias"), -1)
+    bias = None if place < 0 else op.optional(place)
+    return place, bias if bias is not None and bias.is_constant and bias.type.rank else None
+
+
 def _biased(model: bytes) -> Iterator[bytes]:
     """A bias of each type, with or without parameters, and none."""
     if (found := _read(model)) is None:
         return
-    op = found[1]
-    place = next((i for i, slot in enumerate(slots(op).operands) if slot.name == "bias"), None)
-    bias = None if place is None else op.optional(place)
-    if place is None or bias is None or not bias.is_constant or not bias.type.rank:
+    place, bias = _bias(found[1])
+    if bias is None:
         return
     for element in _biases(bias):
         module, op = _read(model) or found
-        op.operands = [*op.operands[:place], *([] if element is None else [_stored(bias, element)])]
+        op.operands = [*op.operands[:place], *([] if element is None else [_stored(op, bias, element)])]
         _declare(op, element)
         yield bytes(write(module))
 
@@ -203,10 +236,30 @@ def _biases(bias: Value) -> Sequence[ElementType | None]:
     return kinds
 
 
-def _stored(bias: Value, element: ElementType) -> Value:
-    storage = element if isinstance(element, ScalarType) else element.storage  # type: ignore[union-attr]
-    array = np.clip(bias.array, -(1 << 30), 1 << 30).astype(storage.dtype)
+def _stored(op: Op, bias: Value, element: ElementType) -> Value:
+    """A bias that shows in the results, if it is read as another: by up to a quarter of their range."""
+    storage = TensorType((), element).storage
+    array = bias.array
+    scale, result = _unit(op, bias), op.result.type
+    if scale is not None and isinstance(result.element, UniformQuantizedType):
+        range = (result.element.storage_max - result.element.storage_min) * result.element.scale
+        shares = np.resize([0.25, -0.25, 0.125, -0.125], array.shape)
+        with np.errstate(over="ignore"):
+            array = np.clip(np.round(shares * range / scale), -(1 << 30), 1 << 30)
+    array = np.clip(array, -(1 << 30), 1 << 30).astype(storage.dtype)
     return Value(TensorType(bias.type.shape, element), bias.name, buffer=Buffer.of(array))
+
+
+def _unit(op: Op, bias: Value) -> np.ndarray | None:
+    """What one of a bias stands for: of plain integers, the scales of input and weights, multiplied."""
+    if bias.type.quantized:
+        return np.ravel(parameters(bias.type)[0])
+    named = dict(zip((slot.name for slot in slots(op).operands), op.operands, strict=False))
+    x, weights = named.get("input"), next((named[n] for n in WEIGHTS if n in named), None)
+    if not (x and weights and x.type.quantized and weights.type.quantized):
+        return None
+    scales = np.ravel(parameters(x.type)[0])[0] * np.ravel(parameters(weights.type)[0])
+    return np.resize(scales, bias.array.size)
 
 
 def _declare(op: Op, element: ElementType | None) -> None:

@@ -1,0 +1,123 @@
+"""Right results of a model of one quantized operator, and whether those of a kernel are."""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import interpret
+
+import tflq
+from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, slots
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.dialects import op_names
+from tflq.ir.parameters import parameters
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.legalize import fallback
+from tflq.legalize.rule import RULES
+from tflq.pipelines import to_tflite
+from tflq.targets import Target
+from tflq.targets.signature import parse_signature
+
+__all__ = ["Results", "agrees", "run"]
+
+Results = list[list[np.ndarray]]
+COUNTS = {8: 2, 16: 40, 32: 1 << 16}
+"""How far rounding inside a kernel may lead, by bits of the result."""
+NEAR = 0.98
+"""The share of results that are as near as that."""
+SEEN = 0.1
+"""The least share of results that a model says something by."""
+FLOAT = Target("float", {name.removeprefix("tfl."): (parse_signature("...; lowered"),) for name in op_names("tfl")})
+"""A target without a kernel, hybrid ones included."""
+
+
+def run(model: bytes, batches: list[list[np.ndarray]], *resolver: str) -> Results | None:
+    """What the interpreter makes of a model; None if it refuses, or dies."""
+    try:
+        return interpret(model, batches, *resolver)
+    except RuntimeError:
+        return None
+
+
+def _ideal(trial: Trial) -> Results | None:
+    """Right results: those of the operator in float, between casts, or of a cast itself."""
+    module = tflq.read(trial.model)
+    op = quantized_op(module)
+    assert op is not None
+    if op.name in ("tfl.quantize", "tfl.dequantize"):
+        return [[_cast(op.operand(0), op.result, *(arrays or [op.operand(0).array]))] for arrays in trial.batches]
+    rules, named = dict(RULES), fallback._NOT_FINITE
+    RULES.clear()
+    fallback._NOT_FINITE = frozenset(op_names("tfl"))  # QUANTIZE wraps what is far out of range
+    try:
+        module, _ = to_tflite(_scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT)
+    except tflq.TflqError:
+        return None
+    finally:
+        RULES.update(rules)
+        fallback._NOT_FINITE = named
+    return run(bytes(write(module)), trial.batches)
+
+
+def _cast(x: Value, y: Value, array: np.ndarray) -> np.ndarray:
+    reals = array.astype(np.float64)
+    if x.type.quantized:
+        scale, zero = parameters(x.type)
+        reals = (reals - zero) * scale
+    if not y.type.quantized:
+        return reals.astype(y.type.storage.dtype)
+    scale, zero = parameters(y.type)
+    storage = y.type.storage
+    return np.clip(np.round(reals / scale) + zero, storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+def _scaled(module: Module, op: Op) -> Module:
+    """A bias of plain integers stands for them times the scales of input and weights."""
+    named = {slot.name: v for slot, v in zip(slots(op).operands, op.operands, strict=False)}
+    bias, x, weights = named.get("bias"), named.get("input"), next((named[n] for n in WEIGHTS if n in named), None)
+    if not (bias and x and weights and x.type.quantized and weights.type.quantized and bias.type.storage.is_integer):
+        return module
+    if not bias.type.quantized and isinstance(x.type.element, UniformQuantizedType):
+        scales = np.float32(x.type.element.scale) * np.ravel(parameters(weights.type)[0])
+        scales = np.resize(scales, (bias.type.shape or (1,))[0] or 1)
+        bias.type = bias.type.with_element(UniformQuantizedPerAxisType.of(bias.type.storage, 0, scales, 0))
+    return module
+
+
+def agrees(found: Results, trial: Trial) -> bool | None:
+    """Whether nearly all elements are as near to the float operator's as rounding inside the kernel explains; None if
+    nearly all are at the ends of the range, where other ones would be, too."""
+    ideal, module = _ideal(trial), tflq.read(trial.model)
+    if ideal is None:
+        return False
+    seen = [_inside(value, w, module) for ws in ideal for value, w in zip(module.main.outputs, ws, strict=True)]
+    if sum(map(np.size, seen)) and np.concatenate(seen).mean() < SEEN:
+        return None
+    for ws, gs in zip(ideal, found, strict=True):
+        for value, w, g in zip(module.main.outputs, ws, gs, strict=True):
+            if w.shape != g.shape:
+                return False
+            off = np.abs(w.astype(np.float64) - g.astype(np.float64))
+            near = (w == g) | (off <= _tolerance(value, w))
+            if near.size and near.mean() < NEAR:
+                return False
+    return True
+
+
+def _inside(value: Value, ideal: np.ndarray, module: Module) -> np.ndarray:
+    """Which results are not at the ends of their type, or of those of an activation."""
+    if not value.type.quantized or not ideal.size:
+        return np.ones(ideal.size, bool)
+    ends = [value.type.storage.minimum, value.type.storage.maximum]
+    if any(op.attributes.get("fused_activation_function", "NONE") != "NONE" for op in module.ops()):
+        ends += [ideal.min(), ideal.max()]
+    return ~np.isin(ideal.ravel(), ends)
+
+
+def _tolerance(value: Value, ideal: np.ndarray) -> np.ndarray | float:
+    """Of quantized results it is no more than what of their range is rounding; of float ones, of their size."""
+    reals = ideal.astype(np.float64)
+    if value.type.quantized:
+        range = float(np.ptp(reals)) if reals.size else 0.0
+        return min(COUNTS.get(value.type.storage.bits, 2), max(2.0, range / 20))
+    return 1e-3 + 1e-3 * np.abs(reals)
