@@ -147,7 +147,11 @@ def signature_of(op: Op) -> Key:
     """The element types of an op; other operands that may be left out are of any."""
     side = slots(op)
     bias = next(
-        (_port(v, symmetric=True) for s, v in zip(side.operands, op.operands, strict=False) if s.name == "bias" and v),
+        (
+            _port(v, symmetric=True, axes=False)
+            for s, v in zip(side.operands, op.operands, strict=False)
+            if s.name == "bias" and v
+        ),
         "",
     )
     required = [v for s, v in zip(side.operands, op.operands, strict=False) if not s.optional and v is not None]
@@ -176,14 +180,14 @@ def _side(values: Sequence[Value | None], of: Sequence[Slot], integer: str) -> s
     return " ".join(ports)
 
 
-def _port(value: Value, *, symmetric: bool = False) -> str:
-    """symmetric: say so of signed integers, if they are."""
+def _port(value: Value, *, symmetric: bool = False, axes: bool = True) -> str:
+    """symmetric: say so of signed integers, if they are, and (axes) along which axis their scales are."""
     element = value.type.element
     storage = value.type.storage.name
     if not value.type.quantized:
         return storage
     zero = ":0" if symmetric and value.type.storage.signed and not parameters(value.type)[1].any() else ""
     if isinstance(element, UniformQuantizedPerAxisType):
-        axis = element.axis if symmetric else ""  # that of weights is theirs
+        axis = element.axis if symmetric and axes else ""
         return f"q{storage}/axis{axis}{zero}"
     return f"q{storage}/blocks{zero}" if isinstance(element, UniformQuantizedSubChannelType) else f"q{storage}{zero}"
