@@ -30,7 +30,7 @@ ENOUGH = 4
 FEW = 3
 """Nor do fewer of a bias or of integers, where those of others are enough."""
 CASTS = ("dequantize", "quantize")
-CANDIDATES = ("no_activation", "operand_scale_below 1", "same_scale", "same_operand_scale")
+CANDIDATES = ("no_activation", "operand_scale_below 1", "multiplier_scale 1", "same_scale", "same_operand_scale")
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
 # by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
 """
@@ -136,10 +136,16 @@ def _merged(listed: dict[Key, str]) -> Iterator[str]:
 
 
 def _fixed(op: Op) -> tuple[float, int] | None:
-    """The scale and zero point that a kernel's result has, as the schema knows them."""
+    """The scale and zero point that a kernel's result has, as the schema knows them; of a wider result from 0 to 1,
+    those of its whole range."""
     schema = op_schema(op.name)
     kinds = [] if schema is None else [trait.arguments[0] for trait in schema.traits if trait.name == "fixed"]
-    found = fixed_parameters(kinds[0], op.result.type.storage.name) if kinds and op.result.type.quantized else None
+    if not kinds or not op.result.type.quantized:
+        return None
+    storage = op.result.type.storage
+    if kinds == ["unit"] and op.operand(0).type.storage.bits < storage.bits:
+        return 2.0**-storage.bits, int(storage.minimum)
+    found = fixed_parameters(kinds[0], storage.name)
     return None if found is None else (float(found[0]), int(found[1]))
 
 

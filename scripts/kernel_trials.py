@@ -39,7 +39,17 @@ __all__ = ["WEIGHTS", "Trial", "quantized_op", "slots", "trials", "units"]
 
 WEIGHTS = ("filter", "weights")
 SAMPLES = "samples of "
-MORE = {"arg": 4, "conv_2d": 2, "depthwise_conv_2d": 2, "fully_connected": 2, "comparison": 3, "reduce": 3}
+MORE = {
+    "arg": 4,
+    "comparison": 3,
+    "conv_2d": 2,
+    "depthwise_conv_2d": 2,
+    "fully_connected": 2,
+    "quantize": 3,
+    "reduce": 3,
+    "requantize": 2,
+    "softmax": 3,
+}
 """Generators whose signatures are many, or whose answers are near ties, draw so many times as much."""
 WIDENED = 5
 """Of so many random models one is tried with indices of int64, too."""
