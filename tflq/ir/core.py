@@ -10,7 +10,7 @@ one sweep (`Function.replace`), so users are computed when asked for (`Function.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -268,6 +268,12 @@ class Signature:
     inputs: list[tuple[str | None, Value]] | None
     outputs: list[tuple[str | None, Value]] | None
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_outputs(self, made: Mapping[Value, Value]) -> Signature:
+        """The signature with the values that its function returns now, by those it returned."""
+        if self.outputs is None:
+            return self
+        return replace(self, outputs=[(name, made.get(value, value)) for name, value in self.outputs])
 
 
 @dataclass

@@ -6,11 +6,9 @@ are. All refusals of a module are collected into one `UnsupportedError`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.verify_notes import COPIED
-from tflq.ir.core import Function, Module, Signature, Value
+from tflq.ir.core import Function, Module
 from tflq.legalize.calls import Calls, copied
 from tflq.legalize.deciding import Policy, Semantics, State
 from tflq.legalize.decision import Decision
@@ -57,7 +55,7 @@ def legalize(
         raise UnsupportedError(f"{len(reasons)} operator(s) cannot be converted:", reasons)
     result = Module(
         functions,
-        None if module.signatures is None else [_remap(s, shared.outputs) for s in module.signatures],
+        None if module.signatures is None else [s.with_outputs(shared.outputs) for s in module.signatures],
         module.metadata,
         module.description,
         module.version,
@@ -66,10 +64,3 @@ def legalize(
     )
     result.warnings = [w for w in module.warnings if not w.endswith(COPIED)]
     return result, decisions
-
-
-def _remap(signature: Signature, outputs: dict[Value, Value]) -> Signature:
-    """The signature with the values its function now returns."""
-    if signature.outputs is None:
-        return signature
-    return replace(signature, outputs=[(name, outputs.get(value, value)) for name, value in signature.outputs])

@@ -7,12 +7,21 @@ from collections.abc import Iterable
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
+from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.requantize import real_table
 
-__all__ = ["centred", "kernel_name", "per_layer", "requantized", "rounding_shift", "scaled", "symmetric"]
+__all__ = [
+    "centred",
+    "kernel_name",
+    "per_layer",
+    "requantized",
+    "requantized_if_plain",
+    "rounding_shift",
+    "scaled",
+    "symmetric",
+]
 
 
 def kernel_name(op: Op) -> str:
@@ -56,6 +65,15 @@ def requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: 
         return x
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
     return b.table(x, real_table(source.storage.dtype, *parameters))
+
+
+def requantized_if_plain(b: RuleBuilder, x: Value, source: ElementType, target: ElementType) -> Value | None:
+    """`requantized`, if both have one scale and one storage type of 8 or 16 bits; else None."""
+    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        return None
+    if source.storage != target.storage or source.storage.bits not in (8, 16):
+        return None
+    return requantized(b, x, source, target)
 
 
 def scaled(

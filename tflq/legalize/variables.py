@@ -45,7 +45,7 @@ def variables_of(module: Module) -> Variables:
             of = written.setdefault(handles[op.operand(0)], [])
             if op.operand(1).type.element not in of:
                 of.append(op.operand(1).type.element)
-    return Variables(dict(handles), written)
+    return Variables(handles, written)
 
 
 def _name(handle: Op) -> str:

@@ -30,13 +30,13 @@ def select(module: Module, *, mac: Mac = "integer") -> Module:
     if missing:
         reasons = [f"{place}: no kernel for {', '.join(sorted(names))}" for place, names in missing.items()]
         raise UnsupportedError(f"{len(missing)} operator(s) have no form on this target's kernels:", reasons)
-    for index, function in enumerate(module.functions):
+    made: dict[Value, Value] = {}
+    for function in module.functions:
         before = list(function.outputs)
         _select_function(function, mac)
-        made = dict(zip(before, function.outputs, strict=True))
-        for signature in module.signatures or ():
-            if signature.function == index and signature.outputs is not None:
-                signature.outputs = [(name, made.get(value, value)) for name, value in signature.outputs]
+        made |= zip(before, function.outputs, strict=True)
+    if module.signatures is not None:
+        module.signatures = [signature.with_outputs(made) for signature in module.signatures]
     return module
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, i8, i16, i32, ui8
 from tflq.ir.versions import version_info
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import per_layer, requantized
+from tflq.legalize.scaling import per_layer, requantized, requantized_if_plain
 
 __all__ = ["COPIED", "under"]
 
@@ -128,13 +128,12 @@ def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> li
     """Operands of 8 or 16 bits under the result's parameters."""
     made: list[Value] = []
     for value in operands:
-        source, target = value.type.element if value else None, result.type.element
-        if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
+        if value is None:
             return None
-        assert value is not None
-        if source.storage != target.storage or source.storage.bits not in (8, 16):
+        moved = requantized_if_plain(b, b.value(value), value.type.element, result.type.element)
+        if moved is None:
             return None
-        made.append(requantized(b, b.value(value), source, target))
+        made.append(moved)
     return made
 
 

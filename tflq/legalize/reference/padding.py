@@ -14,7 +14,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.moved_parameters import follow, refused, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import requantized
+from tflq.legalize.scaling import requantized_if_plain
 from tflq.numerics.requantize import rescaled_value
 
 __all__: list[str] = []
@@ -34,7 +34,7 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     same = _around_is_zero(op) and _inside_follows(op)
     plain = b.value(x)
     if not same and (b.real or not takes):
-        moved = _under(b, x, result)
+        moved = requantized_if_plain(b, plain, x.type.element, result.type.element)
         if moved is None:
             return NotApplicable(_OTHER)
         plain = moved
@@ -67,23 +67,13 @@ def _inside_follows(op: Op) -> bool:
     return follow(inside)
 
 
-def _under(b: RuleBuilder, value: Value, result: Value) -> Value | None:
-    """The value under the result's parameters, if both have one scale and at most 16 bits."""
-    source, target = value.type.element, result.type.element
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return None
-    if source.storage != target.storage or source.storage.bits not in (8, 16):
-        return None
-    return requantized(b, b.value(value), source, target)
-
-
 def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
     """What PADV2 writes, under the result's parameters; a constant of any type."""
     source, target = value.type.element, result.type.element
     if not value.type.quantized or seen_by_kernel(value) == seen_by_kernel(result):
         return b.value(value)
     if not value.is_constant or not isinstance(source, UniformQuantizedType):
-        return _under(b, value, result)
+        return requantized_if_plain(b, b.value(value), source, target)
     if not isinstance(target, UniformQuantizedType):
         return None
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
@@ -100,7 +90,7 @@ def space_to_batch(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"no kernel moves {x.type.storage} to {storage}")
     plain, zero, warning = b.value(x), seen_by_kernel(result)[1], ""
     if isinstance(element, UniformQuantizedType) and x.type.element != element:
-        moved = _under(b, x, result)
+        moved = requantized_if_plain(b, plain, x.type.element, result.type.element)
         if moved is None:
             return NotApplicable(_OTHER)
         plain = moved

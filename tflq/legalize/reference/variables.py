@@ -7,11 +7,10 @@ is requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ElementType, UniformQuantizedType
 from tflq.ir.versions import version_info
 from tflq.legalize.reference.movement import COPIED
 from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
-from tflq.legalize.scaling import requantized
+from tflq.legalize.scaling import requantized_if_plain
 
 __all__: list[str] = []
 
@@ -23,7 +22,7 @@ def assign(op: Op, b: RuleBuilder) -> Answer:
     plain, element = b.value(value), value.type.element
     held = next(iter(b.variables.elements(handle)), element)
     if b.real and held != element:
-        other = _between(b, plain, element, held)
+        other = requantized_if_plain(b, plain, element, held)
         if other is None:
             return _rejected(value, "written")
         plain = other
@@ -40,19 +39,10 @@ def read(op: Op, b: RuleBuilder) -> Answer:
         return made
     if not b.real:
         return Rewritten([made], warning=COPIED)
-    other = _between(b, made, written[0], element)
+    if written[0] == element:
+        return made
+    other = requantized_if_plain(b, made, written[0], element)
     return _rejected(op.result, "read") if other is None else other
-
-
-def _between(b: RuleBuilder, x: Value, source: ElementType, target: ElementType) -> Value | None:
-    """The same numbers under other parameters; None if there is no such form."""
-    if source == target:
-        return x
-    if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return None
-    if source.storage != target.storage or source.storage.bits not in (8, 16):
-        return None
-    return requantized(b, x, source, target)
 
 
 def _rejected(value: Value, done: str) -> Rejected:
