@@ -6,12 +6,12 @@ import numpy as np
 from harness import interpret
 
 import tflq
-from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, slots
+from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.dialects import op_names
 from tflq.ir.parameters import parameters
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
 from tflq.legalize.rule import RULES
 from tflq.pipelines import to_tflite
@@ -73,13 +73,12 @@ def _cast(x: Value, y: Value, array: np.ndarray) -> np.ndarray:
 
 def _scaled(module: Module, op: Op) -> Module:
     """A bias of plain integers stands for them times the scales of input and weights."""
-    named = {slot.name: v for slot, v in zip(slots(op).operands, op.operands, strict=False)}
-    bias, x, weights = named.get("bias"), named.get("input"), next((named[n] for n in WEIGHTS if n in named), None)
-    if not (bias and x and weights and x.type.quantized and weights.type.quantized and bias.type.storage.is_integer):
+    place, _ = bias_of(op)
+    bias = None if place < 0 else op.optional(place)
+    if bias is None or bias.type.quantized or not bias.type.storage.is_integer:
         return module
-    if not bias.type.quantized and isinstance(x.type.element, UniformQuantizedType):
-        scales = np.float32(x.type.element.scale) * np.ravel(parameters(weights.type)[0])
-        scales = np.resize(scales, (bias.type.shape or (1,))[0] or 1)
+    scales = unit_of(op, bias)
+    if scales is not None:
         bias.type = bias.type.with_element(UniformQuantizedPerAxisType.of(bias.type.storage, 0, scales, 0))
     return module
 

@@ -35,7 +35,7 @@ from tflq.ir.types import (
     i64,
 )
 
-__all__ = ["WEIGHTS", "Trial", "quantized_op", "slots", "trials", "units"]
+__all__ = ["WEIGHTS", "Trial", "bias_of", "quantized_op", "slots", "trials", "unit_of", "units"]
 
 WEIGHTS = ("filter", "weights")
 SAMPLES = "samples of "
@@ -138,7 +138,7 @@ def _moved(model: bytes) -> Iterator[bytes]:
             continue
         for value in values if result else values[:1]:
             value.type = value.type.with_element(_other(value.type.element, factor))
-        bias = None if result else _bias(op)[1]
+        bias = None if result else bias_of(op)[1]
         if bias is not None and bias not in values[:1]:
             bias.type = bias.type.with_element(_rescaled(bias.type.element, factor))
         yield bytes(write(module))
@@ -201,14 +201,14 @@ def _visible(model: bytes) -> bytes:
     if (found := _read(model)) is None:
         return model
     module, op = found
-    place, bias = _bias(op)
+    place, bias = bias_of(op)
     if bias is None or not bias.type.storage.is_integer:
         return model
     op.operands = [*op.operands[:place], _stored(op, bias, bias.type.element), *op.operands[place + 1 :]]
     return bytes(write(module))
 
 
-def _bias(op: Op) -> tuple[int, Value | None]:
+def bias_of(op: Op) -> tuple[int, Value | None]:
     """Which operand is a bias, and the constant that it is, if it is one."""
     place = next((i for i, slot in enumerate(slots(op).operands) if slot.name == "bias"), -1)
     bias = None if place < 0 else op.optional(place)
@@ -219,7 +219,7 @@ def _biased(model: bytes) -> Iterator[bytes]:
     """A bias of each type, with or without parameters, and none."""
     if (found := _read(model)) is None:
         return
-    place, bias = _bias(found[1])
+    place, bias = bias_of(found[1])
     if bias is None:
         return
     for element in _biases(bias):
@@ -250,7 +250,7 @@ def _stored(op: Op, bias: Value, element: ElementType) -> Value:
     """A bias that shows in the results, if it is read as another: by up to a quarter of their range."""
     storage = TensorType((), element).storage
     array = bias.array
-    scale, result = _unit(op, bias), op.result.type
+    scale, result = unit_of(op, bias), op.result.type
     if scale is not None and isinstance(result.element, UniformQuantizedType):
         range = (result.element.storage_max - result.element.storage_min) * result.element.scale
         shares = np.resize([0.25, -0.25, 0.125, -0.125], array.shape)
@@ -260,7 +260,7 @@ def _stored(op: Op, bias: Value, element: ElementType) -> Value:
     return Value(TensorType(bias.type.shape, element), bias.name, buffer=Buffer.of(array))
 
 
-def _unit(op: Op, bias: Value) -> np.ndarray | None:
+def unit_of(op: Op, bias: Value) -> np.ndarray | None:
     """What one of a bias stands for: of plain integers, the scales of input and weights, multiplied."""
     if bias.type.quantized:
         return np.ravel(parameters(bias.type)[0])
@@ -269,7 +269,7 @@ def _unit(op: Op, bias: Value) -> np.ndarray | None:
     if not (x and weights and x.type.quantized and weights.type.quantized):
         return None
     scales = np.ravel(parameters(x.type)[0])[0] * np.ravel(parameters(weights.type)[0])
-    return np.resize(scales, bias.array.size)
+    return np.resize(scales, (bias.type.shape or (1,))[0] or 1)
 
 
 def _declare(op: Op, element: ElementType | None) -> None:
