@@ -104,6 +104,10 @@ def _select(
     verify_stage(module, "kernels", "selection")
     module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
     keep_apart(module)
+    if not all(value.type.is_static for function in module.functions for value in function.values()):
+        from tflq.shapes.stating import state_shapes
+
+        state_shapes(module)
     check(module, decisions, mac, kernels)
     return module, Report.of(module, decisions)
 

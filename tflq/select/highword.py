@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType
+from tflq.ir.types import ScalarType, Shape
 from tflq.select.kernels import KernelBuilder
 
 __all__ = ["flat", "high_part", "restore"]
@@ -39,6 +39,4 @@ def restore(k: KernelBuilder, x: Value, shape: Shape) -> Value:
     """x of `shape` again, after `high_part` of a tensor of that shape."""
     if not flat(shape) or shape is None:
         return x
-    whole = k.reshape(x, (None, *shape[1:]))  # the first dim may be resized
-    whole.type = TensorType(shape, x.type.element)
-    return whole
+    return k.refold(x, shape)

@@ -1,8 +1,8 @@
 """The windows of a convolution as rows of a matrix: [N, H, W, C] -> [N, OH, OW, KH * KW * C].
 
-PADV2, GATHER along the width, SLICE (GATHER for a stride) of one row per row of the filter, CONCATENATION: pieces
-as long as they can be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is left for inputs
-whose height or width is not known.
+PADV2, GATHER along the width, GATHER of the rows that each row of the filter meets, CONCATENATION: pieces as long as
+they can be, since the kernels copy piece by piece. STRIDED_SLICE, 50 times slower, is left for inputs whose height or
+width is not known.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, Shape, TensorType
+from tflq.ir.types import ScalarType, Shape
 from tflq.select.lowering import Kernels
 
 __all__ = ["Geometry", "pad_spatial", "patches", "taps"]
@@ -138,28 +138,20 @@ def taps(
 
 def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
     """x[:, start : : stride], `count` rows."""
-    shape = x.type.shape or (None,) * 4
-    if (start, stride, count) == (0, 1, shape[1]):
-        return x
-    if stride > 1:
-        return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis=1)
-    return _slice(k, x, (0, start, 0, 0), (-1, count, -1, -1), (shape[0], count, *shape[2:]))
+    return _picked(k, x, 1, start, stride, count)
 
 
 def _columns(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
     """x[:, :, start : : stride], `count` columns."""
-    shape = x.type.shape or (None,) * 4
-    if (start, stride, count) == (0, 1, shape[2]):
+    return _picked(k, x, 2, start, stride, count)
+
+
+def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int) -> Value:
+    """`count` positions of an axis, by GATHER. It is as fast as SLICE, which keeps a stated shape when the model is
+    resized and makes its result dynamic when none is stated."""
+    if x.type.shape is not None and (start, stride, count) == (0, 1, x.type.shape[axis]):
         return x
-    if stride > 1:
-        return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis=2)
-    return _slice(k, x, (0, 0, start, 0), (-1, -1, count, -1), (*shape[:2], count, shape[3]))
-
-
-def _slice(k: Kernels, x: Value, begin: Sequence[int], size: Sequence[int], shape: Sequence[int | None]) -> Value:
-    """SLICE whose batch is left open: the kernel keeps a shape that is stated whole, also when the input is resized."""
-    type = TensorType((None, *shape[1:]), x.type.element)
-    return k.emit("tfl.slice", [x, k.constant(begin), k.constant(size)], type)
+    return k.gather(x, k.constant(np.arange(count, dtype=np.int32) * stride + start), axis)
 
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:

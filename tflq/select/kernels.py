@@ -4,6 +4,7 @@ result's type."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,11 +100,12 @@ class KernelBuilder(Emitter):
         return self.emit("tfl.gather", [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
-        """RESHAPE to a shape with at most one unknown dim."""
+        """RESHAPE to a shape with at most one unknown dim, which the kernel finds anew at every size; the result's type
+        states it where x's shape is known."""
         dims = np.asarray([-1 if d is None else d for d in shape], np.int32)
         if (dims < 0).sum() > 1:
             raise ValueError(f"RESHAPE to {tuple(shape)}: more than one unknown dim")
-        type = TensorType(tuple(shape), x.type.element)
+        type = TensorType(_filled(shape, x.type.shape), x.type.element)
         return self.emit("tfl.reshape", [x, self.constant(dims)], type, new_shape=dims)
 
     def refold(self, x: Value, shape: tuple[int | None, ...]) -> Value:
@@ -161,3 +163,11 @@ class KernelBuilder(Emitter):
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
         return self.emit("tfl.batch_matmul", [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+
+
+def _filled(shape: Sequence[int | None], source: Shape) -> Shape:
+    """The shape with its unknown dim computed, if the size of what is reshaped is known."""
+    if source is None or None in source or None not in shape:
+        return tuple(shape)
+    rest, size = prod(d for d in shape if d is not None), prod(d for d in source if d is not None)
+    return tuple(size // rest if d is None and rest else d for d in shape)

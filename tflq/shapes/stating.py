@@ -1,0 +1,48 @@
+"""What a file states of tensors with open dims: the shape that an interpreter allocates them with before it is resized.
+
+A file has two shapes for such a tensor: the signature, with -1 for an open dim, and the one that its readers go by until
+they know better. The second follows from what the inputs state.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.calls import entry_functions
+from tflq.ir.core import Module, Value
+from tflq.ir.types import Shape
+from tflq.shapes.inference import Inference, is_complete
+
+__all__ = ["state_shapes"]
+
+
+def state_shapes(module: Module) -> None:
+    """Has tensors with open dims state the shape that they are allocated with; in place. What an entry point returns
+    states what it did, as does a tensor whose shape cannot be inferred."""
+    entries = [module.functions[index] for index in entry_functions(module)]
+    inference = Inference(module, {v: _stated(v) for function in entries for v in function.inputs})
+    fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
+    for value, shape in inference.shapes.items():
+        if value not in fixed and _is_open(value) and _fits(value, shape):
+            value.info = {**value.info, "shape": shape}
+
+
+def _is_open(value: Value) -> bool:
+    return value.type.shape is not None and None in value.type.shape
+
+
+def _stated(value: Value) -> Shape:
+    """The shape that a file gives an input; 1 for an open dim if it does not say."""
+    dims = value.type.shape
+    if dims is None:
+        return None
+    stored = value.info.get("shape")
+    if stored is None or len(stored) != len(dims):
+        stored = (1,) * len(dims)
+    return tuple(int(s) if d is None else d for d, s in zip(dims, stored, strict=True))
+
+
+def _fits(value: Value, shape: Shape) -> bool:
+    """Whether a shape is whole, and one of those that the tensor's type allows."""
+    dims = value.type.shape
+    if not is_complete(shape) or shape is None or dims is None or len(shape) != len(dims):
+        return False
+    return all(d in (None, s) for d, s in zip(dims, shape, strict=True))
