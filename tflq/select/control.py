@@ -40,7 +40,7 @@ def variable_write(op: Op, k: Kernels) -> Sequence[Value]:
 
 
 def _handle(op: Op, k: Kernels) -> Value:
-    """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE: on that type, for
-    lack of a numpy form, the interpreter's `get_tensor` crashes. Sources: kernels/read_variable.cc, assign_variable.cc."""
+    """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
+    numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
     type = TensorType((1,), i32)
     return k.emit("tfl.var_handle", [], type, container="", shared_name=op.attributes["name"])
