@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tflq.evaluate import CONTROL
 from tflq.ir.core import Module, Op
 from tflq.ir.forms import Form
+from tflq.ir.versions import state_runtime
 from tflq.legalize import Decision, legalize
 from tflq.legalize.deciding import State
 from tflq.passes.canonicalize import Canonicalize
@@ -113,6 +114,7 @@ def _select(
 
         state_shapes(module)
     name_tensors(module, names)
+    state_runtime(module, made=any(decision.path != "kept" for decision in decisions))
     check(module, decisions, mac, kernels)
     return module, Report.of(module, decisions)
 

@@ -97,7 +97,9 @@ def test_models(name: str, models: Path) -> None:
     path = models / f"{name}.tflite"
     try:
         module = read(path)
-        bound = bind_batch(module, dims={v.name: (2, *v.type.shape[1:]) for v in module.main.inputs if v.type.shape})
+        bound = bind_batch(
+            module, dims={v.name: [2, *(d or 0 for d in (v.type.shape or ())[1:])] for v in module.main.inputs}
+        )
     except UnsupportedError as error:
         assert "RESHAPE" in str(error)  # noqa: PT017 - made for one batch
         return

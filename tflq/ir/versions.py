@@ -1,14 +1,30 @@
-"""Versions of operators: what an op states that has other element types than the operator it was made of."""
+"""Versions of operators, and the release of the runtime that a model needs for them.
+
+A version says which types and options an operator has: an interpreter that does not know it refuses the model, where it
+would compute something else or fail as it runs.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from tflq.ir.core import Op
+import numpy as np
+
+from tflq.ir.core import Buffer, Metadata, Module, Op
 from tflq.ir.dialects import table
+from tflq.ir.types import Shape
+from tflq.resources import resource
 
-__all__ = ["version_info"]
+__all__ = ["RUNTIME", "state_runtime", "state_version", "version_info"]
+
+RUNTIME = "min_runtime_version"
+"""The name of the metadata that says which release a model needs."""
+
+_Release: TypeAlias = tuple[int, ...]
+_Test: TypeAlias = tuple[str, int]
 
 
 def version_info(op: Op) -> dict[str, Any]:
@@ -17,6 +33,82 @@ def version_info(op: Op) -> dict[str, Any]:
     if "version" not in op.info:
         return {}
     return {"version": min(op.info["version"], _newest().get(op.name.removeprefix("tfl."), 1))}
+
+
+def state_version(op: Op) -> None:
+    """Has an operator on plain tensors state the version that its types need; in place."""
+    version = _by_type(op)
+    if version > 1:
+        op.info = {**op.info, "version": version}
+
+
+def state_runtime(module: Module, *, made: bool) -> None:
+    """Has the module's metadata say which release its operators need, if it names one; in place. made: whether
+    selection made any."""
+    items = module.metadata or ()
+    if any(item.name == RUNTIME for item in items):
+        module.metadata = [_stating(item, module, made) if item.name == RUNTIME else item for item in items]
+
+
+def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
+    """The metadata with the release that the module needs: the first with every operator in its version. Of operators
+    that selection made, the results were compared with no release before the oldest that was tried; an operator of
+    which nothing is known needs the release that the source names."""
+    oldest, known = _releases()
+    release = _release(oldest) if made else ()
+    for op in module.ops():
+        releases = known.get(op.name.removeprefix("tfl."))
+        if releases is None:
+            stated = bytes(item.buffer.data).rstrip(b"\0").decode("ascii", "replace")
+            release = max(release, _release(stated) if op.name != "tfl.custom" else ())
+        else:
+            version = int(op.info.get("version", 1))
+            release = max(release, releases[min(version, len(releases)) - 1])
+    text = ".".join(map(str, release)).encode()
+    return Metadata(item.name, Buffer.of(np.frombuffer(text.ljust(max(16, item.buffer.data.size), b"\0"), np.uint8)))
+
+
+def _release(text: str) -> _Release:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
+
+
+@cache
+def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
+    """The oldest release that was tried; by builtin, the first release of each version."""
+    data = tomllib.loads(resource("schema/runtime.toml").read_text(encoding="utf-8"))
+    return data["oldest_tried"], {name: tuple(map(_release, line.split())) for name, line in data["runtime"].items()}
+
+
+def _by_type(op: Op) -> int:
+    """The version that the types and options of an operator on plain tensors need."""
+    name = op.name.removeprefix("tfl.")
+    for test, version in _tests(name):
+        if _holds(test, op):
+            return min(version, _newest().get(name, 1))
+    return 1
+
+
+def _holds(test: str, op: Op) -> bool:
+    if test.startswith("rank"):
+        return _rank(op.operand(0).type.shape) >= int(test.removeprefix("rank"))
+    if test.startswith("broadcast"):
+        shapes = [v.type.shape for v in op.operands if v is not None]
+        return len(set(shapes)) > 1 and max(map(_rank, shapes)) >= int(test.removeprefix("broadcast"))
+    if test in op.attributes:
+        return bool(op.attributes[test])
+    element, _, place = test.removeprefix(">").partition("@")
+    value = op.result if test.startswith(">") else op.operand(int(place or 0))
+    return value.type.storage.name == element
+
+
+def _rank(shape: Shape) -> int:
+    return len(shape or ())
+
+
+@cache
+def _tests(name: str) -> tuple[_Test, ...]:
+    line = table("tfl")["version_by_type"].get(name, "")
+    return tuple((test, int(version)) for test, _, version in (pair.rpartition(":") for pair in line.split()))
 
 
 @cache

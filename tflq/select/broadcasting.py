@@ -45,8 +45,7 @@ def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
     if x.type.storage == i1:
         return k.cast(spread(k, k.cast(x, i8), shape), i1)
     dims = k.constant(np.asarray(shape, np.int32))
-    type = TensorType(shape, x.type.element)
-    return k.op("tfl.broadcast_to", [x, dims], [type], info={"version": 2}).result
+    return k.emit("tfl.broadcast_to", [x, dims], TensorType(shape, x.type.element))
 
 
 def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
+from tflq.ir.versions import state_version
 from tflq.registering import registering
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of
@@ -44,7 +45,7 @@ class Kernels(KernelBuilder):
         self._start = len(self.ops)
 
     def end(self, op: Op, results: Sequence[Value]) -> None:
-        """Ends it: its results, and what is on the way to them, have roles that say so."""
+        """Ends it: its results, and what is on the way to them, have roles that say so, and its kernels versions."""
         role = role_of(op.name)
         for value in results:
             value.role = value.role or role
@@ -53,6 +54,8 @@ class Kernels(KernelBuilder):
                 value.role = value.role or f"{role}/{made.name.removeprefix('tfl.')}"
         for old, new in zip(op.results, results, strict=True):
             self.claim(old, new)
+        for made in self.ops[self._start :]:
+            state_version(made)
 
     def claim(self, old: Value, new: Value) -> None:
         """Records what a value has become. A value with a name, or that is returned, has a tensor of its own."""

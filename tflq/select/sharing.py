@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from math import prod
 
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.versions import state_version
 from tflq.passes.rewriting import remove_ops
 
 __all__ = ["keep_apart", "merge_views"]
@@ -75,6 +76,7 @@ class _Plan:
                 slot = self._overwritten(op, fixed)
                 if slot is not None and self._is_read(op.operand(slot), i):
                     ops.append(Op("tfl.cast", [op.operand(slot)], [Value(op.operand(slot).type)], {}, op.location))
+                    state_version(ops[-1])
                     op.operands[slot] = ops[-1].result
                 if slot is not None:
                     self._share(op.result, op.operand(slot))
