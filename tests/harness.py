@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage
 
-__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "interpret", "one_op"]
+__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "in_child", "interpret", "one_op"]
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -95,8 +95,9 @@ def _serve(pipe: Any) -> None:
             request = pipe.recv()
         except EOFError:
             return
+        function, *arguments = request
         try:
-            pipe.send(_run(*request))
+            pipe.send(function(*arguments))
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent fails the test with it
             pipe.send(repr(error))
 
@@ -132,11 +133,17 @@ _WORKER = _Worker()
 def interpret(model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF") -> list[list[np.ndarray]]:
     """Outputs for each list of inputs; inputs are resized to the arrays. RuntimeError if the interpreter refuses or
     dies."""
+    return in_child(_run, model, batches, resolver)
+
+
+def in_child(function: Callable[..., Any], *arguments: object) -> Any:
+    """What a function of a module gives in a process that it may take down. RuntimeError with what it says if it
+    fails."""
     pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    results = _WORKER.ask((model, batches, resolver))
-    if isinstance(results, str):
-        raise RuntimeError(results)  # noqa: TRY004 - the text of the child's error
-    return results
+    answer = _WORKER.ask((function, *arguments))
+    if isinstance(answer, str):
+        raise RuntimeError(answer)  # noqa: TRY004 - the text of the child's error
+    return answer
 
 
 def convert_and_compare(model: bytes, batches: list[list[np.ndarray]], **options: Any) -> Any:
