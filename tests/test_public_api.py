@@ -13,8 +13,11 @@ import tflq
 NAMES = {
     *(
         "Conversion",
+        "FileError",
         "InvalidModelError",
         "Module",
+        "OptionError",
+        "Reason",
         "TflqError",
         "UnsupportedError",
         "Verification",
@@ -42,8 +45,14 @@ def test_keywords(name: str) -> None:
 
 
 def test_errors_are_one_family() -> None:
-    for name in ("InvalidModelError", "UnsupportedError", "VerificationError"):
+    for name in ("FileError", "InvalidModelError", "OptionError", "UnsupportedError", "VerificationError"):
         assert issubclass(getattr(tflq, name), tflq.TflqError)
+    assert issubclass(tflq.OptionError, ValueError)
+    assert issubclass(tflq.FileError, OSError)
+
+
+def test_dir_shows_the_names() -> None:
+    assert set(dir(tflq)) == NAMES
 
 
 def test_unknown_name() -> None:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tflq.conversion import Conversion, convert
-    from tflq.errors import InvalidModelError, TflqError, UnsupportedError, VerificationError
+    from tflq.errors import (
+        FileError,
+        InvalidModelError,
+        OptionError,
+        Reason,
+        TflqError,
+        UnsupportedError,
+        VerificationError,
+    )
     from tflq.formats import read, write
     from tflq.ir.core import Module
     from tflq.verification import Verification, verify
@@ -22,8 +30,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Conversion": "tflq.conversion",
+    "FileError": "tflq.errors",
     "InvalidModelError": "tflq.errors",
     "Module": "tflq.ir.core",
+    "OptionError": "tflq.errors",
+    "Reason": "tflq.errors",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
     "Verification": "tflq.verification",
@@ -36,8 +47,11 @@ _HOME = {
 
 __all__ = [
     "Conversion",
+    "FileError",
     "InvalidModelError",
     "Module",
+    "OptionError",
+    "Reason",
     "TflqError",
     "UnsupportedError",
     "Verification",
@@ -57,3 +71,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

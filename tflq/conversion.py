@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tflq.errors import TflqError, UnsupportedError
+from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
 from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
@@ -32,19 +32,35 @@ Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables"]
 
 
-@dataclass(frozen=True)
 class Conversion:
     """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
     for TOSA the `target`, too.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
-    single entry.
+    single entry. A pickle or a copy holds the files and the report; its module is read from these.
     """
 
-    module: Module
-    report: Report
-    format: Format = "tflite"
-    target: Target | None = None
+    def __init__(
+        self, module: Module | None, report: Report, format: Format = "tflite", target: Target | None = None
+    ) -> None:
+        self._module = module
+        self.report = report
+        self.format = format
+        self.target = target
+
+    @property
+    def module(self) -> Module:
+        """The converted module. TflqError for a pickle or a copy that has several files."""
+        if self._module is None:
+            self._module = read(self.data)
+        return self._module
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.files, self.report, self.format, self.target)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {path}" for path, count in self.report.counts.items() if count)
+        return f"<Conversion of {self.report.source or 'a model'} to {self.format}: {counts or 'no operators'}>"
 
     @cached_property
     def files(self) -> dict[str, bytes]:
@@ -61,6 +77,13 @@ class Conversion:
         if len(self.files) > 1:
             raise TflqError(f"the conversion gave a file for each of {', '.join(self.files)}: see Conversion.files")
         return next(iter(self.files.values()))
+
+
+def _restored(files: dict[str, bytes], report: Report, format: Format, target: Target | None) -> Conversion:
+    """A conversion of what a pickle or a copy holds."""
+    conversion = Conversion(None, report, format, target)
+    conversion.files = files
+    return conversion
 
 
 def convert(
@@ -106,7 +129,7 @@ def convert(
     _check_options(mac, fallback, semantics, state)
     tosa, kernels = _target(target, format)
     if tosa is not None and state == "kept":
-        raise UnsupportedError(f"state 'kept' is of TFLite files; in a .{format} file state is variables")
+        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
@@ -150,7 +173,7 @@ def _narrowed(
     given = batch is not None or bool(shapes)
     if is_tosa(module):
         if given:
-            raise UnsupportedError("a TOSA file has no open dims to bind: its shapes are those it was written with")
+            raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
         return module
     if format != "tflite":
         from tflq.passes.row_updates import RowUpdates
@@ -180,7 +203,8 @@ def destinations(conversion: Conversion, path: Path, force: bool) -> list[tuple[
     for place in places:
         _check_destination(place, force)
     if len(set(places)) < len(places):
-        raise TflqError(f"signatures {', '.join(key for key, _ in entries)} would share a file: convert one at a time")
+        what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
+        raise FileError(os.fspath(path), what, remedy="convert one at a time")
     return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
 
 
@@ -191,10 +215,12 @@ def _word(key: str) -> str:
 
 def _format(format: Format | None, destination: str | os.PathLike[str] | None) -> Format:
     if format is not None and format not in get_args(Format):
-        raise ValueError(f"format={format!r}: not one of {', '.join(get_args(Format))}")
+        known = ", ".join(get_args(Format))
+        raise OptionError(Reason(f"format={format!r} is not known", value=format, remedy=f"known are {known}"))
     named: Format = (format or "tflite") if destination is None else named_by(destination)
     if format not in (None, named):
-        raise TflqError(f"{os.fspath(destination or '')}: the suffix says another format than {format}")
+        path = os.fspath(destination or "")
+        raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
 
 
@@ -206,7 +232,8 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     from tflq.tosa.target import load_target
 
     if target in ("integer", "kernels"):
-        raise UnsupportedError(f"target '{target}' is of TFLite files; a .{format} file has the target 'tosa'")
+        what = f"target '{target}' is for TFLite files"
+        raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
     return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
 
 
@@ -218,11 +245,12 @@ def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -
         ("state", state, (None, *get_args(State))),
     ):
         if value not in known:
-            raise ValueError(f"{name}={value!r}: not one of {', '.join(map(str, known))}")
+            listed = ", ".join(str(k) for k in known if k is not None)
+            raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
 
 
 def _check_destination(path: Path, force: bool) -> None:
     if path.exists() and not force:
-        raise TflqError(f"{path}: exists already; give force (--force) to replace it")
+        raise FileError(os.fspath(path), "it exists already", remedy="give force (--force) to replace it")
     if not path.parent.is_dir():
-        raise TflqError(f"{path}: there is no folder {path.parent}")
+        raise FileError(os.fspath(path), f"there is no folder {path.parent}", errno=errno.ENOENT)

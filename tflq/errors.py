@@ -1,41 +1,226 @@
-"""The errors a caller can catch. Every message says operator, tensor, place, reason and what can be done."""
+"""The errors a caller can catch, all of one family, and the reasons that they carry.
+
+    TflqError
+      InvalidModelError    the bytes are not a valid model
+        ParseError         the text form is not valid
+      UnsupportedError     the model is valid, but cannot be converted as asked
+      VerificationError    what must hold does not: IR of a form, or two models that should be equal
+      OptionError          an option, or a combination of them, makes no sense (also a ValueError)
+      FileError            a file cannot be read or written (also an OSError)
+
+Every one has `reasons`: what is wrong, where, and what can be done, as data; its message is these in words. All can be
+pickled and copied.
+"""
 
 from __future__ import annotations
 
-__all__ = ["InvalidModelError", "ParseError", "TflqError", "UnsupportedError", "VerificationError"]
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+__all__ = [
+    "FileError",
+    "InvalidModelError",
+    "OptionError",
+    "ParseError",
+    "Reason",
+    "TflqError",
+    "UnsupportedError",
+    "VerificationError",
+]
+
+
+class _Location(Protocol):
+    """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def function(self) -> int: ...
+    @property
+    def operator(self) -> int: ...
+    @property
+    def opcode(self) -> str: ...
+    @property
+    def tensor(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something cannot be: what is wrong, and where. `str()` gives the sentence.
+
+    what: what is wrong.
+    path: the file; empty if the model came as bytes.
+    subgraph, operator: their numbers in the file. opcode: the operator's, such as "CONV_2D".
+    tensor: its name.
+    place: where in the file, if it is no operator or more precise than one: "tensor 3 'x'.quantization", or a
+        line: "12".
+    value: the value that is wrong, if it is a single one.
+    remedy: what the user can do.
+    """
+
+    what: str
+    path: str = ""
+    subgraph: int | None = None
+    operator: int | None = None
+    opcode: str = ""
+    tensor: str = ""
+    place: str = ""
+    value: Any = None
+    remedy: str = ""
+
+    @classmethod
+    def at(cls, location: _Location | None, what: str, *, value: Any = None, remedy: str = "") -> Reason:
+        """A reason that concerns the operator at a location, if there is one."""
+        if location is None:
+            return cls(what, value=value, remedy=remedy)
+        place = location.file, location.function, location.operator, location.opcode, location.tensor
+        return cls(what, *place, value=value, remedy=remedy)
+
+    @classmethod
+    def within(cls, place: str, what: str, *, path: str = "", remedy: str = "") -> Reason:
+        """A reason at a place in a file: "subgraphs[0].tensors[3].name", "subgraph 0, tensor 3 'x'.quantization"."""
+        numbers = {key: int(n) for key, n in _NUMBERS.findall(place)}
+        tensor = _TENSOR.search(place)
+        return cls(
+            what,
+            path,
+            numbers.get("subgraph"),
+            numbers.get("operator"),
+            tensor=tensor[1] if tensor else "",
+            place=place,
+            remedy=remedy,
+        )
+
+    @property
+    def where(self) -> str:
+        """The path and the place in it, for a message."""
+        place = self.place
+        if not place and self.operator is not None:
+            opcode = f" ({self.opcode})" if self.opcode else ""
+            tensor = f", tensor '{self.tensor}'" if self.tensor else ""
+            place = f"subgraph {self.subgraph or 0}, operator {self.operator}{opcode}{tensor}"
+        between = ":" if place[:1].isdigit() else ": "
+        return between.join(part for part in (self.path, place) if part)
+
+    def __str__(self) -> str:
+        text = ": ".join(part for part in (self.where, self.what) if part)
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by name; a value that JSON has no form for becomes its text."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = isinstance(self.value, (str, int, bool)) or self.value is None
+        return {**found, "value": self.value if plain else str(self.value)}
+
+
+_NUMBERS = re.compile(r"\b(subgraph|operator)(?:s\[| )(\d+)")
+_TENSOR = re.compile(r"tensor(?: \d+)? '([^']*)'")
 
 
 class TflqError(Exception):
-    """Base of the family."""
+    """Base of the family. `reasons` says what is wrong, one for each thing that is; `reason` is the first.
+
+    `message` is what stands above the reasons, or the only one.
+    """
+
+    def __init__(self, message: str | Reason, reasons: Iterable[str | Reason] = ()) -> None:
+        listed = tuple(r if isinstance(r, Reason) else Reason(r) for r in reasons)
+        self.reasons: tuple[Reason, ...] = listed or (message if isinstance(message, Reason) else Reason(message),)
+        self.message = str(message)
+        self._listed = bool(listed)
+        super().__init__(str(self))
+
+    @property
+    def reason(self) -> Reason:
+        return self.reasons[0]
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.message, *map(str, self.reasons if self._listed else ())])
+
+    def __repr__(self) -> str:
+        text = str(self.reason)
+        return f"{type(self).__name__}({text if len(text) < _SHORT else text[:_SHORT] + '…'!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self._state())
+
+    def _state(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+_SHORT = 100
+
+
+def _restored(kind: type[TflqError], state: Mapping[str, Any]) -> TflqError:
+    """The error that was pickled or copied. Its constructor asks for other arguments than `args` holds."""
+    error = kind.__new__(kind)
+    for name, value in state.items():
+        setattr(error, name, value)
+    error.args = (str(error),)
+    return error
 
 
 class InvalidModelError(TflqError):
-    """The bytes are not a valid model. `where` is the path into the file, `reason` what is wrong there."""
+    """The bytes are not a valid model. `where` is the place in the file, `reason` what is wrong there."""
 
-    def __init__(self, where: str, reason: str, *, hint: str = "") -> None:
-        super().__init__(f"{where}: {reason}" + (f" ({hint})" if hint else ""))
-        self.where = where
-        self.reason = reason
-        self.hint = hint
+    def __init__(self, where: str | _Location, what: str, *, hint: str = "", path: str = "") -> None:
+        if isinstance(where, str):
+            reason = Reason.within(where, what, path=path, remedy=hint)
+        else:
+            reason = Reason.at(where, what, remedy=hint)
+        super().__init__(reason)
+
+    def inside(self, outer: str) -> InvalidModelError:
+        """The same error, its place within another: "subgraphs[0]" of "tensors[3]" is "subgraphs[0].tensors[3]"."""
+        reason = self.reason
+        place = ".".join(part for part in (outer, reason.place) if part)
+        return InvalidModelError(place, reason.what, hint=reason.remedy, path=reason.path)
+
+    def of_file(self, path: str) -> InvalidModelError:
+        """The same error, of a file, unless it names one."""
+        reason = self.reason
+        if not path or reason.path:
+            return self
+        return InvalidModelError(reason.place, reason.what, hint=reason.remedy, path=path)
+
+    @property
+    def where(self) -> str:
+        return self.reason.where
 
 
 class UnsupportedError(TflqError):
-    """The model is valid but cannot be converted as asked. `reasons` holds one sentence per operator."""
-
-    def __init__(self, message: str, reasons: list[str] | None = None) -> None:
-        self.reasons = reasons or []
-        super().__init__("\n  ".join([message, *self.reasons]))
+    """The model is valid but cannot be converted as asked; `reasons` has one for each operator that keeps it from
+    that."""
 
 
 class VerificationError(TflqError):
     """IR or results that must hold do not: an op illegal in its form, or two models that differ."""
 
 
-class ParseError(TflqError):
+class OptionError(TflqError, ValueError):
+    """An option, or a combination of options, makes no sense for the model, the format or the target."""
+
+
+class FileError(TflqError, OSError):
+    """A file cannot be read or written; `filename`, `errno` and `strerror` are those of an OSError."""
+
+    def __init__(self, path: str, what: str, *, remedy: str = "", errno: int | None = None) -> None:
+        super().__init__(Reason(what, path, remedy=remedy))
+        self.filename, self.strerror, self.errno = path, what, errno
+
+    def _state(self) -> dict[str, Any]:
+        return {**self.__dict__, "filename": self.filename, "strerror": self.strerror, "errno": self.errno}
+
+
+class ParseError(InvalidModelError):
     """The text form is not valid: `line` and `column` (from 1) are in the message, `excerpt` shows the place."""
 
     def __init__(self, file: str, line: int, column: int, reason: str, excerpt: str) -> None:
+        TflqError.__init__(self, Reason(reason, file, place=f"{line}:{column}"))
         self.line = line
         self.column = column
-        self.reason = reason
-        super().__init__(f"{file}:{line}:{column}: {reason}\n{excerpt}")
+        self.excerpt = excerpt
+        self.message = f"{file}:{line}:{column}: {reason}\n{excerpt}"
+        self.args = (self.message,)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tflq.errors import TflqError
+from tflq.errors import OptionError, Reason
 from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
 from tflq.flatbuffer.identify import identify
@@ -31,7 +31,8 @@ def named_by(path: str | os.PathLike[str]) -> Format:
         if suffix == f".{known}":
             return known
     known = ", ".join(f".{name}" for name in get_args(Format))
-    raise TflqError(f"{os.fspath(path)}: the suffix says the format, and '{suffix}' names none; there are {known}")
+    what = f"the suffix says the format, and '{suffix}' names none"
+    raise OptionError(Reason(what, os.fspath(path), value=suffix, remedy=f"there are {known}"))
 
 
 def read(source: Source) -> Module:
@@ -92,7 +93,9 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     format: Format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)
     if tosa != (format != "tflite"):
         form = "TOSA's operators" if tosa else "operators of TFLite"
-        raise TflqError(f"the module holds {form}, which a .{format} file does not: use tflq.convert")
+        raise OptionError(
+            Reason(f"the module holds {form}, which a .{format} file does not", remedy="use tflq.convert")
+        )
     pieces = serialize(module, format)
     if destination is None:
         return b"".join(pieces)

@@ -83,6 +83,15 @@ class Report:
         """The report of a converted module, the decisions that its conversion took, and notes on operators."""
         return cls(module, decisions, notes)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy holds: what the report says, without the modules that it was made of."""
+        made = {"rows": self.rows, "counts": self.counts, "warnings": self.warnings}
+        return {"source": self.source, "requirements": self.requirements, **made}
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {path}" for path, count in self.counts.items() if count)
+        return f"<Report on {self.source or 'a model'}: {counts or 'no operators'}>"
+
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         made = Counter(op.location for op in self._module.ops())
@@ -91,13 +100,13 @@ class Report:
             notes.setdefault(location, {})[text] = None
         return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Operators of the source model per path."""
         found = Counter(decision.path for decision in self._decisions)
         return {path: found[path] for path in PATHS}
 
-    @property
+    @cached_property
     def warnings(self) -> list[str]:
         """What reading the model found, then what its operators' conversions warn of."""
         return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in self.rows if row.warning)]

@@ -1,5 +1,5 @@
-"""TOML files of rules, the user's own among them: read, and their faults told as `TflqError`s that name file, line and
-key."""
+"""TOML files of rules, the user's own among them: read, and their faults told as `OptionError`s that name file, line
+and key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tflq.errors import TflqError
+from tflq.errors import OptionError, Reason
+from tflq.files import file_errors
 
 __all__ = ["RulesFile"]
 
@@ -25,27 +26,29 @@ class RulesFile:
     """One file: its `content`, and its text, which finds the line of a fault."""
 
     def __init__(self, path: Path) -> None:
-        """TflqError if there is no such file or it is not TOML."""
+        """FileError if there is no such file, OptionError if it is not TOML."""
         self.path = path
         try:
-            self._text = path.read_text(encoding="utf-8")
+            with file_errors(path):
+                self._text = path.read_text(encoding="utf-8")
             self.content: dict[str, Any] = tomllib.loads(self._text)
-        except OSError as error:
-            raise TflqError(f"{path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
-            raise TflqError(f"{path}: {error}") from error
+            raise OptionError(Reason(str(error), str(path))) from error
         except tomllib.TOMLDecodeError as error:
-            raise TflqError(f"{path}{self._repeated() or f': {error}'}") from error
+            raise OptionError(self._repeated() or Reason(str(error), str(path))) from error
 
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
-        """TflqError at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could be
+        """OptionError at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could be
         there."""
         where = f"[{section}] " if section else ""
         listed = ", ".join(map(str, known))
-        choice = f"; known are {listed}" if listed else ""
-        raise TflqError(f"{self.path}:{self.line(section, key, item)}: {where}{reason}{choice}")
+        remedy = f"known are {listed}" if listed else ""
+        raise OptionError(self._reason(self.line(section, key, item), where + reason, remedy))
+
+    def _reason(self, line: int, what: str, remedy: str = "") -> Reason:
+        return Reason(what, str(self.path), place=str(line), remedy=remedy)
 
     def line(self, section: str, key: str, item: str = "") -> int:
         """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
@@ -70,14 +73,14 @@ class RulesFile:
             elif assignment := _ASSIGNMENT.match(line):
                 yield number, (*section, *_words(assignment[1]))
 
-    def _repeated(self) -> str:
+    def _repeated(self) -> Reason | None:
         """What is said twice, of which TOML's own reader does not say the line."""
         seen: dict[_Path, int] = {}
         for number, place in self._places():
             first = seen.setdefault(place, number)
             if first != number:
-                return f":{number}: '{'.'.join(place)}' is said in line {first} already"
-        return ""
+                return self._reason(number, f"'{'.'.join(place)}' is said in line {first} already")
+        return None
 
 
 def _words(key: str) -> _Path:

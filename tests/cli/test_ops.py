@@ -50,7 +50,7 @@ def test_target(target: str | Path, name: str, capsys: pytest.CaptureFixture[str
     [
         (None, 2, "mine.toml: No such file"),
         ("[kernels]\nabs = 'qi9 -> qi8'", 2, "mine.toml:2: [kernels] abs: 'qi9' is no port"),
-        ("[target]\nprofiles = ['pro_int']", 4, "is a target of TOSA files"),
+        ("[target]\nprofiles = ['pro_int']", 2, "it is a target for TOSA files"),
     ],
 )
 def test_a_target_that_is_none(
@@ -72,5 +72,5 @@ def test_an_operator_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_name_of_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--target", "kernel")
-    assert (code, out) == (4, "")
-    assert "'kernel' is not known: integer, kernels, or a path" in err
+    assert (code, out) == (2, "")
+    assert "'kernel' is not known; known are integer, kernels, and files" in err

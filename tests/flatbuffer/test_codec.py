@@ -93,7 +93,7 @@ def test_an_unknown_enum_member_is_refused_with_its_path() -> None:
     with pytest.raises(InvalidModelError) as caught:
         decode(mutated)
     assert caught.value.where == "subgraphs[0].tensors[1].type"
-    assert caught.value.reason == "unknown TensorType 99"
+    assert caught.value.reason.what == "unknown TensorType 99"
 
 
 def _with_second_type(model: dict[str, Any], code: int) -> bytes:

@@ -79,7 +79,7 @@ def test_tensors_that_do_not_fit(name: str, change: Callable[[Tree], Any], where
     with pytest.raises(InvalidModelError) as caught:
         read(encode(model))
     assert where in caught.value.where, str(caught.value)
-    assert reason in caught.value.reason, str(caught.value)
+    assert reason in caught.value.reason.what, str(caught.value)
 
 
 def test_unknown_dims_fit_everything() -> None:

@@ -9,7 +9,7 @@ import pytest
 from harness import argument, const
 
 import tflq
-from tflq.errors import TflqError, UnsupportedError
+from tflq.errors import FileError, OptionError, TflqError
 from tflq.ir.core import Op
 from tflq.ir.types import (
     ElementType,
@@ -49,11 +49,11 @@ QU8, Q16 = UniformQuantizedType.of(ui8, 0.5, 131), UniformQuantizedType.of(i16, 
 def test_names() -> None:
     assert load_target() is INTEGER is load_target("integer")
     assert load_target("kernels").name == "kernels"
-    with pytest.raises(UnsupportedError, match=r"'tosa' is of TOSA files"):
+    with pytest.raises(OptionError, match=r"'tosa' is for TOSA files"):
         load_target("tosa")
-    with pytest.raises(UnsupportedError, match=r"'kernel' is not known: integer, kernels, or a path"):
+    with pytest.raises(OptionError, match=r"'kernel' is not known; known are integer, kernels, and files"):
         load_target("kernel")
-    with pytest.raises(TflqError, match="No such file"):
+    with pytest.raises(FileError, match="No such file"):
         load_target("missing.toml")
 
 
@@ -212,8 +212,8 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[rescale]\nsigned = [\n 'add',\n 'adds',\n]", ":4: .*'adds' is no builtin"),
         ("[rescale]\nsign = []", ":2: .*'sign' is not known; known are unsigned, signed, uniform"),
         ("[kernels]\nabs = 'qi8'\nabs = 'qi8'", ":3: 'kernels.abs' is said in line 2 already"),
-        ("[target]\nprofiles = ['pro_int']", "is a target of TOSA files"),
-        ("[profile.pro_int]\n", "is a target of TOSA files"),
+        ("[target]\nprofiles = ['pro_int']", "is a target for TOSA files"),
+        ("[profile.pro_int]\n", "is a target for TOSA files"),
         ("[kernels\n", "mine.toml"),
     ],
 )
@@ -230,11 +230,11 @@ def test_a_file_over_the_measured_kernels(tmp_path: Path) -> None:
 
 def test_a_target_of_the_other_format_says_so(tmp_path: Path) -> None:
     model = Path(__file__).resolve().parents[2] / "models" / "cnn_int8.tflite"
-    with pytest.raises(UnsupportedError, match="of TFLite files"):
+    with pytest.raises(OptionError, match="for TFLite files"):
         tflq.convert(model, format="tosa", target="kernels")
     with pytest.raises(TflqError, match="kernels"):
         tflq.convert(model, format="tosa", target=str(resource("rules/npu_example.toml")))
-    with pytest.raises(UnsupportedError, match="is a target of TOSA files"):
+    with pytest.raises(OptionError, match="is a target for TOSA files"):
         tflq.convert(model, target=str(resource("rules/tosa.toml")))
 
 

@@ -37,6 +37,6 @@ def test_a_model_comes_back_equal(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8"])
 def test_what_comes_back_is_about_as_small(name: str, tmp_path: Path) -> None:
     source, between = MODELS / f"{name}.tflite", tmp_path / "model.tosa"
-    tflq.convert(source, between, batch=1)
+    tflq.convert(source, between)
     direct, back = (len(tflq.convert(path).module.main.ops) for path in (source, between))
     assert back <= direct * 1.2

@@ -45,8 +45,8 @@ def outcome(module: Module, op: Op, target: Target | TosaTarget) -> Outcome:
 
 def refusal(error: TflqError) -> str:
     """An error's reasons without the places, which the rows name."""
-    stated = getattr(error, "reasons", None) or [str(error)]
-    return "; ".join(dict.fromkeys(reason.partition("': ")[2] or reason for reason in stated))
+    stated = [part for reason in error.reasons for part in (reason.what, reason.remedy) if part]
+    return "; ".join(dict.fromkeys(stated))
 
 
 def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:

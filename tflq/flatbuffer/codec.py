@@ -135,7 +135,7 @@ class Decoder:
         try:
             return member, self.table(member, position)
         except InvalidModelError as error:
-            raise InvalidModelError(f"{field}.{error.where}", error.reason, hint=error.hint) from None
+            raise error.inside(field) from None
 
     def _reader(self, name: str, field: Field) -> Reader:
         key = (name, field.slot)
@@ -173,7 +173,7 @@ class Decoder:
             try:
                 return self.table(field.type, position)
             except InvalidModelError as error:
-                raise InvalidModelError(f"{field.name}.{error.where}", error.reason, hint=error.hint) from None
+                raise error.inside(field.name) from None
 
         return read
 
@@ -188,8 +188,7 @@ class Decoder:
                 for at, offset in zip(range(position + 4, position + 4 + 4 * count, 4), offsets, strict=True):
                     out.append(table_at(kind, at + offset))
             except InvalidModelError as error:
-                where = f"{field.name}[{len(out)}].{error.where}"
-                raise InvalidModelError(where, error.reason, hint=error.hint) from None
+                raise error.inside(f"{field.name}[{len(out)}]") from None
             return out
 
         return read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from tflq.files import file_errors
 from tflq.flatbuffer.layout import TFLITE, TOSA, Schema
 
 __all__ = ["identify"]
@@ -12,7 +13,7 @@ __all__ = ["identify"]
 def identify(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Schema | None:
     """The schema whose identifier a file or its bytes have; None for anything else."""
     if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
+        with file_errors(source), open(source, "rb") as file:
             head = file.read(8)
     else:
         head = bytes(memoryview(source).cast("B")[:8])

@@ -14,6 +14,7 @@ from typing import IO, Any, Final, TypeAlias
 import numpy as np
 
 from tflq.errors import InvalidModelError
+from tflq.files import file_errors
 from tflq.flatbuffer.appended import find_archive
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_attributes
@@ -41,9 +42,7 @@ def read(source: Source) -> Module:
         module = _Reader(data, name).module()
         verify_module(module)
     except InvalidModelError as error:
-        if not name or error.where.startswith(name):
-            raise
-        raise InvalidModelError(f"{name}: {error.where}", error.reason, hint=error.hint) from None
+        raise error.of_file(name) from None
     return module
 
 
@@ -54,7 +53,7 @@ def open_source(source: Source) -> tuple[memoryview, str]:
     if not isinstance(source, (str, os.PathLike)):
         return memoryview(source.read()), str(getattr(source, "name", ""))
     path = os.fspath(source)
-    with open(path, "rb") as file:
+    with file_errors(path), open(path, "rb") as file:
         try:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), path
         except (ValueError, OSError):  # an empty file, or one that cannot be mapped, such as a pipe
@@ -151,7 +150,7 @@ class _Reader:
         try:
             attributes = read_attributes(fields, builtin, info)
         except InvalidModelError as error:
-            raise InvalidModelError(f"{where}.{error.where}", error.reason) from None
+            raise error.inside(where) from None
         if builtin == "CUSTOM":
             attributes = {"custom_code": self.codes[row]["custom_code"] or "", **attributes}
         if self.codes[row]["version"] != 1:

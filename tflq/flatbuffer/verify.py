@@ -56,7 +56,7 @@ def _verify_tensors(function: Function, index: int, notes: Notes) -> None:
         try:
             _verify_tensor(value, where, notes)
         except InvalidModelError as error:
-            notes.warn(error.where, f"{error.reason}; no operator uses it")
+            notes.warn(error.where, f"{error.reason.what}; no operator uses it")
 
 
 def _verify_tensor(value: Value, where: str, notes: Notes) -> None:

@@ -31,7 +31,7 @@ class Notes:
         raise InvalidModelError(where, reason, hint=hint)
 
     def fail_op(self, op: Op, reason: str, *, hint: str = "") -> NoReturn:
-        raise InvalidModelError(place(op), reason, hint=hint)
+        raise InvalidModelError(op.location or op.name, reason, hint=hint)
 
     def warn(self, where: str, reason: str) -> None:
         sentence = f"{where}: {reason}"

@@ -211,7 +211,7 @@ class Op:
         return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function:
     """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included."""
 
@@ -221,6 +221,9 @@ class Function:
     ops: list[Op]
     tensors: list[Value] = field(default_factory=list)
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
 
     def users(self) -> dict[Value, list[Op]]:
         """The ops that read each value, in order; an op that reads one twice is listed twice."""
@@ -288,7 +291,7 @@ class Metadata:
     buffer: Buffer
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Module:
     """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
 
@@ -306,6 +309,10 @@ class Module:
     info: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     warnings: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        ops = sum(len(function.ops) for function in self.functions)
+        return f"<Module '{self.source}' of {len(self.functions)} functions, {ops} ops>"
 
     def __eq__(self, other: object) -> bool:
         """Structural: whether both hold the same model."""

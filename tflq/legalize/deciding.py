@@ -154,7 +154,7 @@ class Decider:
             kept = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
             raise Refusal(reason + kept)
         if not self._policy.fallback:
-            raise Refusal(f"{reason}; allow the float fallback to convert it")
+            raise Refusal(reason, "allow the float fallback to convert it")
         start = len(self.b.ops)
         answer = fall_back(op, self.b)
         if isinstance(answer, NotApplicable):

@@ -21,4 +21,9 @@ class Decision:
 
 
 class Refusal(Exception):  # noqa: N818 caught where the refusals of a module are collected
-    """An operator cannot be converted: the reason, and what the user can do."""
+    """An operator cannot be converted: why, and what the user can do."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.remedy = remedy

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tflq.errors import Reason
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.forms import KEPT
 from tflq.ir.types import ElementType, UniformQuantizedType
@@ -32,7 +33,7 @@ class Shared:
     """What each quantized tensor has become."""
     outputs: dict[Value, Value] = field(default_factory=dict)
     """What entry points return instead."""
-    refused: list[str] = field(default_factory=list)
+    refused: list[Reason] = field(default_factory=list)
 
 
 class Walk:
@@ -109,7 +110,7 @@ class Walk:
         try:
             decision = self._call(op) if op.name in CALLS else self._decider.decide(op)
         except Refusal as refusal:
-            self._shared.refused.append(f"{op.location}: {refusal}")
+            self._shared.refused.append(Reason.at(op.location, refusal.why, remedy=refusal.remedy))
             for result in op.results:  # so that later operators can be looked at, too
                 self._plain[result] = Value(result.type.stripped(), result.name)
             return

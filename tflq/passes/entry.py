@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.errors import TflqError
+from tflq.errors import OptionError, Reason
 from tflq.ir.calls import callees, renumber
 from tflq.ir.core import Module
 
@@ -21,12 +21,13 @@ def extract(module: Module, key: str) -> Module:
     """The module reduced to one entry: its function comes first, then those that it runs, with their indices anew.
 
     "" is the first function where no signature has that key. The functions are those of `module`, which is not to be
-    used any more; buffers and operator codes are those they need. TflqError: there is no such entry.
+    used any more; buffers and operator codes are those they need. OptionError: there is no such entry.
     """
     chosen = next((s for s in module.signatures or () if (s.key or "") == key), None)
     if chosen is None and key:
         known = ", ".join(repr(k) for k in entries(module) if k)
-        raise TflqError(f"there is no signature {key!r}; " + (f"there are {known}" if known else "the model has none"))
+        remedy = f"there are {known}" if known else "the model has none"
+        raise OptionError(Reason(f"there is no signature {key!r}", module.source, value=key, remedy=remedy))
     order = _reached(module, 0 if chosen is None else chosen.function)
     numbers = {old: new for new, old in enumerate(order)}
     functions = [module.functions[index] for index in order]

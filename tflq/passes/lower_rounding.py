@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i32
@@ -71,7 +71,8 @@ def _rounded(b: Builder, op: Op) -> Value:
     a, to, x = op.attributes, op.result.type.storage, op.operand(0)
     multiplier, shift = a["multiplier"].astype(np.int64), a["shift"].astype(np.int64)
     if x.type.storage.bits > 32:
-        raise UnsupportedError(f"{op.location or op.name}: RESCALE of 48 bits has no {a['rounding']}, only half_up")
+        what = f"RESCALE of 48 bits has no {a['rounding']}, only half_up"
+        raise UnsupportedError(Reason.at(op.location, what, value=a["rounding"]))
     v = b.cast(x, i32)
     if a["input_zp"]:
         v = b.sub(v, b.constant(a["input_zp"]))
@@ -97,9 +98,8 @@ def _limited(b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np
     limit = np.asarray([min(n, 1 << 31) for n in beyond], np.int64)
     largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))
     if largest >= (1 << 31) - 1:
-        raise UnsupportedError(
-            f"{op.location or op.name}: RESCALE that rounds {op.attributes['rounding']} leaves int32"
-        )
+        rounding = op.attributes["rounding"]
+        raise UnsupportedError(Reason.at(op.location, f"RESCALE that rounds {rounding} leaves int32", value=rounding))
     if (limit < reach).any():
         v = b.minimum(b.maximum(v, _row(b, -limit)), _row(b, np.minimum(limit, (1 << 31) - 1)))
     return v

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
-from tflq.errors import TflqError
+from tflq.errors import OptionError
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, Pipeline
 from tflq.passes.cse import CommonSubexpressionElimination
@@ -31,31 +31,31 @@ _OPTION = re.compile(r"([\w-]+)=(\S+)")
 
 
 def parse_pipeline(text: str) -> Pipeline:
-    """The pipeline that a text such as `cse,canonicalize{real-semantics=true}` names. TflqError if it names none."""
+    """The pipeline that a text such as `cse,canonicalize{real-semantics=true}` names. OptionError if it names none."""
     passes: list[Pass] = []
     position = 0
     while position < len(text):
         item = _ITEM.match(text, position)
         if item is None:
-            raise TflqError(f"pipeline '{text}': expected a pass at '{text[position:]}'")
+            raise OptionError(f"pipeline '{text}': expected a pass at '{text[position:]}'")
         passes.append(_make(item[1], item[2] or ""))
         position = item.end()
     if not passes:
-        raise TflqError(f"the pipeline is empty; the passes are {', '.join(sorted(PASSES))}")
+        raise OptionError(f"the pipeline is empty; the passes are {', '.join(sorted(PASSES))}")
     return Pipeline(passes)
 
 
 def _make(name: str, options: str) -> Pass:
     kind = PASSES.get(name)
     if kind is None:
-        raise TflqError(f"there is no pass '{name}'; the passes are {', '.join(sorted(PASSES))}")
+        raise OptionError(f"there is no pass '{name}'; the passes are {', '.join(sorted(PASSES))}")
     types = {field.name.replace("_", "-"): field.type for field in fields(kind)}  # type: ignore[arg-type]
     given: dict[str, bool | int] = {}
     for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:
         match = _OPTION.fullmatch(option)
         if match is None or match[1] not in types:
             known = ", ".join(f"{key}=" for key in types) or "none"
-            raise TflqError(f"pass '{name}' has no option '{option}'; its options: {known}")
+            raise OptionError(f"pass '{name}' has no option '{option}'; its options: {known}")
         given[match[1].replace("-", "_")] = _option(name, match[1], str(types[match[1]]), match[2])
     return kind(**given)
 
@@ -65,6 +65,6 @@ def _option(name: str, option: str, kind: str, text: str) -> bool | int:
         return text == "true"
     if kind == "int" and text.isdigit():
         return int(text)
-    raise TflqError(
+    raise OptionError(
         f"pass '{name}': option '{option}' is {'true or false' if kind == 'bool' else 'a number'}, not '{text}'"
     )

@@ -8,8 +8,8 @@ something else.
 
 from __future__ import annotations
 
-from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.errors import Reason, UnsupportedError
+from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.select import families
 from tflq.select.lowering import LOWERINGS, Kernels, Mac
@@ -23,12 +23,12 @@ def select(module: Module, *, mac: Mac = "integer") -> Module:
     lowering."""
     LowerRounding().run(module)
     declare_variables(module)
-    missing: dict[object, set[str]] = {}
+    missing: dict[Location | None, set[str]] = {}
     for op in module.ops():
         if not _known(op):
             missing.setdefault(op.location, set()).add(op.name)
     if missing:
-        reasons = [f"{place}: no kernel for {', '.join(sorted(names))}" for place, names in missing.items()]
+        reasons = [Reason.at(place, f"no kernel for {', '.join(sorted(names))}") for place, names in missing.items()]
         raise UnsupportedError(f"{len(missing)} operator(s) have no form on this target's kernels:", reasons)
     made: dict[Value, Value] = {}
     for function in module.functions:

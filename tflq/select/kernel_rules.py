@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tflq.errors import TflqError
+from tflq.errors import OptionError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.resources import resource
@@ -85,7 +85,7 @@ class Kernels:
         return answer
 
     def parse(self) -> None:
-        """Parses every line now. TflqError if one is not a signature."""
+        """Parses every line now. OptionError if one is not a signature."""
         for name in self._lines:
             self._signatures(name)
 
@@ -105,7 +105,7 @@ class Kernels:
         unknown = (known | frozenset().union(*choices.values())) - SCALARS.keys()
         if not arrow or unknown:
             fault = ", ".join(sorted(unknown)) or "no ->"
-            raise TflqError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
+            raise OptionError(f"{self._where}, kernel {name}: '{text.strip()}' is not a signature ({fault})")
         return _Signature(tuple(operands.split()), tuple(results.split()), choices)
 
 
@@ -118,10 +118,10 @@ def _type(value: Value | None) -> str:
 
 @cache
 def load_rules(path: Path | None = None) -> dict[str, Kernels]:
-    """The sections of a rules file (default: the target "integer"). TflqError if it is not one."""
+    """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
     path = resource("rules/integer.toml") if path is None else path
     try:
         sections = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
-        raise TflqError(f"{path}: {error}") from error
+        raise OptionError(f"{path}: {error}") from error
     return {name: Kernels(lines, f"{path.name}, section {name}") for name, lines in sections.items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.forms import KEPT
 from tflq.ir.types import ScalarType
@@ -65,7 +65,7 @@ class _Paths:
         return path
 
 
-def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[str]:
+def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Reason]:
     """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
     for op in function.ops:
         if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or op.name in KEPT:
@@ -74,10 +74,10 @@ def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[str
             continue
         verdict = target.judge(op)
         if not verdict.kept:
-            yield f"{op.location}: {op.name} is kept on quantized tensors: {verdict.reason}"
+            yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
 
 
-def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:
+def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
     rules = load_rules()
     integer, others = rules["integer"], [rules["float32"]] if mac == "float32" else []
     edges: set[Value] = {*function.inputs, *function.outputs}
@@ -92,7 +92,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:
         if not integer.admit(op):
             allowed = [*others, rules["float_kernels"]] if path == "float kernel" else others
             if not any(kernels.admit(op) for kernels in allowed):
-                yield f"{op.location}: {op.name} on {_types(op)} is not an operator of the target"
+                yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
         for value in op.values:
             if (
                 not isinstance(value.type.element, ScalarType)
@@ -100,7 +100,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[str]:
                 and value not in edges
                 and not value.info.get("is_variable", False)
             ):
-                yield f"{op.location}: tensor '{value.name}' of {op.name} has quantization parameters"
+                yield Reason.at(op.location, f"tensor '{value.name}' of {op.name} has quantization parameters")
 
 
 def _types(op: Op) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
@@ -40,9 +40,8 @@ def rescale_f64(op: Op, k: Kernels) -> Value:
     if y is None:
         fit = fit_long_product(scale, low - output_zp, high - output_zp, least, most)
         if fit is None:
-            raise UnsupportedError(
-                f"{op.location}: 64 bits do not hold the product with a scale of {float(scale.max())!r}"
-            )
+            what = f"64 bits do not hold the product with a scale of {float(scale.max())!r}"
+            raise UnsupportedError(Reason.at(op.location, what, value=float(scale.max())))
         y = _long_product(k, x, fit, least, most)
         beyond = int(scale.max()) + 1 if scale.max() > 1 else 0  # one step of x can pass several results
         bounds = np.asarray(low - output_zp), np.asarray(high - output_zp)

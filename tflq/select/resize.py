@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
@@ -29,7 +29,7 @@ __all__: list[str] = []
 def resize(op: Op, k: Kernels) -> Value:
     x, a, source, result = k.value(op.operand(0)), op.attributes, op.operand(0).type, op.result.type
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
-        raise UnsupportedError(f"{op.location}: {op.name} with sizes that are not known")
+        raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known"))
     dims = [
         _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
         for axis, steps in zip((1, 2), steps_of(a["scale"], a["offset"]), strict=True)

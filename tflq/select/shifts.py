@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.select.highword import flat, high_part, restore
@@ -35,9 +35,10 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     elif by is not None and len(by) == len(shape) and by[1:] == (*shape[1:-1], 1):
         rows, amount = (None, shape[-1]), k.reshape(amount, (None, 1))
     else:
-        raise UnsupportedError(f"RIGHT_SHIFT broadcasts {_BROADCAST_DIMS} dims at most, not {by} to {shape}")
+        what = f"RIGHT_SHIFT broadcasts {_BROADCAST_DIMS} dims at most, not {by} to {shape}"
+        raise UnsupportedError(Reason.at(k.location, what))
     if not flat(shape):
-        raise UnsupportedError(f"a tensor of shape {shape} cannot be flattened for RIGHT_SHIFT")
+        raise UnsupportedError(Reason.at(k.location, f"a tensor of shape {shape} cannot be flattened for RIGHT_SHIFT"))
     return restore(k, k.right_shift(k.reshape(x, rows), amount), shape)
 
 

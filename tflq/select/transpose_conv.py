@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value, constant
 from tflq.select.convolution import convolve
 from tflq.select.im2col import Geometry
@@ -24,7 +24,7 @@ def transpose_conv2d(op: Op, k: Kernels) -> Value:
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     a = op.attributes
     if not weights.is_constant:
-        raise UnsupportedError(f"{op.location}: {op.name} with filters that are computed")
+        raise UnsupportedError(Reason.at(op.location, f"{op.name} with filters that are computed"))
     outputs, kernel_h, kernel_w, _ = weights.array.shape
     batch, height, width, _ = x.type.shape or (None,) * 4
     _, out_h, out_w, _ = (d or 0 for d in op.result.type.shape or ())

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tflq.errors import TflqError, UnsupportedError
+from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.calls import entry_functions
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
-from tflq.shapes.filling import place, set_shape, stale
+from tflq.shapes.filling import reason, set_shape, stale
 from tflq.shapes.folding import fold_sizes
 from tflq.shapes.inference import Inference, is_complete
 from tflq.shapes.site import RULES, text
@@ -27,17 +27,21 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     tensor or in a signature), in the place of any that they have. Sizes that the model computes become constants.
 
     UnsupportedError lists what keeps the model from it: every argument with other unknown dims, or every operator.
-    TflqError: `dims` names no argument, or there is no open dim for n.
+    OptionError: `dims` names no argument, or there is no open dim for n.
     """
     if n is not None and n < 1:
-        raise TflqError(f"a batch of {n} is not possible; give 1 or more")
+        raise OptionError(Reason(f"a batch of {n} is not possible", value=n, remedy="give 1 or more"))
     bound = _bound(module, n, dims or {})
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
     wrong = [
-        f"{where}: '{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}; "
-        f"state it so, or let tflq infer the shapes"
-        for where, value, shape in stale(module, Inference(module, open_dims))
+        reason(
+            op,
+            index,
+            f"'{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}",
+            "state it so, or let tflq infer the shapes",
+        )
+        for index, op, value, shape in stale(module, Inference(module, open_dims))
     ]
     if wrong:
         raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
@@ -64,19 +68,21 @@ def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> 
     bound = dict(_named(module, arguments, dims))
     rest = [v for v in arguments if v not in bound]
     if n is not None and not any(v.type.shape is None or None in v.type.shape for v in rest):
-        raise TflqError(_nothing_open(arguments))
-    wrong: list[str] = []
+        raise OptionError(_nothing_open(arguments))
+    wrong: list[Reason] = []
     for value in rest:
         shape = value.type.shape
         if shape is None:
-            wrong.append(f"input '{value.name}': its rank is not known; give its whole shape, () for a scalar")
+            what = f"the rank of input '{value.name}' is not known"
+            wrong.append(Reason(what, tensor=value.name, remedy="give its whole shape, () for a scalar"))
             continue
         if shape and n is not None and shape[0] is None:
             shape = (n, *shape[1:])
         if None in shape:
             unknown = [i for i, d in enumerate(shape) if d is None]
             what = "give a batch" if unknown == [0] else "give its whole shape"
-            wrong.append(f"input '{value.name}' {text(shape)}: dim(s) {str(unknown)[1:-1]} are not known; {what}")
+            told = f"input '{value.name}' {text(shape)}: dim(s) {str(unknown)[1:-1]} are not known"
+            wrong.append(Reason(told, tensor=value.name, remedy=what))
         bound[value] = shape
     if wrong:
         raise UnsupportedError("not all shapes of the model's inputs are known:", wrong)
@@ -95,36 +101,42 @@ def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequen
     found: dict[Value, Shape] = {}
     for name, wanted in dims.items():
         if name not in names:
-            raise TflqError(f"there is no input '{name}'; the inputs are {', '.join(map(repr, names)) or 'none'}")
+            known = ", ".join(map(repr, names)) or "none"
+            raise OptionError(Reason(f"there is no input '{name}'", value=name, remedy=f"the inputs are {known}"))
         if any(d < 0 for d in wanted):
-            raise TflqError(f"input '{name}': {list(wanted)} is no shape; give every dim a size")
+            what = f"input '{name}': {list(wanted)} is no shape"
+            raise OptionError(Reason(what, tensor=name, value=list(wanted), remedy="give every dim a size"))
         found.update({value: tuple(int(d) for d in wanted) for value in names[name]})
     return found
 
 
-def _nothing_open(arguments: Sequence[Value]) -> str:
-    listed = ", ".join(f"input '{v.name}' {text(v.type.shape)}" for v in arguments)
-    return f"there is no open dim for a batch: {listed or 'no inputs'}; give other shapes whole (--shape INPUT=1,2,3)"
+def _nothing_open(arguments: Sequence[Value]) -> Reason:
+    listed = ", ".join(f"input '{v.name}' {text(v.type.shape)}" for v in arguments) or "no inputs"
+    name = arguments[0].name if arguments else ""
+    what = f"there is no open dim for a batch: {listed}"
+    return Reason(what, tensor=name, remedy="give other shapes whole: --shape INPUT=1,2,3")
 
 
-def _missing(module: Module, inference: Inference) -> list[str]:
+def _missing(module: Module, inference: Inference) -> list[Reason]:
     """The operators whose results are not known although their operands are, and why."""
-    causes: list[str] = []
-    others: list[str] = []
+    causes: list[Reason] = []
+    others: list[Reason] = []
     for index, function in enumerate(module.functions):
         for op in function.ops:
-            reason = inference.reasons.get(op)
+            why = inference.reasons.get(op)
             complete = all(v in inference.shapes and is_complete(inference.shapes[v]) for v in op.results)
-            if complete and reason is None:
+            if complete and why is None:
                 continue
             known = all(v is None or is_complete(inference.shape(v)) for v in op.operands)
-            (causes if known else others).append(f"{place(op, index)}: {_why(op, reason)}")
+            (causes if known else others).append(reason(op, index, *_why(op, why)))
     return causes or others
 
 
-def _why(op: Op, reason: str | None) -> str:
-    if reason is None:
-        return "the size of its result depends on what the model is given; leave it out, or convert without a batch"
+def _why(op: Op, why: str | None) -> tuple[str, str]:
+    """What keeps an operator from it, and what can be done."""
+    if why is None:
+        what = "the size of its result depends on what the model is given"
+        return what, "leave it out, or convert without a batch"
     if op.name not in RULES:
-        return f"{reason}; put builtin operators in its place, or convert the model at the batch it was made for"
-    return f"{reason}; make the model for this batch, or with an open one"
+        return why, "put builtin operators in its place, or convert the model at the batch it was made for"
+    return why, "make the model for this batch, or with an open one"

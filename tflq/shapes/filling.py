@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.errors import Reason
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape, TensorType
 from tflq.shapes.inference import Inference
 from tflq.shapes.site import text
 
-__all__ = ["contradictions", "infer", "place", "set_shape", "stale"]
+__all__ = ["contradictions", "infer", "reason", "set_shape", "stale"]
 
 _SHAPE_INFO = ("shape", "shape_signature", "has_rank")
 
@@ -29,13 +30,19 @@ def infer(module: Module) -> Module:
 def contradictions(module: Module) -> list[str]:
     """Where a module states a result's shape that an interpreter would not compute: one sentence for each."""
     return [
-        f"{where}: '{value.name}' is stated as {text(value.type.shape)}, but an interpreter computes {text(shape)}"
-        for where, value, shape in stale(module, Inference(module, {}))
+        str(
+            reason(
+                op,
+                index,
+                f"'{value.name}' is stated as {text(value.type.shape)}, but an interpreter computes {text(shape)}",
+            )
+        )
+        for index, op, value, shape in stale(module, Inference(module, {}))
     ]
 
 
-def stale(module: Module, inference: Inference) -> Iterator[tuple[str, Value, Shape]]:
-    """Results whose stated shape has a dim other than the one inferred: place, value, inferred shape."""
+def stale(module: Module, inference: Inference) -> Iterator[tuple[int, Op, Value, Shape]]:
+    """Results whose stated shape has a dim other than the one inferred: function, op, value, inferred shape."""
     for index, function in enumerate(module.functions):
         for op in function.ops:
             for value in op.results:
@@ -44,12 +51,14 @@ def stale(module: Module, inference: Inference) -> Iterator[tuple[str, Value, Sh
                     continue
                 differ = (a is not None and b is not None and a != b for a, b in zip(stated, shape, strict=False))
                 if len(stated) != len(shape) or any(differ):
-                    yield place(op, index), value, shape
+                    yield index, op, value, shape
 
 
-def place(op: Op, function: int) -> str:
-    """Where an op is, for a message."""
-    return str(op.location) if op.location is not None else f"function {function}, {op.name}"
+def reason(op: Op, function: int, what: str, remedy: str = "") -> Reason:
+    """What is wrong with an op's shapes."""
+    if op.location is None:
+        return Reason(what, subgraph=function, place=f"function {function}, {op.name}", remedy=remedy)
+    return Reason.at(op.location, what, remedy=remedy)
 
 
 def set_shape(value: Value, shape: Shape) -> None:

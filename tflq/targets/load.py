@@ -1,4 +1,4 @@
-"""Reading a target's file. Its faults are `TflqError`s that name file, line and key.
+"""Reading a target's file. Its faults are `OptionError`s that name file, line and key.
 
 [target]
 name = "npu"             # by default the file's
@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tflq.errors import UnsupportedError
+from tflq.errors import OptionError, Reason
 from tflq.ir.dialects import op_names
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
@@ -39,26 +39,24 @@ _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
 def load_target(target: str | Path | None = None) -> Target:
-    """ "integer" (the default), "kernels", or a path to a file. TflqError if it is none; UnsupportedError if the
-    name is not known, or the file is of a TOSA target."""
+    """ "integer" (the default), "kernels", or a path to a file. OptionError if it is none, or for TOSA files; FileError
+    if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
     if target == "kernels":
         return _measured()
     path = Path(str(target))
     if target == "tosa":
-        raise UnsupportedError(
-            "target 'tosa' is of TOSA files (.tosa, .mlir); a .tflite file has 'integer' or 'kernels'"
-        )
+        remedy = "a .tflite file has 'integer' or 'kernels'"
+        raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if path.suffix != ".toml" and not path.exists():
-        raise UnsupportedError(
-            f"target '{target}' is not known: integer, kernels, or a path to a file of kernels (.toml)"
-        )
+        remedy = "known are integer, kernels, and files of kernels (.toml)"
+        raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
 
 def is_of_tosa(target: str | Path | None) -> bool:
-    """Whether a target is of TOSA files: "tosa", or a file that says so. TflqError if the file has faults."""
+    """Whether a target is of TOSA files: "tosa", or a file that says so. OptionError if the file has faults."""
     path = Path(str(target))
     return target == "tosa" or (path.suffix == ".toml" and path.exists() and _File(path).of_tosa)
 
@@ -78,9 +76,8 @@ class _File(RulesFile):
 
     def target(self) -> Target:
         if self.of_tosa:
-            raise UnsupportedError(
-                f"{self.path} is a target of TOSA files (.tosa, .mlir); a .tflite file's has [kernels]"
-            )
+            what = "it is a target for TOSA files (.tosa, .mlir)"
+            raise OptionError(Reason(what, str(self.path), remedy="one for .tflite files has [kernels]"))
         for name in self.content:
             if name not in _SECTIONS:
                 self.fail(f"'{name}' is no section", "", name, known=_SECTIONS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.forms import verify_form
 from tflq.ir.types import TensorType
@@ -38,7 +38,7 @@ def check_laws(module: Module) -> None:
     context = Context(module, _variables(module), default_rules()[0].levels["none"])
     for op in module.ops():
         for fault in _broken(op, context):
-            raise InvalidModelError(str(op.location or op.name), fault)
+            raise InvalidModelError(op.location or op.name, fault)
 
 
 def _broken(op: Op, context: Context) -> Iterator[str]:
@@ -57,38 +57,39 @@ class _Check:
         self.context = Context(module, _variables(module), target.limits)
         self._types: dict[Signature, str | None] = {}
 
-    def run(self) -> Iterator[str]:
+    def run(self) -> Iterator[Reason]:
         open_inputs = list(self._open_inputs()) if self.static else []
         yield from open_inputs
         self.static = self.static and not open_inputs
         for index, function in enumerate(self.module.functions):
             yield from self._function(index, function)
 
-    def _open_inputs(self) -> Iterator[str]:
+    def _open_inputs(self) -> Iterator[Reason]:
         for function in self.module.functions:
             for value in function.inputs:
                 if value.type.shape is None or None in value.type.shape:
-                    yield (
-                        f"input '{value.name}' ({value.type}) has open dims, and a TOSA flatbuffer has none: state a "
-                        f"batch size (--batch N) or the whole shape (--shape); MLIR text keeps them open"
-                    )
+                    what = f"input '{value.name}' ({value.type}) has open dims, and a TOSA flatbuffer has none"
+                    remedy = "state a batch size (--batch N) or the whole shape (--shape); MLIR text keeps them open"
+                    yield Reason(what, tensor=value.name, remedy=remedy)
 
-    def _function(self, index: int, function: Function) -> Iterator[str]:
+    def _function(self, index: int, function: Function) -> Iterator[Reason]:
         where = f"function {index} ({function.name})" if function.name else f"function {index}"
         for value in (*function.inputs, *function.outputs):
             for fault in (self._type(of_type(value.type)), self._shape(value)):
                 if fault is not None:
-                    yield f"{where}: '{value.name}': {fault}"
+                    yield Reason(f"'{value.name}': {fault}", subgraph=index, tensor=value.name, place=where)
         if nesting(self.context, index) > self.target.limits.nesting:
-            yield f"{where}: control flow nests deeper than the level's {self.target.limits.nesting}, or without end"
+            deepest = self.target.limits.nesting
+            what = f"control flow nests deeper than the level's {deepest}, or without end"
+            yield Reason(what, subgraph=index, place=where, value=deepest)
         declared: set[str] = set()
         for op in function.ops:
             if op.name == "tosa.variable":
                 if op.attributes["name"] in declared:
-                    yield f"{where}: two variables are called '{op.attributes['name']}'"
+                    yield Reason(f"two variables are called '{op.attributes['name']}'", subgraph=index, place=where)
                 declared.add(op.attributes["name"])
             for fault in self._op(op):
-                yield f"{op.location or where}: {op.name}: {fault}"
+                yield Reason.at(op.location, f"{op.name}: {fault}")
 
     def _op(self, op: Op) -> Iterator[str]:
         for signature in demands(op):

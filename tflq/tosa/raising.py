@@ -17,7 +17,7 @@ import re
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.dialects import declaration
 from tflq.ir.types import f32
@@ -50,16 +50,16 @@ def _forget_names(module: Module) -> None:
                 value.name = ""
 
 
-def _refusal(op: Op) -> str | None:
+def _refusal(op: Op) -> Reason | None:
     """Why an op cannot be raised."""
     if declaration(op.name) is None:
-        return f"{op.location or op.name}: TFLite has nothing like {op.name}"
+        return Reason.at(op.location, f"TFLite has nothing like {op.name}")
     if op.name in ("tosa.cast", "tosa.identity", "tosa.reshape"):
         return None
     for value in op.values:
         storage = value.type.storage
         if storage.is_float and storage != f32:
-            return f"{op.location or op.name}: TFLite's {op.name.removeprefix('tosa.')} does not compute in {storage}"
+            return Reason.at(op.location, f"TFLite's {op.name.removeprefix('tosa.')} does not compute in {storage}")
     return None
 
 
@@ -76,5 +76,5 @@ def _per_channel(bias: Value, op: Op) -> Value:
     if bias.type.shape != (1,) or channels in (None, 1):
         return bias
     if not bias.is_constant:
-        raise UnsupportedError(f"{op.location or op.name}: a computed bias of one element for {channels} channels")
+        raise UnsupportedError(Reason.at(op.location, f"a computed bias of one element for {channels} channels"))
     return constant(np.repeat(bias.array, channels or 1), name=bias.name)

@@ -1,6 +1,6 @@
 """The tables of `rules/tosa.toml`: what each profile and extension of TOSA has, and the limits of each level.
 
-A file of the user's is merged over the default, line by line. Its faults are `TflqError`s that name line and key.
+A file of the user's is merged over the default, line by line. Its faults are `OptionError`s that name line and key.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def default_rules() -> tuple[Rules, Choices]:
 
 
 def read_rules(path: Path, default: Path | None = None) -> tuple[Rules, Choices]:
-    """The rules and the target of a file; of the user's, over the default. TflqError names the line and the key at
+    """The rules and the target of a file; of the user's, over the default. OptionError names the line and the key at
     fault."""
     file = _File(path)
     content = file.content

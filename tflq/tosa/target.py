@@ -35,7 +35,7 @@ class Target:
 
 
 def load_target(path: Path | str | None = None) -> Target:
-    """The default target, or that of a file, which inherits what it does not say. TflqError names line and key."""
+    """The default target, or that of a file, which inherits what it does not say. OptionError names line and key."""
     if path is None:
         rules, choices = default_rules()
     else:

@@ -84,7 +84,7 @@ def test_refused_where_there_is_no_rule(tmp_path: Path) -> None:
     file = lstm_model(np.random.default_rng(0), steps=600)
     with pytest.raises(tflq.UnsupportedError, match=r"600 steps would be written out.*keep it as it is") as caught:
         tflq.convert(file, target=_device(tmp_path, DEVICE))
-    assert "(UNIDIRECTIONAL_SEQUENCE_LSTM), tensor 'y'" in caught.value.reasons[0]
+    assert "(UNIDIRECTIONAL_SEQUENCE_LSTM), tensor 'y'" in str(caught.value.reasons[0])
 
 
 def test_options() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Function, Location, Op, Value
 from tflq.ir.dialects import op_names
@@ -42,7 +42,7 @@ class Block:
         self.index = index
         self.source = source
         self.graph = graph
-        self.reasons: list[str] = []
+        self.reasons: list[Reason] = []
         self.tensors = Tensors(fields, where, constants)
         self._lost: set[str] = set()  # results of operators that cannot be read
 
@@ -51,7 +51,7 @@ class Block:
         try:
             return list(self.tensors.initial_values())
         except UnsupportedError as error:
-            self.reasons.append(str(error))
+            self.reasons += error.reasons
             return []
 
     def fill(self) -> None:
@@ -62,7 +62,7 @@ class Block:
         for i, fields in enumerate(self.fields["operators"] or ()):
             results = fields["outputs"] or ()
             place = Location(self.source, self.index, i, fields["op"], results[0] if results else "")
-            with self._at(f"operators[{i}]", results, f"{place}: "):
+            with self._at(f"operators[{i}]", results, place):
                 self._operator(fields, place)
         for i, name in enumerate(self.fields["outputs"] or ()):
             if name not in self._lost:
@@ -70,16 +70,15 @@ class Block:
                     self.function.outputs.append(self.tensors.value(name))
 
     @contextmanager
-    def _at(self, where: str, made: Sequence[str] = (), prefix: str = "") -> Iterator[None]:
+    def _at(self, where: str, made: Sequence[str] = (), location: Location | None = None) -> Iterator[None]:
         """Notes what is not supported, and that what would have been made is not there; says where a file is wrong."""
         try:
             yield
         except UnsupportedError as error:
-            self.reasons.append(f"{prefix}{error}")
+            self.reasons.append(Reason.at(location, str(error)))
             self._lost.update(made)
         except InvalidModelError as error:
-            place = f"{self.where}.{where}" + (f".{error.where}" if error.where else "")
-            raise InvalidModelError(place, error.reason) from None
+            raise error.inside(f"{self.where}.{where}") from None
 
     def _operator(self, fields: Mapping[str, Any], place: Location) -> None:
         name, inputs, outputs = fields["op"], fields["inputs"] or (), fields["outputs"] or ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tflq.errors import InvalidModelError, UnsupportedError, VerificationError
+from tflq.errors import InvalidModelError, Reason, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import Source, open_source
@@ -39,9 +39,7 @@ def read_tosa(source: Source) -> Module:
         check(data, TOSA)
         return _Reader(data, name).module()
     except InvalidModelError as error:
-        if not name:
-            raise
-        raise InvalidModelError(f"{name}: {error.where}", error.reason, hint=error.hint) from None
+        raise error.of_file(name) from None
 
 
 class _Reader:
@@ -52,7 +50,7 @@ class _Reader:
         self.source = source
         self.constants = Constants(data)
         self.warnings: list[str] = []
-        self.reasons: list[str] = []
+        self.reasons: list[Reason] = []
 
     def module(self) -> Module:
         self._version()
@@ -151,12 +149,14 @@ def _verify_calls(module: Module, op: Op) -> None:
         function: Function = module.functions[op.attributes[key]]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
         if takes != given:
-            raise InvalidModelError(str(op.location), f"{key} '{function.name}' takes other arguments than it is given")
+            raise InvalidModelError(
+                op.location or "", f"{key} '{function.name}' takes other arguments than it is given"
+            )
         if key == "cond_graph":
             if len(gives) != 1 or gives[0].element != i1:
-                raise InvalidModelError(str(op.location), f"{key} '{function.name}' does not give one condition")
+                raise InvalidModelError(op.location or "", f"{key} '{function.name}' does not give one condition")
         elif gives != made:
-            raise InvalidModelError(str(op.location), f"{key} '{function.name}' gives other results than the operator")
+            raise InvalidModelError(op.location or "", f"{key} '{function.name}' gives other results than the operator")
 
 
 def _no_recursion(module: Module) -> None:

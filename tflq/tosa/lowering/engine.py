@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflq.errors import UnsupportedError
+from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
@@ -55,7 +55,7 @@ class _Module:
         self.module = module
         self.target = target
         self.notes: list[Note] = []
-        self.refused: dict[str, None] = {}
+        self.refused: dict[Reason, None] = {}
         self.renamed: dict[Value, Value] = {}
         self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
@@ -144,7 +144,7 @@ class _Function:
         """Results of an op that has no form."""
         operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
         made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
-        made.info = {"reason": f"{op.location or op.name}: {reason}", "pure": is_pure(op)}
+        made.info = {"reason": Reason.at(op.location, str(reason)), "pure": is_pure(op)}
         return made.results
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:
@@ -188,7 +188,7 @@ class _Function:
         try:
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
         except Refused as refusal:
-            self.parent.refused[f"result '{value.name}': {refusal}"] = None
+            self.parent.refused[Reason(f"result '{value.name}': {refusal}", tensor=value.name)] = None
             return value
         if element_storage(value.type.element) == ui8 and self.entry:
             result.name = ""
