@@ -89,8 +89,11 @@ def scaled(
     """saturate(MultiplyByQuantizedMultiplier(x - input_zp) + output_zp), for |x - input_zp| <= bound.
 
     The kernel shifts left, and adds the zero point, in int32, which wraps; RESCALE does not. Where it could, a
-    multiplication by 2^shift and an addition do the same as the kernel. A shift of more than 31 is taken modulo 32.
+    multiplication by 2^shift and an addition do the same as the kernel. A shift of more than 31 is taken modulo 32. All
+    of that is undefined in C++, and noted.
     """
+    if multiplier.shift > 30 or bound << max(multiplier.shift, 0) >= 1 << 31:
+        b.note_undefined(f"a left shift by {multiplier.shift} leaves int32")
     left, right = int(left_shift(multiplier.shift)), max(-multiplier.shift, 0)
     multiplier = Multiplier(multiplier.mantissa, left - right)
     shifts_exactly = bound << left < 1 << 31 or not (left or input_zp)

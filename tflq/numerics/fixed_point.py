@@ -7,8 +7,8 @@ Applying it to an int32 rounds twice (the default build of the kernels):
     out = (v + 2^(e - 1) - [v < 0]) >> e        e = max(-shift, 0)  rounding divide by a power of two, half away
 
 Any double has a `Multiplier`: 0, infinities and what is not a number are multiplied by as 0 (the conversion of an
-infinity to int64 leaves nothing in the low 32 bits). From 2^31 on the left shift is 32 and more, undefined in C++;
-x86-64 takes it modulo 32 (`left_shift`).
+infinity to int64 leaves nothing in the low 32 bits). From 2^31 on the left shift is 32 and more, undefined in C++
+(`left_shift`).
 
 TOSA's RESCALE with DOUBLE_ROUND is the same number for a total right shift of `31 - shift`: for x < 0 and e > 0 both
 are floor((x*M + 2^(30+e) - 2^30) / 2^(31+e)), for x >= 0 floor((x*M + 2^(30+e) + 2^30) / 2^(31+e)).
@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tflq.numerics.x86 import divide_by_pot, left_shift
 
 __all__ = [
     "Multiplier",
@@ -78,11 +80,6 @@ def require_defined(shifts: npt.ArrayLike) -> None:
         raise ValueError(f"a multiplier of 2^{most - 1} or more needs a left shift of {most}, more than int32 holds")
 
 
-def left_shift(shift: npt.ArrayLike) -> np.ndarray:
-    """The bits that x86-64 shifts an int32 to the left by, for left shifts; 0 for right ones."""
-    return np.maximum(np.asarray(shift, np.int64), 0) & 31
-
-
 def quotient(numerator: float, denominator: float) -> float:
     """A quotient of doubles, also by 0."""
     with np.errstate(all="ignore"):
@@ -103,12 +100,12 @@ def rounding_divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray
 
 
 def multiply(x: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
-    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps, and is
-    taken modulo 32."""
+    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps; shifts
+    of more than 31 are as `tflq.numerics.x86` has them."""
     shift = np.asarray(shift, np.int64)
     left, right = left_shift(shift), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)
-    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, mantissa), right)
+    return divide_by_pot(saturating_rounding_doubling_high_mul(shifted, mantissa), right)
 
 
 def reduce_to_16_bits(mantissa: npt.ArrayLike) -> np.ndarray:

@@ -143,7 +143,7 @@ def test_int32_disregards_parameters() -> None:
         (
             "tfl.add",
             [Quantized.of(i8, 1.0), Quantized.of(i8, 1.0), Quantized.of(i8, 1e-7)],
-            "multiplier .* is not below one",
+            "multiplier of the sum is 19.*, not above 0 and below 1",
         ),
         (
             "tfl.add",
