@@ -53,7 +53,7 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far."""
+    tried so far; `inexact`: how far from a kernel that computes it what takes these paths' place can be."""
 
     op: Op
     recurrent: bool
@@ -61,6 +61,7 @@ class _Case:
     missing: str
     narrow: str
     reasons: list[str]
+    inexact: list[str]
 
 
 class Decider:
@@ -97,7 +98,7 @@ class Decider:
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [])
+        return _Case(op, stateful, hybrid, missing, narrow, [], [])
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
@@ -141,9 +142,14 @@ class Decider:
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
                 case.reasons.append(why_not)
+                case.inexact += [answer.warning] if isinstance(answer, NotApplicable) and not self.b.real else []
                 continue
             self._name_results(case.op, answer.results, start)
-            warnings = [answer.warning, _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""]
+            warnings = [
+                *case.inexact,
+                answer.warning,
+                _OUTLIVES if case.recurrent and self._policy.state == "variables" else "",
+            ]
             return Decision(case.op, "integer", answer.note, "; ".join(w for w in warnings if w))
         return None
 
@@ -160,7 +166,7 @@ class Decider:
         if isinstance(answer, NotApplicable):
             raise Refusal(f"{reason}; {answer.reason}")
         self._name_results(op, answer, start)
-        return Decision(op, "float", reason)
+        return Decision(op, "float", reason, "; ".join(w for w in case.inexact if w))
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]

@@ -24,9 +24,11 @@ __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The rule does not cover this op; the engine tries the next one."""
+    """The rule does not cover this op; the engine tries the next one. `warning`: where a kernel computes it, how far
+    from that a later rule's answer can be."""
 
     reason: str
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ __all__ = [
     "crude_bounds",
     "double_scales",
     "exact_bounds",
+    "exact_channel_bounds",
     "exact_end",
     "legacy_scale",
     "window",
@@ -89,10 +90,10 @@ def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return weights.sum(axis, dtype=np.int32 if fits else np.int64).astype(np.int64)
 
 
-def exact_bounds(
+def exact_channel_bounds(
     weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
-) -> tuple[int, int]:
-    """Least and greatest sum of (weight - weight_zp) * x over `axis`, plus bias, for x in [low, high], of all channels.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest sums of (weight - weight_zp) * x over `axis`, plus bias, for x in [low, high], int64 [C] each.
 
     `low` <= 0 <= `high`, so that the bounds hold for padded positions and partial sums, too.
     """
@@ -103,9 +104,15 @@ def exact_bounds(
     positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - weight_zp * count
     negative = total - positive
     offset = np.asarray(bias, np.int64)
-    return int((positive * low + negative * high + offset).min()), int(
-        (positive * high + negative * low + offset).max()
-    )
+    return positive * low + negative * high + offset, positive * high + negative * low + offset
+
+
+def exact_bounds(
+    weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
+) -> tuple[int, int]:
+    """`exact_channel_bounds` of all channels together."""
+    least, most = exact_channel_bounds(weights, axis, weight_zp, low, high, bias)
+    return int(least.min()), int(most.max())
 
 
 def crude_bounds(terms: int, weight: int, low: int, high: int, bias: npt.ArrayLike) -> tuple[int, int]:
