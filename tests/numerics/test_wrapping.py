@@ -50,7 +50,7 @@ def test_int64_sums_keep_their_low_word(x: int, mantissa: int, left: int) -> Non
 def test_int64_sums_that_leave_no_type_are_scaled(a: int, b: int, mantissa: int, left: int) -> None:
     """Where nothing is lost, the result at both ends is the rounded product."""
     low, high = min(a, b), max(a, b)
-    ends = (np.asarray([v], np.int64) for v in (low, high))
+    ends = np.asarray([low], np.int64), np.asarray([high], np.int64)
     (lost,) = leaves_wide(*ends, np.asarray([mantissa]), np.asarray([left]))
     exact = [
         math.floor(v * int(reduce_to_16_bits(mantissa)) * 2**left + (1 << 14)) >> 15

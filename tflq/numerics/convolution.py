@@ -72,15 +72,17 @@ def exact_end(size: int, extent: int, stride: int, before: int, after: int, outp
 
 
 def double_scales(input_scale: float, weight_scales: npt.ArrayLike, output_scale: float) -> np.ndarray:
-    """input * weight / output of float32 scales, in double: float64[n]."""
+    """input * weight / output of float32 scales, in double: float64[n]; infinite or no number where scales are 0."""
     weights = np.atleast_1d(np.asarray(weight_scales, np.float32)).astype(np.float64)
-    return float(np.float32(input_scale)) * weights / float(np.float32(output_scale))
+    with np.errstate(all="ignore"):
+        return float(np.float32(input_scale)) * weights / np.float64(np.float32(output_scale))
 
 
 def legacy_scale(input_scale: float, weight_scale: float, output_scale: float) -> float:
     """The per-layer multiplier: the product of the inputs' scales in float32, the quotient in double."""
-    product = np.float32(input_scale) * np.float32(weight_scale)
-    return float(product) / float(np.float32(output_scale))
+    with np.errstate(all="ignore"):
+        product = np.float32(input_scale) * np.float32(weight_scale)
+        return float(np.float64(product) / np.float64(np.float32(output_scale)))
 
 
 def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
