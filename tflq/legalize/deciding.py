@@ -20,7 +20,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal
-from tflq.legalize.exceptions import settled, unsettled
+from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.in_place import Memory
@@ -55,7 +55,7 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far."""
+    tried so far; `inexact`: how far from a kernel that computes it what takes these paths' place can be."""
 
     op: Op
     recurrent: bool
@@ -63,7 +63,7 @@ class _Case:
     missing: str
     narrow: str
     reasons: list[str]
-    unsettled: str = ""  # the warning that no rule can give what the kernel does
+    inexact: dict[str, str]
 
 
 class Decider:
@@ -100,7 +100,7 @@ class Decider:
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [])
+        return _Case(op, stateful, hybrid, missing, narrow, [], {})
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
@@ -148,12 +148,12 @@ class Decider:
                 del self.b.ops[start:]
                 case.reasons.append(why_not)
                 if isinstance(answer, NotApplicable) and not self.b.real:
-                    case.unsettled = case.unsettled or unsettled(rule, case.op, answer)
+                    case.inexact.update(inexact(rule, case.op, answer))
                 continue
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
-            words = "; ".join(w for w in (answer.warning, case.unsettled, outlives) if w)
-            exception = "unsettled" if case.unsettled else answer.exception if answer.warning else ""
+            words = "; ".join(w for w in (*case.inexact, answer.warning, outlives) if w)
+            exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
             return Decision(case.op, "integer", answer.note, words, exception)
         return None
 
@@ -170,7 +170,7 @@ class Decider:
         if isinstance(answer, NotApplicable):
             raise Refusal(f"{reason}; {answer.reason}")
         self._name_results(op, answer, start)
-        return Decision(op, "float", reason, case.unsettled, "unsettled" if case.unsettled else "")
+        return Decision(op, "float", reason, "; ".join(case.inexact), next(iter(case.inexact.values()), ""))
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]

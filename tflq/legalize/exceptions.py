@@ -15,7 +15,7 @@ from tflq.ir.types import UniformQuantizedType, i1, i16
 from tflq.legalize.probing import Distance, distance
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule
 
-__all__ = ["EXCEPTIONS", "Caveat", "settled", "unsettled"]
+__all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ EXCEPTIONS: dict[str, Caveat] = {
     "undefined": Caveat("the kernel comes to something that C++ leaves undefined", reproduced=True),
     "range": Caveat("the kernel's arithmetic leaves the range of its types", reproduced=True),
     "unsettled": Caveat("the kernel's result is undefined in C++, and interpreters differ", reproduced=False),
+    "inexact": Caveat("no integer arithmetic here gives what the kernel does", reproduced=False),
     "broken": Caveat("the kernel's result says nothing of the model", reproduced=False),
 }
 """By name."""
@@ -69,15 +70,16 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
     return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
 
 
-def unsettled(rule: Rule, op: Op, answer: NotApplicable) -> str:
-    """The warning that a rule cannot give what the kernel does, because interpreters differ; empty if no value shows
-    it."""
-    if not answer.unsettled:
-        return ""
-    far = distance(rule, op)
-    if far == Distance(0):
-        return ""
-    return _UNSETTLED.format(what=answer.unsettled, far="" if far is None else f": {far}")
+def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
+    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are; none of what
+    interpreters differ on if no value shows it."""
+    found = {answer.warning: "inexact"} if answer.warning else {}
+    if answer.unsettled:
+        far = distance(rule, op)
+        if far != Distance(0):
+            words = _UNSETTLED.format(what=answer.unsettled, far="" if far is None else f": {far}")
+            found[words] = "unsettled"
+    return found
 
 
 def _unusual(op: Op) -> bool:

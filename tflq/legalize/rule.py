@@ -25,10 +25,12 @@ __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The rule does not cover this op; the engine tries the next one. `unsettled`: the kernel's result is undefined in
-    C++ and interpreters differ; the words of a warning of that, where it shows."""
+    """The rule does not cover this op; the engine tries the next one. `warning`: where a kernel computes it, how far
+    from that a later rule's answer can be. `unsettled`: what C++ leaves undefined in the kernel, where interpreters
+    differ; there is a warning of it if it shows."""
 
     reason: str
+    warning: str = ""
     unsettled: str = ""
 
 
