@@ -44,7 +44,8 @@ class Row:
 
     path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is:
     likewise).
-    note: how it was lowered, where there is more than one way. warning: where the result may surprise.
+    note: how it was lowered, where there is more than one way. warning: where the result may surprise; exception: which
+    of the exceptions in docs/exceptions.md that is.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
     """
 
@@ -59,6 +60,7 @@ class Row:
     note: str
     warning: str
     made: int
+    exception: str = ""
 
     @property
     def place(self) -> str:
@@ -139,4 +141,5 @@ def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
         decision.warning,
         made[op.location],
+        decision.exception,
     )

@@ -1,4 +1,4 @@
-"""RESCALE and ext.rescale_f64 as kernels."""
+"""RESCALE, ext.rescale_f64 and ext.rescale_i64 as kernels."""
 
 from __future__ import annotations
 
@@ -150,4 +150,33 @@ def test_float64_of_scales_near_one(scale: float) -> None:
     for to in (i8, i16):
         assert_lowered(
             lambda b, v, to=to: _rescale_f64(b, v, to, np.asarray([scale]), input_range=(-1000, 1000)), [x], [i32]
+        )
+
+
+def test_float64_of_wide_sums_and_of_scales_far_apart() -> None:
+    """More than 31 bits of the sum are told apart, or no one product serves all channels."""
+    for scale, reach in (([2.0**-27, 1.3 * 2.0**-31], 44), ([2.0**14, 3.3 * 2.0**-20, 2.0**-30], 40), ([0.7], 46)):
+        low, high, channels = -(1 << reach), 1 << reach, len(scale)
+        x = np.concatenate([draw(i64, (3, 40, channels), 1, low, high), draw(i64, (3, 40, channels), 2, -1000, 1000)])
+        ties = np.ceil((np.random.default_rng(4).integers(-32768, 32768, (3, 40, channels)) - 0.5) / scale)
+        x = np.concatenate([x, np.clip(ties, low, high).astype(np.int64)])
+        bounds = (low, high)
+        assert_lowered(
+            lambda b, v, s=scale, r=bounds: _rescale_f64(b, v, i16, np.asarray(s), output_zp=0, input_range=r),
+            [x],
+            [i64],
+        )
+
+
+@pytest.mark.parametrize("channels", [1, 7])
+def test_the_low_word_of_scaled_int64_sums(channels: int) -> None:
+    rng = np.random.default_rng(6)
+    x = draw(i64, (4, 50, 7), 1, -(1 << 62), 1 << 62)
+    for shifts in ([0, 1, 2, 31, 32, 33, 63], [15] * 7, [46, 40, 33, 34, 60, 62, 63], rng.integers(0, 64, 7)):
+        attributes = {
+            "multiplier": rng.integers(1 << 14, 1 << 15, channels).astype(np.int32),
+            "shift": np.asarray(shifts[:channels], np.int8),
+        }
+        assert_lowered(
+            lambda b, v, a=attributes: b.emit("ext.rescale_i64", [v], v.type.with_element(i32), **a), [x], [i64]
         )

@@ -173,7 +173,12 @@ def _select_rows(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) ->
 
 @evaluator("tfl.cast")
 def _cast(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.astype(op.result.type.storage.dtype)
+    """Floats saturate in int32, and what is not a number is the largest."""
+    dtype = op.result.type.storage.dtype
+    if x.dtype.kind != "f" or dtype != np.int32:
+        return x.astype(dtype)
+    held = x < 2.0**31
+    return np.where(held, np.maximum(np.where(held, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
 
 
 @evaluator("tfl.bitcast")

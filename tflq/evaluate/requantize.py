@@ -1,6 +1,7 @@
 """Evaluators of the requantizations and tables that TOSA lacks.
 
 ext.rescale_f64    saturate(round_half_away(double(x - input_zp) * scale) + output_zp)
+ext.rescale_i64    `tflq.numerics.wrapping.rescale_i64`
 ext.table_2d       entry 256 (x - minimum of x's type) + (y - minimum of y's type)
 """
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
+from tflq.numerics.wrapping import rescale_i64
 
 __all__: list[str] = []
 
@@ -21,6 +23,11 @@ def _rescale_f64(op: Op, x: np.ndarray) -> np.ndarray:
     whole = np.trunc(product)
     rounded = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0)
     return np.clip(rounded + op.attributes.get("output_zp", 0), storage.minimum, storage.maximum).astype(storage.dtype)
+
+
+@evaluator("ext.rescale_i64")
+def _rescale_i64(op: Op, x: np.ndarray) -> np.ndarray:
+    return rescale_i64(x, op.attributes["multiplier"], op.attributes["shift"])
 
 
 @evaluator("ext.table_2d")

@@ -20,8 +20,10 @@ from tflq.ir.core import Op, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
+from tflq.legalize.in_place import Memory
 from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.target_kernels import TargetKernels
@@ -53,7 +55,7 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far."""
+    tried so far; `inexact`: how far from a kernel that computes it what takes these paths' place can be."""
 
     op: Op
     recurrent: bool
@@ -61,14 +63,15 @@ class _Case:
     missing: str
     narrow: str
     reasons: list[str]
+    inexact: dict[str, str]
 
 
 class Decider:
     """Decides for the operators of one function, and writes what becomes of them with its builder."""
 
-    def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables) -> None:
+    def __init__(self, policy: Policy, plain: dict[Value, Value], variables: Variables, memory: Memory) -> None:
         self.plain = plain
-        self.b = RuleBuilder([], plain, variables, real=policy.real)
+        self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
         self._policy = policy
         self._kernels = TargetKernels(policy.target, plain, self.b) if policy.target.kernels else None
 
@@ -97,7 +100,7 @@ class Decider:
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [])
+        return _Case(op, stateful, hybrid, missing, narrow, [], {})
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
@@ -130,6 +133,7 @@ class Decider:
             return None
         for rule in RULES.get(case.op.name, ()):
             start = len(self.b.ops)
+            self.b.undefined.clear()
             answer = rule(case.op, self.b)
             if isinstance(answer, Rejected):
                 raise Refusal(answer.reason)
@@ -137,14 +141,20 @@ class Decider:
                 answer = Rewritten([answer])
             elif not isinstance(answer, (Rewritten, NotApplicable)):
                 answer = Rewritten(answer)
+            if isinstance(answer, Rewritten):
+                answer = settled(rule, case.op, answer, self.b.undefined)
             why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
                 case.reasons.append(why_not)
+                if isinstance(answer, NotApplicable) and not self.b.real:
+                    case.inexact.update(inexact(rule, case.op, answer))
                 continue
             self._name_results(case.op, answer.results, start)
-            warnings = [answer.warning, _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""]
-            return Decision(case.op, "integer", answer.note, "; ".join(w for w in warnings if w))
+            outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
+            words = "; ".join(w for w in (*case.inexact, answer.warning, outlives) if w)
+            exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
+            return Decision(case.op, "integer", answer.note, words, exception)
         return None
 
     def _in_float(self, case: _Case) -> Decision:
@@ -160,7 +170,7 @@ class Decider:
         if isinstance(answer, NotApplicable):
             raise Refusal(f"{reason}; {answer.reason}")
         self._name_results(op, answer, start)
-        return Decision(op, "float", reason)
+        return Decision(op, "float", reason, "; ".join(case.inexact), next(iter(case.inexact.values()), ""))
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]

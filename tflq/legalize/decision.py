@@ -17,6 +17,7 @@ class Decision:
     path: str  # "kept", "integer" or "float"
     reason: str = ""
     warning: str = ""
+    exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
     made: list[Op] = field(default_factory=list)
 
 

@@ -39,6 +39,12 @@ _STABLEHLO = frozenset(f"tfl.stablehlo_{name}" for name in ("add", "gather", "ma
 """The StableHLO operators that interpreters have a float kernel for, and that call no subgraph."""
 
 
+_DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
+"""Fused activations that float kernels disregard, too."""
+
+_NEAR = 2.0**26
+"""Steps of a result that an operand may hold."""
+
 _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 """Operators on the bits of integers, which floats have not."""
 
@@ -67,16 +73,21 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
+    activation = attributes.get("fused_activation_function")
+    if activation in _DISREGARDED:
+        attributes = {**attributes, "fused_activation_function": "NONE"}
     if reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
         computed = b.op(op.name, operands, types, attributes, version_info(op)).results
+    if activation in _DISREGARDED:
+        computed = [_activated(b, computed[0], activation), *computed[1:]]
     results: list[Value] = []
     for old, new in zip(op.results, computed, strict=True):
         if not old.type.quantized:
             results.append(new)
             continue
-        if op.name in _NOT_FINITE or op.name in RECURRENT:
+        if op.name in _NOT_FINITE or op.name in RECURRENT or _far_apart(op):
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, old.type.stripped()))
@@ -90,6 +101,14 @@ def _real(b: RuleBuilder, value: Value) -> Value:
     return b.dcast(b.typed(value)) if value.type.quantized else b.value(value)
 
 
+def _activated(b: RuleBuilder, x: Value, activation: str) -> Value:
+    """TANH, or SIGN_BIT: 1 below zero, else 0."""
+    if activation == "TANH":
+        return b.emit("tfl.tanh", [x], x.type)
+    below = b.emit("tfl.less", [x, b.constant(np.float32(0), f32)], TensorType(x.type.shape, i1))
+    return b.emit("tfl.cast", [below], x.type)
+
+
 def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     """The divisor, in the place of 0 the least number: quotients by it are infinite or nearly so, 0 for 0, and
     remainders nearly 0."""
@@ -98,10 +117,24 @@ def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     return b.emit("tfl.select_v2", [zero, least, divisor], divisor.type)
 
 
+def _far_apart(op: Op) -> bool:
+    """Whether operands hold so many steps of a result that what is computed of them may be more than int32 holds."""
+    reach = max((_scales(v).max() * 2.0**v.type.storage.bits for v in op.operands if v and v.type.quantized), default=0)
+    least = min((_scales(v).min() for v in op.results if v.type.quantized), default=1)
+    return not reach < least * _NEAR
+
+
+def _scales(value: Value) -> np.ndarray:
+    element = value.type.element
+    scales = element.scale if isinstance(element, UniformQuantizedType) else element.scales  # type: ignore[union-attr]
+    return np.asarray(scales, np.float64)
+
+
 def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     """x, 0 where it is not a number, within what the quantized type holds and little more: qcast wraps far beyond."""
     scale = element.scale if isinstance(element, UniformQuantizedType) else float(element.scales.max())
-    bound = np.float32(scale * 2.0 ** (element.storage.bits + 1))
+    with np.errstate(over="ignore"):
+        bound = np.minimum(np.float32(scale) * np.float32(2.0 ** (element.storage.bits + 1)), np.finfo(np.float32).max)
     known = b.emit("tfl.equal", [x, x], TensorType(x.type.shape, i1))
     x = b.emit("tfl.select_v2", [known, x, b.constant(np.float32(0), f32)], x.type)
     x = b.emit("tfl.maximum", [x, b.constant(-bound, f32)], x.type)

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from tflq.ir.builder import Builder
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import f32
+from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 
 __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
@@ -24,9 +25,13 @@ __all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """The rule does not cover this op; the engine tries the next one."""
+    """The rule does not cover this op; the engine tries the next one. `warning`: where a kernel computes it, how far
+    from that a later rule's answer can be. `unsettled`: what C++ leaves undefined in the kernel, where interpreters
+    differ; there is a warning of it if it shows."""
 
     reason: str
+    warning: str = ""
+    unsettled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,13 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """New results, with what the report should say: a `note` (how), a `warning` (where the kernel disregards
-    parameters). Where parameters must hold (`RuleBuilder.real`), an answer with a warning is none."""
+    parameters), and which `exception` that is (`tflq.legalize.exceptions`). Where parameters must hold
+    (`RuleBuilder.real`), an answer with a warning is none."""
 
     results: Sequence[Value]
     note: str = ""
     warning: str = ""
+    exception: str = "disregarded"
 
 
 Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Rejected
@@ -52,7 +59,10 @@ Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Reject
 class RuleBuilder(Builder):
     """A `Builder` that knows what the operands of the op at hand have become, and the module's variables.
 
-    real: quantization parameters hold where the reference kernel disregards them.
+    real: quantization parameters hold where the reference kernel disregards them. memory: what the interpreter writes
+    over, if that is known. probing: the ops serve to find out how far off a kernel is, no more.
+    undefined: what the op's kernel comes to that C++ leaves undefined, as rules note it (`note_undefined`). Where it
+    shows, the answer has a warning, and is none where parameters must hold (`tflq.legalize.exceptions`).
     """
 
     def __init__(
@@ -62,12 +72,22 @@ class RuleBuilder(Builder):
         variables: Variables | None = None,
         *,
         real: bool = False,
+        memory: Memory | None = None,
+        probing: bool = False,
     ) -> None:
         super().__init__(ops)
         self.real = real
+        self.memory = memory
+        self.probing = probing
+        self.undefined: dict[str, int | None] = {}
         self._plain = plain
         self.variables = Variables() if variables is None else variables
         self._real_states: dict[Value, Value] = {}
+
+    def note_undefined(self, what: str, counts: int | None = None) -> None:
+        """Notes something that C++ leaves undefined and that is computed as kernels compiled for x86-64 do; how far the
+        result is from the real value at most, where the rule knows it."""
+        self.undefined.setdefault(what, counts)
 
     def float_state(self, tensor: Value) -> Value:
         """The float variable tensor that stands for a variable tensor."""

@@ -16,6 +16,7 @@ from tflq.ir.types import ElementType, UniformQuantizedType
 from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
 from tflq.legalize.deciding import Decider, Policy
 from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.in_place import Memory
 from tflq.legalize.scaling import requantized
 from tflq.legalize.variables import Variables
 
@@ -46,7 +47,7 @@ class Walk:
         self._interface = interface
         self._shared = shared
         self._decisions = decisions
-        self._decider = Decider(shared.policy, shared.plain, shared.variables)
+        self._decider = Decider(shared.policy, shared.plain, shared.variables, Memory(function))
         self._b = self._decider.b
         self._plain = shared.plain
 

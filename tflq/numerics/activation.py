@@ -15,20 +15,24 @@ import numpy as np
 from tflq.numerics.fixed_point import (
     Multiplier,
     quantize_multiplier,
-    quantize_multipliers,
     round_half_away,
     rounding_divide_by_pot,
 )
+from tflq.numerics.x86 import as_int32, wrapped
 
 __all__ = [
     "BOUNDS",
     "Leaky",
     "activation_range",
+    "bounds_undefined",
     "float_ratio",
+    "hard_swish_shift",
     "hard_swish_table",
     "integer_activation_range",
     "leaky_multipliers",
     "prelu_multipliers",
+    "real_range",
+    "relu_range",
 ]
 
 BOUNDS: dict[str, tuple[float | None, float | None]] = {
@@ -41,23 +45,62 @@ BOUNDS: dict[str, tuple[float | None, float | None]] = {
 
 
 def activation_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
-    """The stored values an activation clamps to, for a storage type of [low, high].
+    """The stored values a fused activation clamps to, for a storage type of [low, high].
 
     ValueError if a bound is outside int32 at this scale, where the kernels refuse the model.
     """
-    least, greatest = BOUNDS.get(activation, (None, None))
-    if least is not None:
-        low = max(low, zero_point + _stored(least, scale))
-    if greatest is not None:
-        high = min(high, zero_point + _stored(greatest, scale))
-    return low, high
+    least, greatest = (_steps(bound, scale) for bound in BOUNDS.get(activation, (None, None)))
+    for steps in (least, greatest):
+        if steps is not None and not abs(steps) <= 2.0**31:
+            raise ValueError(f"a bound of {activation} is {steps:.3g} steps of scale {scale:g}, more than int32 holds")
+    return _clamping(least, greatest, low, high, zero_point)
 
 
-def _stored(real: float, scale: float) -> int:
-    quotient = float(np.float32(real) / np.float32(scale))
-    if abs(quotient) >= 2**31:
-        raise ValueError(f"bound {real:g} is {quotient:.3g} steps of scale {scale:g}, more than int32 holds")
-    return round_half_away(quotient)
+def relu_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
+    """The same of RELU and its kin as operators of their own, which take any bound: `x86.as_int32` of it."""
+    least, greatest = (_steps(bound, scale) for bound in BOUNDS[activation])
+    return _clamping(least, greatest, low, high, zero_point)
+
+
+def real_range(activation: str, low: int, high: int, scale: float, zero_point: int) -> tuple[int, int]:
+    """The same of the real bounds: one that is far away is none."""
+    ends = [low, high]
+    for place, bound in enumerate(BOUNDS.get(activation, (None, None))):
+        if bound is not None:
+            steps = _steps(bound, scale) or 0.0
+            counts = 0.0 if steps != steps else min(max(steps, -(2.0**32)), 2.0**32)
+            ends[place] = min(max(zero_point + int(counts), low), high)
+    return ends[0], ends[1]
+
+
+def bounds_undefined(activation: str, scale: float) -> bool:
+    """Whether a bound at this scale is not within int32: its conversion is undefined in C++."""
+    counts = [_steps(bound, scale) for bound in BOUNDS.get(activation, (None, None))]
+    return any(steps is not None and not -(2.0**31) <= steps < 2.0**31 for steps in counts)
+
+
+def _steps(bound: float | None, scale: float) -> float | None:
+    """A bound in steps of the scale: the quotient in float32, rounded half away from zero."""
+    if bound is None:
+        return None
+    with np.errstate(all="ignore"):
+        steps = float(np.float32(bound) / np.float32(scale))
+    return float(round_half_away(steps)) if abs(steps) < 2.0**52 else steps
+
+
+def _clamping(least: float | None, greatest: float | None, low: int, high: int, zero_point: int) -> tuple[int, int]:
+    """The type's range within the bounds. Above the greatest bound is that, as the type stores it, also where it is
+    less than the least one."""
+    start = low if least is None else max(low, _offset(least, zero_point))
+    end = high if greatest is None else min(high, _offset(greatest, zero_point))
+    if start <= end:
+        return start, end
+    stored = low + (end - low) % (high - low + 1)
+    return stored, stored
+
+
+def _offset(steps: float, zero_point: int) -> int:
+    return int(wrapped(as_int32(steps) + zero_point))
 
 
 def integer_activation_range(activation: str, low: int, high: int) -> tuple[int, int]:
@@ -68,10 +111,11 @@ def integer_activation_range(activation: str, low: int, high: int) -> tuple[int,
 
 def float_ratio(numerator: float, denominator: float, *factors: float) -> float:
     """numerator * factors / denominator, each step in float32: a kernel's real multiplier."""
-    product = np.float32(numerator)
-    for factor in factors:
-        product = np.float32(product * np.float32(factor))
-    return float(product / np.float32(denominator))
+    with np.errstate(all="ignore"):
+        product = np.float32(numerator)
+        for factor in factors:
+            product = np.float32(product * np.float32(factor))
+        return float(product / np.float32(denominator))
 
 
 class Leaky(NamedTuple):
@@ -83,20 +127,30 @@ class Leaky(NamedTuple):
 
 
 def leaky_multipliers(input_scale: float, output_scale: float, alpha: float) -> Leaky:
-    """Multipliers input / output and |input * alpha / output|. ValueError if one is too large for a left shift."""
+    """Multipliers input / output and |input * alpha / output|."""
     identity = quantize_multiplier(float_ratio(input_scale, output_scale))
-    mantissas, shifts = quantize_multipliers(np.asarray([float_ratio(input_scale, output_scale, alpha)]))
-    return Leaky(identity, Multiplier(abs(int(mantissas[0])), int(shifts[0])), bool(mantissas[0] < 0))
+    mantissa, shift = quantize_multiplier(float_ratio(input_scale, output_scale, alpha))
+    return Leaky(identity, Multiplier(abs(mantissa), shift), mantissa < 0)
 
 
 def prelu_multipliers(input_scale: float, alpha_scale: float, output_scale: float) -> tuple[Multiplier, Multiplier]:
-    """Multipliers input / output, and input * alpha / output. ValueError if one is too large for a left shift."""
+    """Multipliers input / output, and input * alpha / output."""
     identity = quantize_multiplier(float_ratio(input_scale, output_scale))
     return identity, quantize_multiplier(float_ratio(input_scale, output_scale, alpha_scale))
 
 
+def hard_swish_shift(input_scale: float) -> int:
+    """The left shift of what makes x the "reluish" factor. From 33 on what the kernel makes of it depends on whether
+    its loop is vectorized: there everything is shifted out."""
+    return _to_reluish(np.float32(input_scale) * np.float32(1 / 128)).shift
+
+
+def _to_reluish(hires: np.float32) -> Multiplier:
+    return quantize_multiplier(float_ratio(float(hires), float(np.float32(3.0) / np.float32(32768.0))))
+
+
 def hard_swish_table(
-    dtype: np.dtype, input_scale: float, input_zp: int, output_scale: float, output_zp: int
+    dtype: np.dtype, input_scale: float, input_zp: int, output_scale: float, output_zp: int, *, vectorized: bool = False
 ) -> np.ndarray:
     """HARD_SWISH of each value of an 8-bit `dtype`, smallest first. ValueError if the kernel refuses the scales.
 
@@ -104,16 +158,17 @@ def hard_swish_table(
     (reference/hard_swish.h).
     """
     hires = np.float32(input_scale) * np.float32(1 / 128)
-    to_output = quantize_multiplier(float_ratio(float(hires), output_scale))
-    to_reluish = quantize_multiplier(float(hires / np.float32(np.float32(3.0) / np.float32(32768.0))))
+    ratio = float_ratio(float(hires), output_scale)
+    to_output, to_reluish = quantize_multiplier(ratio), _to_reluish(hires)
     if to_output.shift > 0:
-        raise ValueError(f"input scale / (128 * output scale) is {float(hires) / output_scale:.3g}, at least one")
+        raise ValueError(f"input scale / (128 * output scale) is {ratio:.3g}, at least one")
     info = np.iinfo(dtype)
     x = (np.arange(info.min, info.max + 1) - input_zp) * 128
     preshift = _high_mul16(x, _to_16_bits(to_output))
     reluish = x
     if to_reluish.shift > 0:
-        reluish = _saturate16(reluish << (to_reluish.shift - 1))
+        left = to_reluish.shift - 1
+        reluish = _saturate16(reluish * (0 if vectorized and left > 31 else wrapped(1 << (left & 31))))
     reluish = _high_mul16(reluish, _to_16_bits(to_reluish))
     if to_reluish.shift > 0:
         reluish = _saturate16(reluish << 1)

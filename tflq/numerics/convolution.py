@@ -25,6 +25,7 @@ __all__ = [
     "crude_bounds",
     "double_scales",
     "exact_bounds",
+    "exact_channel_bounds",
     "exact_end",
     "legacy_scale",
     "window",
@@ -71,15 +72,17 @@ def exact_end(size: int, extent: int, stride: int, before: int, after: int, outp
 
 
 def double_scales(input_scale: float, weight_scales: npt.ArrayLike, output_scale: float) -> np.ndarray:
-    """input * weight / output of float32 scales, in double: float64[n]."""
+    """input * weight / output of float32 scales, in double: float64[n]; infinite or no number where scales are 0."""
     weights = np.atleast_1d(np.asarray(weight_scales, np.float32)).astype(np.float64)
-    return float(np.float32(input_scale)) * weights / float(np.float32(output_scale))
+    with np.errstate(all="ignore"):
+        return float(np.float32(input_scale)) * weights / np.float64(np.float32(output_scale))
 
 
 def legacy_scale(input_scale: float, weight_scale: float, output_scale: float) -> float:
     """The per-layer multiplier: the product of the inputs' scales in float32, the quotient in double."""
-    product = np.float32(input_scale) * np.float32(weight_scale)
-    return float(product) / float(np.float32(output_scale))
+    with np.errstate(all="ignore"):
+        product = np.float32(input_scale) * np.float32(weight_scale)
+        return float(np.float64(product) / np.float64(np.float32(output_scale)))
 
 
 def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
@@ -89,10 +92,10 @@ def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     return weights.sum(axis, dtype=np.int32 if fits else np.int64).astype(np.int64)
 
 
-def exact_bounds(
+def exact_channel_bounds(
     weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
-) -> tuple[int, int]:
-    """Least and greatest sum of (weight - weight_zp) * x over `axis`, plus bias, for x in [low, high], of all channels.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest sums of (weight - weight_zp) * x over `axis`, plus bias, for x in [low, high], int64 [C] each.
 
     `low` <= 0 <= `high`, so that the bounds hold for padded positions and partial sums, too.
     """
@@ -103,9 +106,15 @@ def exact_bounds(
     positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - weight_zp * count
     negative = total - positive
     offset = np.asarray(bias, np.int64)
-    return int((positive * low + negative * high + offset).min()), int(
-        (positive * high + negative * low + offset).max()
-    )
+    return positive * low + negative * high + offset, positive * high + negative * low + offset
+
+
+def exact_bounds(
+    weights: np.ndarray, axis: tuple[int, ...], weight_zp: int, low: int, high: int, bias: npt.ArrayLike
+) -> tuple[int, int]:
+    """`exact_channel_bounds` of all channels together."""
+    least, most = exact_channel_bounds(weights, axis, weight_zp, low, high, bias)
+    return int(least.min()), int(most.max())
 
 
 def crude_bounds(terms: int, weight: int, low: int, high: int, bias: npt.ArrayLike) -> tuple[int, int]:

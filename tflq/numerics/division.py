@@ -2,8 +2,8 @@
 
 x / y is x shifted left to 31 bits, times the reciprocal of y shifted likewise (Newton steps as in SOFTMAX), times
 input1 / (input2 * output) with the shifts taken back. A small dividend and a large divisor come to a right shift of
-more than 31, and a large multiplier to one of less than 0, which the processor takes modulo 32: those quotients are far
-off, and reproduced. The kernel stops at a zero.
+more than 31, and a large multiplier to one of less than 0, which C++ leaves undefined (`x86.divide_by_pot`): those
+quotients are far off. The kernel stops at a zero.
 Sources: kernels/div.cc (Prepare), kernels/internal/reference/div.h, kernels/internal/common.h (GetReciprocal).
 """
 
@@ -16,12 +16,12 @@ from tflq.numerics.fixed_point import (
     Multiplier,
     multiply,
     quantize_multiplier,
-    rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
 from tflq.numerics.softmax import NEWTON_OFFSET, NEWTON_ONE, NEWTON_SLOPE, NEWTON_STEPS
+from tflq.numerics.x86 import divide_by_pot
 
-__all__ = ["division_multiplier", "division_table", "reciprocals"]
+__all__ = ["division_multiplier", "division_table", "reciprocals", "shifts_undefined"]
 
 
 def division_table(
@@ -33,7 +33,6 @@ def division_table(
     """[256, 256] of an 8-bit `dtype`: the stored quotient of each dividend and divisor, smallest first.
 
     `scales` and `zero_points` are those of dividend, divisor and result, `bounds` what the result is clamped to.
-    ValueError if the multiplier is too large for a left shift.
     """
     info = np.iinfo(dtype)
     values = np.arange(info.min, info.max + 1, dtype=np.int64)
@@ -45,15 +44,13 @@ def division_table(
     quotient = multiply(x, np.broadcast_to(reciprocal, x.shape), headroom)
     total = multiplier.shift - shift - headroom
     scaled = saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa).astype(np.int64)
-    return np.clip(_divided(scaled, -total) + zero_points[2], *bounds).astype(dtype)
+    return np.clip(divide_by_pot(scaled, -total) + zero_points[2], *bounds).astype(dtype)
 
 
-def _divided(x: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """Rounding divide by a power of two. The processor takes an exponent modulo 64 for the mask of the remainder, which
-    is all ones from 32 on, and modulo 32 for the shift: one is added there where x is not negative."""
-    bits = exponent & 31
-    wrong = (x >> bits) + (x >= 0)
-    return np.where(exponent & 32, wrong, rounding_divide_by_pot(x, bits))
+def shifts_undefined(multiplier: Multiplier, bits: int) -> bool:
+    """Whether a quotient of values of so many bits comes to a shift of less than 0 or more than 31."""
+    least, most = 30 - bits - multiplier.shift, 31 + bits - multiplier.shift
+    return least < 0 or most > 31
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
@@ -79,6 +76,7 @@ def reciprocals(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def division_multiplier(dividend_scale: float, divisor_scale: float, output_scale: float) -> Multiplier:
-    """What scales the quotient. ValueError if it is too large for a left shift."""
-    product = float(np.float32(divisor_scale) * np.float32(output_scale))
+    """What scales the quotient."""
+    with np.errstate(over="ignore"):
+        product = float(np.float32(divisor_scale) * np.float32(output_scale))
     return quantize_multiplier(float_ratio(dividend_scale, product))

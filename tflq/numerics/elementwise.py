@@ -1,8 +1,10 @@
 """Parameters of ADD, SUB and MUL.
 
 ADD and SUB shift both operands left (8-bit by 20, int16 by 15), scale them to twice the larger input scale, add, and
-scale the sum to the result; every real multiplier is a quotient of doubles. int16 with power-of-two scales and
-`pot_scale_int16` shifts one operand right instead. MUL scales the product by input1 * input2 / output, in float32.
+scale the sum to the result; every real multiplier is a quotient of doubles, of which twice the scale and the shifted
+one are in float32. The kernels abort at multipliers of the operands that are not within 0 and 1, so at a scale of 0 or
+infinity. int16 with power-of-two scales and `pot_scale_int16` shifts one operand right instead. MUL scales the product
+by input1 * input2 / output, in float32.
 Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/internal/quantization_util.cc (CheckedLog2).
 """
 
@@ -13,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.numerics.activation import float_ratio
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, round_half_away
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient, round_half_away
 
 __all__ = [
     "Addition",
@@ -40,12 +42,11 @@ def addition(scale1: float, scale2: float, output_scale: float, bits: int, *, su
     ADD takes a multiplier of the sum below one only; SUB also one above, but not one itself.
     """
     left_shift = 15 if bits == 16 else 20
-    twice = 2.0 * max(scale1, scale2)
-    real = twice / float(np.float32((1 << left_shift) * np.float32(output_scale)))
-    total = quantize_multiplier(real)
-    if real == 1.0 or (real > 1.0 and not subtract) or (real < 1.0 and total.shift > 0):
-        raise ValueError(f"the sum's multiplier {real!r} is not below one")
-    return Addition(left_shift, quantize_multiplier(scale1 / twice), quantize_multiplier(scale2 / twice), total)
+    twice = _twice(scale1, scale2)
+    real = quotient(twice, _shifted(output_scale, left_shift))
+    above = subtract and real > 1.0
+    total = quantize_multiplier(real) if above else _below_one(real, "the sum")
+    return Addition(left_shift, *_of_operands(scale1, scale2, twice), total)
 
 
 def squared_difference(scale1: float, scale2: float, output_scale: float) -> Addition:
@@ -53,21 +54,43 @@ def squared_difference(scale1: float, scale2: float, output_scale: float) -> Add
 
     ValueError if that is not below one. Source: kernels/squared_difference.cc.
     """
-    twice = 2.0 * max(scale1, scale2)
-    real = twice * twice / float(np.float32((1 << 14) * np.float32(output_scale)))
-    total = quantize_multiplier(real)
-    if real >= 1.0 or total.shift > 0:
-        raise ValueError(f"the square's multiplier {real!r} is not below one")
-    return Addition(7, quantize_multiplier(scale1 / twice), quantize_multiplier(scale2 / twice), total)
+    twice = _twice(scale1, scale2)
+    total = _below_one(quotient(twice * twice, _shifted(output_scale, 14)), "the square")
+    return Addition(7, *_of_operands(scale1, scale2, twice), total)
+
+
+def _twice(scale1: float, scale2: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(2) * np.float32(max(scale1, scale2)))
+
+
+def _shifted(scale: float, bits: int) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(1 << bits) * np.float32(scale))
+
+
+def _of_operands(scale1: float, scale2: float, twice: float) -> tuple[Multiplier, Multiplier]:
+    first, second = quotient(scale1, twice), quotient(scale2, twice)
+    return _below_one(first, "the first operand"), _below_one(second, "the second operand")
+
+
+def _below_one(real: float, what: str) -> Multiplier:
+    """QuantizeMultiplierSmallerThanOneExp. ValueError where it aborts."""
+    multiplier = quantize_multiplier(real)
+    if not 0.0 < real < 1.0 or multiplier.shift > 0:
+        raise ValueError(f"the multiplier of {what} is {real!r}, not above 0 and below 1")
+    return multiplier
 
 
 def multiplication(scale1: float, scale2: float, output_scale: float) -> Multiplier:
-    """MUL's multiplier. ValueError if it is too large for a left shift."""
+    """MUL's multiplier."""
     return quantize_multiplier(float_ratio(scale1, output_scale, scale2))
 
 
 def checked_log2(scale: float) -> int | None:
     """The exponent of a scale whose log2 is within a thousandth of an integer, computed in float32; else None."""
+    if not 0 < scale < np.inf:
+        return None
     log2 = np.log(np.float32(scale)) * np.float32(np.float32(1.0) / np.log(np.float32(2.0)))
     exponent = round_half_away(float(log2))
     return exponent if abs(float(log2) - exponent) < 1e-3 else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
 
 __all__ = ["requantize_multiplier"]
 
 
 def requantize_multiplier(input_scale: float, output_scale: float) -> Multiplier:
-    """input_scale / output_scale of float32 scales. ValueError if it is too large for a left shift."""
-    return quantize_multiplier(input_scale / output_scale)
+    """input_scale / output_scale of float32 scales."""
+    return quantize_multiplier(quotient(input_scale, output_scale))

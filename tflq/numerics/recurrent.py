@@ -23,7 +23,8 @@ GATE_SCALE = 2.0**-12
 
 def product_scale(a: float, b: float, result: float) -> float:
     """a * b / result."""
-    return float(np.float32(a) * np.float32(b) / np.float32(result))
+    with np.errstate(all="ignore"):
+        return float(np.float32(a) * np.float32(b) / np.float32(result))
 
 
 def peephole_scale(cell_exponent: int, weights: float, gate: float = GATE_SCALE) -> float:

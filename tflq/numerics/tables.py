@@ -1,6 +1,7 @@
 """Lookup tables of unary functions, filled as the kernels fill them: in float32, with the C library's functions.
 
-    8-bit    table[q] = clamp(round(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out), halves away from zero
+    8-bit    table[q] = clamp(round(f(scale_in * (q - zero_in)) * (1 / scale_out)) + zero_out), halves away from zero;
+             beyond int32, uint8 has 0 (`x86.as_int32`, then clamped); where f is not a number, both have 0
     int16    513 entries of f at steps of 128, interpolated; each lowered by half the error of its step's middle
     sigmoid  256 entries at steps of 1/24, for the int16 LOGISTIC and TANH
 
@@ -17,10 +18,12 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.numerics.elementwise import checked_log2
+from tflq.numerics.x86 import as_int32, wrapped
 
 __all__ = [
     "FloatFunction",
     "logistic",
+    "sigmoid_16bit_table",
     "sigmoid_input_scaling",
     "sigmoid_table",
     "table_8bit",
@@ -49,11 +52,15 @@ def table_8bit(
 ) -> np.ndarray:
     """The table of an 8-bit `dtype`, entry of the smallest value first."""
     info = np.iinfo(dtype)
-    inverse = np.float32(1) / np.float32(output_scale)
     with np.errstate(all="ignore"):
+        inverse = np.float32(1) / np.float32(output_scale)
         x = np.float32(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
         rescaled = _round(function(x) * inverse) + np.float32(output_zp)
-    return np.clip(rescaled, info.min, info.max).astype(dtype)
+    if info.min:  # clamped as floats
+        whole = np.where(np.isnan(rescaled), 0, np.clip(rescaled, info.min, info.max))
+    else:
+        whole = np.clip(as_int32(rescaled), 0, info.max)
+    return whole.astype(dtype)
 
 
 def _round(x: np.ndarray) -> np.ndarray:
@@ -72,12 +79,12 @@ def table_16bit(
 ) -> np.ndarray:
     """The 513 entries of an int16 table: the function at every 128th int16, the last one after the greatest."""
     f = precision
-    low, high = f(input_scale) * f(-32768 - input_zp), f(input_scale) * f(32767 - input_zp)
-    out_low, out_high = f(output_scale) * f(-32768 - output_zp), f(output_scale) * f(32767 - output_zp)
-    inverse = f(65536) / (out_high - out_low)
-    step = (high - low) / f(512)
     i = np.arange(512).astype(f)
     with np.errstate(all="ignore"):
+        low, high = f(input_scale) * f(-32768 - input_zp), f(input_scale) * f(32767 - input_zp)
+        out_low, out_high = f(output_scale) * f(-32768 - output_zp), f(output_scale) * f(32767 - output_zp)
+        inverse = f(65536) / (out_high - out_low)
+        step = (high - low) / f(512)
         here, middle, after = (
             function(low + i * step),
             function(low + i * step + step / f(2)),
@@ -107,7 +114,8 @@ def sigmoid_table() -> np.ndarray:
 def sigmoid_input_scaling(input_scale: float, exact_exponents: tuple[int, ...]) -> tuple[int, int]:
     """Multiplier and rounding right shift that bring an int16 to steps of 1 / (3 * 4096).
 
-    Scales 2^-12 * 2^e with e in `exact_exponents` are exact. ValueError if the scale leaves no multiplier.
+    Scales 2^-12 * 2^e with e in `exact_exponents` are exact. A scale so small that no multiplier is left is taken for
+    one of them, of a shift that leaves int32; a multiplier that int32 does not hold is -2^31.
     """
     exponent = checked_log2(input_scale)
     if exponent is not None and exponent + 12 in exact_exponents:
@@ -115,6 +123,22 @@ def sigmoid_input_scaling(input_scale: float, exact_exponents: tuple[int, ...]) 
     multiplier, shift = input_scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and shift <= 30:
         multiplier, shift = multiplier * 2.0, shift + 1
-    if not 1.0 <= multiplier < 2.0**31:
-        raise ValueError(f"input scale {input_scale:g} is outside what int16 sigmoid tables take")
-    return int(multiplier), shift
+    mantissa = int(as_int32(multiplier))
+    return (mantissa, shift) if mantissa else (int(wrapped(3 << shift)), 0)
+
+
+def sigmoid_16bit_table(multiplier: int, shift: int, *, hyperbolic: bool) -> np.ndarray:
+    """int16 LOGISTIC, or TANH if `hyperbolic`, of every int16, smallest first, for any multiplier: int32 wraps."""
+    half = 1 << (shift - 1) if shift else 0
+    x = wrapped(np.arange(-32768, 32768) * np.int64(multiplier) + half) >> shift
+    bits = 8 if hyperbolic else 9
+    magnitude = np.abs(x)
+    entry = np.minimum(magnitude >> bits, 255)
+    entries = np.append(sigmoid_table(), 0).astype(np.int64)
+    between = (entries[entry] << bits) + (magnitude & ((1 << bits) - 1)) * (entries[entry + 1] - entries[entry])
+    y = np.where(entry == 255, (0xFFFF if hyperbolic else 0x7FFF << 1) << bits, between)
+    if hyperbolic:
+        whole = np.where(x >= 0, y - (1 << 23), -y + (1 << 23) - 1) + (1 << 7)
+        return (whole >> 8).astype(np.int16)
+    whole = np.where(x >= 0, y, (1 << 25) - y - 1) + (1 << 9)
+    return (whole >> 10).astype(np.int16)

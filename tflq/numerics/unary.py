@@ -15,10 +15,12 @@ import numpy as np
 from tflq.numerics.fixed_point import (
     multiply,
     quantize_multiplier,
+    quotient,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
 from tflq.numerics.tables import FloatFunction
+from tflq.numerics.x86 import as_int32, wrapped
 
 __all__ = [
     "REAL_FUNCTIONS",
@@ -89,19 +91,22 @@ def sqrt_table(dtype: np.dtype, input_scale: float, input_zp: int, output_scale:
     The kernel stops at a negative x.
     """
     info = np.iinfo(dtype)
-    x = _f(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
-    root = np.sqrt(np.maximum(x, _f(0))) / _f(output_scale)
-    stored = np.where(x < 0, info.min, np.trunc(np.minimum(root, _f(2**30))).astype(np.int64) + output_zp)
+    with np.errstate(all="ignore"):
+        x = _f(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
+        root = np.sqrt(np.maximum(x, _f(0))) / _f(output_scale)
+    stored = np.where(x < 0, info.min, wrapped(as_int32(root) + output_zp))
     return np.clip(stored, info.min, info.max).astype(dtype)
 
 
 def rsqrt_table(input_scale: float, input_zp: int, output_scale: float, output_zp: int) -> np.ndarray:
     """RSQRT of every int8 by the kernel's Newton iteration. At zero, and below where the kernel stops, the greatest."""
-    multiplier = quantize_multiplier(1.0 / float(np.sqrt(_f(input_scale)) * _f(output_scale)))
+    with np.errstate(all="ignore"):
+        multiplier = quantize_multiplier(quotient(1.0, float(np.sqrt(_f(input_scale)) * _f(output_scale))))
     x = np.arange(-128, 128) - input_zp
     mantissa, shift = _inverse_square_root(np.maximum(x, 1))
     root = multiply(np.ones(256, np.int32), mantissa, shift + 20)
-    stored = multiply(root, multiplier.mantissa, multiplier.shift - 20).astype(np.int64) + output_zp
+    scaled = multiply(root, multiplier.mantissa, multiplier.shift - 20)
+    stored = wrapped(scaled.astype(np.int64) + output_zp)
     return np.where(x <= 0, 127, np.clip(stored, -128, 127)).astype(np.int8)
 
 

@@ -1,6 +1,7 @@
 """quant.dcast and quant.qcast on float builtins: the numbers of the DEQUANTIZE and QUANTIZE reference kernels.
 
-    dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16 bits
+    dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16
+                 bits; infinite where that is beyond float32, which MUL clamps
     quantize     clamp(int32(round_half_away(x / scale)) + zero_point), the division in float32
 
 Rounding half away is truncation of y + sign(y) * p, with p the float32 below 1/2; an attribute may say another
@@ -16,7 +17,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.parameters import parameters
-from tflq.ir.types import f32, i32
+from tflq.ir.types import f32, i1, i32
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -34,7 +35,24 @@ def dequantize(op: Op, k: Kernels) -> Value:
         centred = k.sub(x, k.constant(zero, f32)) if zero.any() else x
     else:
         centred = k.cast(k.sub(x, k.constant(zero)) if zero.any() else x, f32)
-    return k.mul(centred, k.constant(scale, f32))
+    return _infinite_beyond(k, centred, scale, k.mul(centred, k.constant(scale, f32)))
+
+
+def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Value) -> Value:
+    """The product, infinite where the steps, within 2^33, times the scale are more than float32 holds."""
+    infinity = np.float32(np.inf)
+    largest = np.finfo(np.float32).max
+    if (scale <= largest / np.float32(2.0**33)).all():
+        return product
+    with np.errstate(all="ignore"):
+        limit = (largest / scale).astype(np.float32)
+        limit = np.where(np.isfinite(limit * scale), limit, np.nextafter(limit, np.float32(0)))
+        limit = np.where(np.isfinite(np.nextafter(limit, infinity) * scale), np.nextafter(limit, infinity), limit)
+    limit = np.where(np.isfinite(scale), limit, np.float32(0))
+    for name, bound, end in (("tfl.greater", limit, infinity), ("tfl.less", -limit, -infinity)):
+        beyond = k.emit(name, [centred, k.constant(bound, f32)], centred.type.with_element(i1))
+        product = k.emit("tfl.select_v2", [beyond, k.constant(end, f32), product], product.type)
+    return product
 
 
 def _plain(x: Value) -> Value:

@@ -48,7 +48,7 @@ def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry
 
 def fits_int32(k: Kernels, op: Op) -> bool:
     """Whether the one reader of an accumulator says that it stays within int32."""
-    for name in ("tosa.rescale", "ext.rescale_f64"):
+    for name in ("tosa.rescale", "ext.rescale_f64", "ext.rescale_i64"):
         user = k.only_user(op.result, name)
         if user is not None and "input_range" in user.attributes:
             low, high = user.attributes["input_range"]

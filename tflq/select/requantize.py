@@ -1,7 +1,9 @@
-"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand.
+"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64.
 
     division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold of the operator (`numerics.staircase`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
+
+ext.rescale_i64 is the product in int64, which wraps as it does, shifted so that the word asked for is the high one.
 
 Clamps are subtractions with a fused RELU where they cannot overflow: hi - relu(hi - x) is min(x, hi), 0.3 ns per
 element against 1.6 of MINIMUM. Figures of all forms: `select/cost.py`. Formulas: `numerics/fixed_point.py`, TOSA 1.0
@@ -25,7 +27,7 @@ from tflq.select.shifts import right_shift
 __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeezed"]
 
 _I31 = (1 << 31) - 1
-_I63 = (1 << 63) - 1
+_I62, _I63 = 1 << 62, (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,12 @@ def rescale(op: Op, k: Kernels) -> Value:
 def input_range(op: Op) -> tuple[int, int]:
     """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its makers do."""
     zero = op.attributes.get("input_zp", 0)
-    least, most = op.attributes.get("input_range") or value_range(op.operand(0))
-    widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more
-    return max(int(least), -widest) - zero, min(int(most), widest - 1) - zero
+    noted = op.attributes.get("input_range")
+    if noted:
+        return int(noted[0]) - zero, int(noted[1]) - zero
+    least, most = value_range(op.operand(0))
+    widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
+    return max(least, -widest) - zero, min(most, widest - 1) - zero
 
 
 def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
@@ -156,7 +161,10 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
     """
     storage = x.type.storage
     upper, lower = bool((high < most).any()), bool((low > least).any())
-    if upper and lower:
+    if storage == i64 and max(-least, most) >= _I62:
+        x = k.maximum(k.minimum(x, _bound(k, high, x)), _bound(k, low, x))
+        base = np.asarray(offset)
+    elif upper and lower:
         x = k.sub(_bound(k, high, x), x, "RELU")
         x = k.sub(_bound(k, high - low, x), x, "RELU")
         base = low + offset
@@ -250,3 +258,22 @@ def _clamped_sum(
 
 def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
     return k.constant(squeezed(np.asarray(values, np.int64)), i64)
+
+
+# --- what wraps
+
+
+@lowering("ext.rescale_i64")
+def rescale_i64(op: Op, k: Kernels) -> Value:
+    """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s), and of a shift of more than 32 its upper bits.
+
+    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) the lower bits of the word above count alone.
+    """
+    x, a = k.value(op.operand(0)), op.attributes
+    multiplier, shift = (np.atleast_1d(a[name]).astype(np.int64) for name in ("multiplier", "shift"))
+    up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
+    half = np.left_shift(np.int64(1), (shift - 1) & 63)
+    y = k.mul(k.cast(x, i64), _constant64(k, multiplier << up))
+    y = k.add(y, _constant64(k, half << up))
+    word = restore(k, high_part(k, y, i32), x.type.shape)
+    return right_shift(k, word, k.constant(squeezed(down))) if down.any() else word

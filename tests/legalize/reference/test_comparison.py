@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, one_op
+from harness import argument, convert_and_compare, interpret, one_op
 from on_tosa import assert_near_kernel
 from reference import assert_equals_kernel, every_value, refusal
 
+import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, ui8
 
 Quantized = UniformQuantizedType
@@ -55,7 +56,9 @@ def test_the_sign_alone(scale: float, shapes: tuple[tuple[int, ...], ...]) -> No
         for name in EQUALITIES if storage is i16 else NAMES:
             conversion = convert_and_compare(model(name, first, second, *shapes), [arrays])
             assert [row.path for row in conversion.report.rows] == ["integer"]
-            assert conversion.report.rows[0].warning.startswith("a scale is above 1")
+            warning = conversion.report.rows[0].warning
+            assert "at a scale above 1 the kernel divides by a negative power of two, which C++ leaves" in warning
+            assert "pairs of values are told apart wrongly" in warning
 
 
 @pytest.mark.parametrize("name", NAMES[2:])
@@ -71,12 +74,35 @@ def test_stored_integers(name: str) -> None:
     ("elements", "reason"),
     [
         ([Quantized.of(i8, 1.0), Quantized.of(i8, 0.1)], "it aborts at a scale of 1"),
-        ([Quantized.of(i16, 0.1), Quantized.of(i16, 300.0)], "its shift for a scale of 300 has no one meaning"),
+        ([Quantized.of(i16, 0.1), Quantized.of(i16, 300.0)], "the kernel's result is undefined in C++"),
         ([Quantized.of(i8, 0.1), Quantized.of(ui8, 0.1)], "EQUAL has no kernel for i8 and ui8"),
     ],
 )
 def test_what_the_kernel_cannot(elements: list[Quantized], reason: str) -> None:
     assert reason in refusal("tfl.equal", [*elements, i1])
+
+
+@pytest.mark.parametrize(("first", "second"), [(1e9, 1e9), (1e12, 3e11), (1e20, 0.1)])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_interpreters_differ_on_is_the_real_answer(name: str, first: float, second: float) -> None:
+    """Shifts beyond the sign: some interpreters compute them in vector registers."""
+    x, y = (g.reshape(1, -1) for g in np.meshgrid(every_value(i8.dtype), every_value(i8.dtype)))
+    conversion = tflq.convert(model(name, Quantized.of(i8, first, 3), Quantized.of(i8, second, -5), x.shape))
+    (row,) = conversion.report.rows
+    assert row.path == "integer"
+    assert row.exception == "unsettled"
+    assert "interpreters differ" in row.warning
+    real = getattr(np, name.removeprefix("tfl."))((x - 3.0) * np.float32(first), (y + 5.0) * np.float32(second))
+    np.testing.assert_array_equal(interpret(conversion.data, [[x, y]])[0][0], real)
+
+
+def test_real_semantics_tell_neighbours_apart() -> None:
+    element = Quantized.of(i8, 1e-5, 3)
+    arrays = pairs(i8, 0)
+    data = model("tfl.equal", element, element, arrays[0].shape)
+    assert interpret(data, [arrays])[0][0].sum() > 256  # the kernel rounds them to a few values
+    real = tflq.convert(data, semantics="real").data
+    np.testing.assert_array_equal(interpret(real, [arrays])[0][0], arrays[0] == arrays[1])
 
 
 @pytest.mark.parametrize("storage", TYPES, ids=str)

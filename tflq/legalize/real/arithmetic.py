@@ -57,10 +57,7 @@ def rounded_sum(b: RuleBuilder, total: Value, bits: int, target: Grid, activatio
     """total / 2^bits, rounded, plus the zero points, within the fused activation's range."""
     if activation != "NONE" and activation not in BOUNDS:
         return NotApplicable(f"the fused activation {activation} is no clamp")
-    try:
-        least, most = activation_grids(activation, target)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    least, most = activation_grids(activation, target)
     result = rounding_shift(b, total, bits)
     if target.zero != 0:
         zeros = target.zeros if target.zero is None else np.asarray(target.zero)

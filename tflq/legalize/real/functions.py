@@ -19,7 +19,7 @@ from tflq.ir.builder import broadcast
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.real.arithmetic import NOTE
-from tflq.legalize.reference.accumulate import real
+from tflq.legalize.reference.rescaled import saturated
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.fixed_point import quantize_multiplier
@@ -117,5 +117,5 @@ def _scaled_sum(
     """A sum times source / output, in the result's type."""
     if max(-bounds[0], bounds[1]) >= 1 << 31:
         return NotApplicable("the sum can leave 32 bits")
-    result = real(b, total, np.asarray([source.scale / output.scale]), output, "NONE", bounds)
+    result = saturated(b, total, np.asarray([source.scale / output.scale]), output, "NONE", bounds)
     return result if isinstance(result, NotApplicable) else Rewritten([result], note=NOTE)

@@ -25,7 +25,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.real.requantization import real_requantized
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.numerics.activation import BOUNDS, activation_range
+from tflq.numerics.activation import BOUNDS, real_range
 from tflq.numerics.fixed_point import quantize_multipliers
 
 __all__ = [
@@ -138,12 +138,11 @@ def centred_by(b: RuleBuilder, operand: Value, grid: Grid) -> Value:
 
 
 def activation_grids(activation: str, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest stored values of each element of a result with a fused activation. ValueError as
-    `activation_range`."""
+    """Least and greatest stored values of each element of a result with a fused activation."""
     scales, zeros = np.broadcast_arrays(grid.scales, grid.zeros)
     low, high = grid.storage.minimum, grid.storage.maximum
     pairs = zip(scales.reshape(-1).tolist(), zeros.reshape(-1).tolist(), strict=True)
-    ranges = np.asarray([activation_range(activation, low, high, s, z) for s, z in pairs], np.int64)
+    ranges = np.asarray([real_range(activation, low, high, s, z) for s, z in pairs], np.int64)
     least, most = np.clip(ranges, low, high).T.reshape(2, *scales.shape)
     return least, most
 
@@ -186,10 +185,7 @@ def finished(
     fused activation's range."""
     if activation != "NONE" and activation not in BOUNDS:
         return NotApplicable(f"the fused activation {activation} is no clamp")
-    try:
-        least, most = activation_grids(activation, target)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    least, most = activation_grids(activation, target)
     zero = target.zero
 
     def rescaled(flat: Value, scales: np.ndarray) -> Value | NotApplicable:
@@ -198,10 +194,7 @@ def finished(
             made = real_requantized(b, flat, scales, to, "NONE", bounds)
             if not isinstance(made, NotApplicable):
                 return made
-        try:
-            mantissa, left = quantize_multipliers(scales)
-        except ValueError as error:
-            return NotApplicable(str(error))
+        mantissa, left = quantize_multipliers(scales)
         if left.max() > _LEFT:
             return NotApplicable("a ratio of scales is too large for a left shift in int32")
         if zero is None:

@@ -15,8 +15,8 @@ import numpy as np
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.numerics.activation import BOUNDS
-from tflq.numerics.fixed_point import quantize_multipliers, round_half_away
+from tflq.numerics.activation import real_range
+from tflq.numerics.fixed_point import quantize_multipliers
 
 __all__ = ["limited_scales", "real_requantized", "result_range"]
 
@@ -74,12 +74,7 @@ def _coarse(
 
 def result_range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
     """What the activation clamps stored values to; a bound that is far away is none."""
-    ends = [to.storage.minimum, to.storage.maximum]
-    for place, bound in enumerate(BOUNDS.get(activation, (None, None))):
-        if bound is not None:
-            steps = to.zero_point + round_half_away(float(np.float32(bound) / np.float32(to.scale)))
-            ends[place] = min(max(steps, to.storage.minimum), to.storage.maximum)
-    return ends[0], ends[1]
+    return real_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
 
 
 def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int, int]) -> bool:
@@ -96,11 +91,7 @@ def _in_int32(
         return NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
         return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
-    try:
-        multipliers = quantize_multipliers(scales)
-    except ValueError as error:
-        return NotApplicable(str(error))
-    result = b.rescale(acc, multipliers, i32, output_zp=to.zero_point, rounding="half_away")
+    result = b.rescale(acc, quantize_multipliers(scales), i32, output_zp=to.zero_point, rounding="half_away")
     if result.producer is not None:
         result.producer.attributes["input_range"] = bounds
     return result

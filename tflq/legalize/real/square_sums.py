@@ -19,10 +19,10 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32, ui8
+from tflq.legalize.real.requantization import result_range
 from tflq.legalize.reference.windows import over_windows
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer
-from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import window
 from tflq.numerics.square_thresholds import quotient_thresholds, response_thresholds, root_thresholds
 
@@ -57,16 +57,7 @@ def l2_pool(op: Op, b: RuleBuilder) -> Answer:
     sides = [window(n, k, s, 1, a["padding"]) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
     if kernel[0] * kernel[1] > _TERMS or None in sides:
         return NotApplicable("the windows are too large for int32")
-    try:
-        low, high = activation_range(
-            a["fused_activation_function"],
-            output.storage.minimum,
-            output.storage.maximum,
-            output.scale,
-            output.zero_point,
-        )
-    except ValueError as error:
-        return NotApplicable(str(error))
+    low, high = result_range(output, a["fused_activation_function"])
     wide = centred(b, x, source)
     total = b.mul(wide, wide)
     counts = np.ones((), np.int64)

@@ -11,7 +11,8 @@ from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.layer_norm import layer_norm
 from tflq.legalize.recurrent.lstm_gates import Gate, Lstm, scale_of
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
-from tflq.legalize.reference.accumulate import bias_of, bounds_of, fixed
+from tflq.legalize.reference.accumulate import bias_of, bounds_of
+from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table
@@ -56,7 +57,7 @@ class Step:
         result = fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds)
         if isinstance(result, NotApplicable):
             raise ValueError(result.reason)  # noqa: TRY004 - of the numbers, not of a type
-        return result
+        return result.value
 
     def run(self, given: Value, h: Value, c: Value) -> tuple[Value, Value]:
         """The next hidden state, int8 [batch, outputs], and cell state, int32 [batch, cells]."""
@@ -79,7 +80,7 @@ class Step:
         b, parts = self.b, self.parts
         x = b.reshape(h, (self.batch, 1, 1, parts.outputs))
         made = b.conv2d(x, self.recurrent, self.none, (self.batch, 1, 1, self.width), input_zp=parts.state.zero_point)
-        low, high = bounds_of(parts.state, self.recurrent, (1, 2, 3), 0, self.none) or (i32.minimum, i32.maximum)
+        low, high = bounds_of(parts.state, self.recurrent, (1, 2, 3), 0, self.none).range
         scales = parts.recurrent_scales()
         mantissa, left = quantize_multipliers(scales)
         reach = max(-low, high)
@@ -139,7 +140,8 @@ class Step:
         result = fixed(b, sums, scale, parts.state, "NONE", bounds)
         if isinstance(result, NotApplicable):
             raise ValueError(result.reason)  # noqa: TRY004 - of the numbers, not of a type
-        return b.clamp(result, -self.projection_clip, self.projection_clip) if self.projection_clip else result
+        clip = self.projection_clip
+        return b.clamp(result.value, -clip, clip) if clip else result.value
 
 
 def _joined(b: RuleBuilder, matrices: list[Value]) -> Value:

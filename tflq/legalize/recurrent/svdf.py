@@ -16,7 +16,15 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT, bias_of, bounds_of, fixed, unused_zero_point, viewed
+from tflq.legalize.reference.accumulate import (
+    IGNORED_ZERO_POINT,
+    Bounds,
+    bias_of,
+    bounds_of,
+    unused_zero_point,
+    viewed,
+)
+from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.reference.wrapping import wrapped_sum
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer
@@ -55,14 +63,15 @@ def svdf(op: Op, b: RuleBuilder) -> Answer:
     newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
     if isinstance(newest, NotApplicable):
         return newest
-    window = _pushed(b, state, b.reshape(newest, (batch, filters, 1)), memory)
-    total = _over_time(op, b, window, time, bias)
+    window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
+    total, bounds = _over_time(op, b, window, time, bias)
     scale = np.asarray([product_scale(held.scale, elements[2].scale, target.scale)])
-    result = fixed(b, total, scale, target, "NONE", None)
+    result = fixed(b, total, scale, target, "NONE", bounds)
     if isinstance(result, NotApplicable):
         return result
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
-    return Rewritten([result], note="its state is a variable", warning=IGNORED_ZERO_POINT if ignored else "")
+    warnings = dict.fromkeys((newest.warning, result.warning, IGNORED_ZERO_POINT if ignored else ""))
+    return Rewritten([result.value], note="its state is a variable", warning="; ".join(w for w in warnings if w))
 
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
@@ -79,8 +88,8 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     return window
 
 
-def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> Value:
-    """The weighted sums over time and over the filters of a unit, in int32."""
+def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
+    """The weighted sums over time and over the filters of a unit, in int32, and their bounds."""
     batch, filters, memory = (d or 0 for d in window.type.shape or ())
     rank = int(op.attributes["rank"])
     units, terms = filters // rank, rank * memory
@@ -93,4 +102,5 @@ def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value |
         products = b.concat([products, added], 2, (batch, units, terms + 1))
         most = most + np.abs(offset.array.astype(np.int64))
     fits = bool((most < 1 << 31).all())
-    return b.reshape(b.reduce("sum", products, 2) if fits else wrapped_sum(b, products, 2), (batch, units))
+    sums = b.reduce("sum", products, 2) if fits else wrapped_sum(b, products, 2)
+    return b.reshape(sums, (batch, units)), Bounds(-most, most)

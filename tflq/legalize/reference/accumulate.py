@@ -1,8 +1,6 @@
-"""What the multiply-accumulate operators share: reading parameters, bounding the accumulator, requantizing it.
+"""What the multiply-accumulate operators share: reading parameters, bounding the accumulator.
 
-The accumulator (i32, or i64 where the kernel sums in 64 bits) is scaled by a real number per channel, moved by the
-result's zero point, saturated and clamped to the fused activation. `fixed` scales as MultiplyByQuantizedMultiplier does
-(tosa.rescale), `real` in float64 with one rounding half away from zero (ext.rescale_f64). Sources: as named in
+The accumulator is i32, or i64 where the kernel sums in 64 bits. `rescaled.py` requantizes it. Sources: as named in
 `tflq.numerics.convolution`.
 """
 
@@ -11,25 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.numerics.activation import activation_range
-from tflq.numerics.convolution import crude_bounds, exact_bounds
-from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.convolution import exact_channel_bounds
+from tflq.passes.ranges import Range, value_range
 
 __all__ = [
     "IGNORED_ZERO_POINT",
+    "Bounds",
     "Sums",
     "Terms",
     "accumulator",
     "bias_of",
     "bounds_of",
-    "fixed",
-    "real",
     "scales_of",
     "unused_zero_point",
     "viewed",
@@ -39,7 +36,38 @@ __all__ = [
 _EXACT_BOUNDS = 1 << 22
 """Up to this many weights the bounds of the accumulator come from the weights themselves."""
 
+_FAR = 2.0**61
+"""A bias from which bounds may leave int64."""
+
 IGNORED_ZERO_POINT = "the weights' zero point is not 0: the kernel disregards it"
+
+
+class Bounds(NamedTuple):
+    """Least and greatest sums, int64 [1 or C] each."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, acc: ScalarType) -> Bounds:
+        """Of any number of a type."""
+        return cls(np.asarray([acc.minimum], np.int64), np.asarray([acc.maximum], np.int64))
+
+    def widened(self, by: Range) -> Bounds:
+        """With any number of a range added: of all that the type holds, if that could leave int64."""
+        if max(-by[0], by[1]) >= _FAR:
+            return Bounds.of(i64)
+        return Bounds(self.low + by[0], self.high + by[1])
+
+    def within(self, acc: ScalarType) -> Bounds:
+        """Bounds of what `acc` holds of the sums, which wrap."""
+        fits = (self.low >= acc.minimum) & (self.high <= acc.maximum)
+        return Bounds(np.where(fits, self.low, acc.minimum), np.where(fits, self.high, acc.maximum))
+
+    @property
+    def range(self) -> Range:
+        """Of all channels."""
+        return int(self.low.min()), int(self.high.max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,80 +148,18 @@ def viewed(b: RuleBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     return b.reshape(value, shape)
 
 
-def bounds_of(
-    x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value
-) -> tuple[int, int] | None:
-    """Bounds of the accumulator over all stored inputs, `axis` summed over. None if the bias is not known."""
-    if not bias.is_constant:
-        return None
+def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], weight_zp: int, bias: Value) -> Bounds:
+    """Bounds of the accumulator over all stored inputs, `axis` summed over."""
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
     shape = [d or 0 for d in weights.type.shape or ()]
+    known = bias.is_constant and np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR
+    offset = bias.array if known else np.zeros(1, np.int64)
     if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
-        return exact_bounds(weights.array, axis, weight_zp, low, high, bias.array)
-    terms = math.prod(shape[a] for a in axis)
-    storage = weights.type.storage
-    reach = max(storage.maximum - weight_zp, weight_zp - storage.minimum)
-    return crude_bounds(terms, reach, low, high, bias.array)
-
-
-def fixed(
-    b: RuleBuilder,
-    acc: Value,
-    scales: np.ndarray,
-    to: UniformQuantizedType,
-    activation: str,
-    bounds: tuple[int, int] | None,
-) -> Value | NotApplicable:
-    """acc by the scales' multipliers, in the result's type; a left shift that may overflow wraps, as in the kernel."""
-    try:
-        clamp = _range(to, activation)
-        mantissa, left = quantize_multipliers(scales)
-    except ValueError as error:
-        return NotApplicable(str(error))
-    reach = 1 << 31 if bounds is None else max(-bounds[0], bounds[1])
-    if acc.type.storage == i64:
-        if left.max() > 13 or reach >= 1 << 47 or reach * float(scales.max()) >= 2.0**31 - 2.0**16:
-            return NotApplicable("the scaled accumulator can leave the 32 bits that the kernel has for it")
-    elif left.max() > 29 or reach << max(int(left.max()), 0) >= 1 << 31:
-        up = np.maximum(left, 0)
-        if up.any():
-            acc = b.mul(acc, b.constant(np.left_shift(1, up.astype(np.int32)), i32))
-            left, bounds = left - up, None
-    result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point)
-    return b.clamp(_bounded(result, bounds), *clamp)
-
-
-def real(
-    b: RuleBuilder,
-    acc: Value,
-    scales: np.ndarray,
-    to: UniformQuantizedType,
-    activation: str,
-    bounds: tuple[int, int] | None,
-) -> Value | NotApplicable:
-    """round_half_away(double(acc) * scale), in the result's type."""
-    try:
-        clamp = _range(to, activation)
-    except ValueError as error:
-        return NotApplicable(str(error))
-    reach = (1 << 31 if acc.type.storage == i32 else 1 << 63) if bounds is None else max(-bounds[0], bounds[1])
-    if reach * float(scales.max()) >= 2.0**31 - 2.0**16:
-        return NotApplicable("the scaled accumulator can leave the 32 bits that the kernel has for it")
-    told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
-    rounded_alike = np.floor(reach * scales + 0.5) == np.floor(float((1 << 31) - 1) * scales + 0.5)
-    if (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any():
-        return NotApplicable("the result tells apart accumulators of more than 32 bits")
-    stored = acc.type.with_element(to.storage)
-    result = b.emit("ext.rescale_f64", [acc], stored, scale=np.asarray(scales, np.float64), output_zp=to.zero_point)
-    return b.clamp(_bounded(result, bounds), *clamp)
-
-
-def _bounded(result: Value, bounds: tuple[int, int] | None) -> Value:
-    """Notes the range of a rescale's input on the op."""
-    if bounds is not None and result.producer is not None:
-        result.producer.attributes["input_range"] = bounds
-    return result
-
-
-def _range(to: UniformQuantizedType, activation: str) -> tuple[int, int]:
-    return activation_range(activation, to.storage.minimum, to.storage.maximum, to.scale, to.zero_point)
+        least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
+        found = Bounds(least.reshape(-1), most.reshape(-1))
+    else:
+        terms = math.prod(shape[a] for a in axis)
+        storage = weights.type.storage
+        reach = terms * max(storage.maximum - weight_zp, weight_zp - storage.minimum) * max(-low, high)
+        found = Bounds(offset.reshape(-1) - reach, offset.reshape(-1) + reach)
+    return found if known else found.widened(value_range(bias))

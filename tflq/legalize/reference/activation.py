@@ -7,6 +7,8 @@ kernels/activations.cc, kernels/internal/reference/leaky_relu.h, prelu.h, hard_s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
@@ -14,15 +16,22 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16,
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
-    activation_range,
+    bounds_undefined,
     float_ratio,
+    hard_swish_shift,
     hard_swish_table,
     leaky_multipliers,
     prelu_multipliers,
+    relu_range,
 )
 from tflq.numerics.fixed_point import quantize_multiplier
+from tflq.numerics.x86 import LANES
 
 __all__: list[str] = []
+
+_SHIFTED_OUT = "the kernel shifts by more bits than an int32 has"
+_MOST_LANES = 8
+"""Of the vector registers in which HARD_SWISH is computed: some interpreters have LANES."""
 
 
 def _unary(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
@@ -38,10 +47,6 @@ def _unary(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, Uniform
     return source, output
 
 
-def _refused(error: ValueError) -> NotApplicable:
-    return NotApplicable(f"the kernel refuses these parameters: {error}")
-
-
 @rule("tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1", "tfl.relu_0_to_1")
 def relu(op: Op, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
@@ -49,12 +54,11 @@ def relu(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    storage = output.storage
-    try:
-        low, high = activation_range(kernel_name(op), storage.minimum, storage.maximum, output.scale, output.zero_point)
-        multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
-    except ValueError as error:
-        return _refused(error)
+    storage, name = output.storage, kernel_name(op)
+    low, high = relu_range(name, storage.minimum, storage.maximum, output.scale, output.zero_point)
+    if bounds_undefined(name, output.scale):
+        b.note_undefined(f"a bound of {name} leaves int32")
+    multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
     zero_points = {"input_zp": source.zero_point, "output_zp": output.zero_point}
     return b.clamp(scaled(b, b.value(op.operand(0)), multiplier, storage, 1 << storage.bits, **zero_points), low, high)
 
@@ -73,10 +77,7 @@ def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    try:
-        identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.attributes.get("alpha", 0.0))
-    except ValueError as error:
-        return _refused(error)
+    identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.attributes.get("alpha", 0.0))
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
     below = scaled(b, x, alpha, i32, bound)
@@ -101,10 +102,7 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     read = ui8 if source.storage is ui8 else i8
     if weight.storage not in (i8, ui8, i16) or not op.operand(1).type.is_static:
         return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
-    try:
-        identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
-    except ValueError as error:
-        return _refused(error)
+    identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
     slopes = b.cast(_read_as(b, b.value(op.operand(1)), read), i32)
@@ -138,9 +136,18 @@ def hard_swish(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    dtype = source.storage.dtype
+    parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     try:
-        table = hard_swish_table(dtype, source.scale, source.zero_point, output.scale, output.zero_point)
+        alone, in_lanes = (hard_swish_table(source.storage.dtype, *parameters, vectorized=v) for v in (False, True))
     except ValueError as error:
-        return _refused(error)
-    return b.table(b.value(op.operand(0)), table)
+        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    vectorized = False
+    if hard_swish_shift(source.scale) > 31:
+        b.note_undefined(_SHIFTED_OUT)
+        shape = op.result.type.shape
+        known = math.prod(d for d in shape or () if d is not None)
+        vectorized = b.probing or (shape is not None and known % _MOST_LANES == 0)
+        settled = vectorized or (op.result.type.is_static and known < LANES)
+        if not settled and not np.array_equal(alone, in_lanes):
+            return NotApplicable("the kernel's result is undefined in C++", unsettled=_SHIFTED_OUT)
+    return b.table(b.value(op.operand(0)), in_lanes if vectorized else alone)

@@ -2,8 +2,8 @@
 
 8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
 compared (`tflq.numerics.comparison`). With small scales neighbouring values are equal then. Where the operands share
-parameters that keep all their values apart, the stored integers are compared. So are those of int16 in the orders, and
-of int32 and int64, whatever their parameters.
+parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. So are
+those of int16 in the orders, and of int32 and int64, whatever their parameters.
 Source: kernels/comparisons.cc, kernels/internal/reference/comparisons.h.
 """
 
@@ -15,13 +15,13 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer
-from tflq.numerics.comparison import LEFT_SHIFT, compared, comparison_multiplier
+from tflq.numerics.comparison import LEFT_SHIFT, compared, comparison_multiplier, unsettled
 
 __all__ = ["outcome"]
 
 _EQUALITIES = ("tfl.equal", "tfl.not_equal")
 _RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
-_SIGN = "a scale is above 1: the kernel compares that operand's sign alone"
+_SIGN = "at a scale above 1 the kernel divides by a negative power of two"
 
 
 @rule("tfl.equal", "tfl.not_equal", "tfl.less", "tfl.less_equal", "tfl.greater", "tfl.greater_equal")
@@ -36,29 +36,34 @@ def compare(op: Op, b: RuleBuilder) -> Answer:
     elements = per_layer(op, [first, second])
     if isinstance(elements, NotApplicable):
         return elements
-    if b.real and elements[0] != elements[1]:
-        return NotApplicable("the kernel rounds the operands before it compares them")
+    if b.real:
+        unlike = NotApplicable("the kernel rounds the operands before it compares them")
+        return _raw(op, b) if elements[0] == elements[1] else unlike
     try:
         if elements[0] == elements[1] and _distinct(elements[0]):
             return _raw(op, b)
+        if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
+            return NotApplicable("the kernel's result is undefined in C++", unsettled=_SIGN)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
     except ValueError as error:
         return NotApplicable(f"the kernel has no answer: {error}")
-    return Rewritten([outcome(op, b, *ready)], warning=_SIGN if max(e.scale for e in elements) > 1 else "")
+    if max(e.scale for e in elements) > 1:
+        b.note_undefined(_SIGN)
+    return Rewritten([outcome(op, b, *ready)])
 
 
 def _distinct(element: UniformQuantizedType) -> bool:
     """Whether all values of a type stay apart when scaled."""
     storage = element.storage
     values = np.arange(storage.minimum, storage.maximum + 1) - element.zero_point
-    return bool((np.diff(compared(values, element.scale, storage.bits)) > 0).all())
+    return bool((np.diff(compared(values, element.scale)) > 0).all())
 
 
 def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:
     """What the kernel compares of an operand, as i32."""
-    multiplier = comparison_multiplier(element.scale, element.storage.bits)
+    multiplier = comparison_multiplier(element.scale)
     x = centred(b, operand, element)
-    if multiplier is None:
+    if multiplier.shift > 0:
         positive = b.greater_equal(x, b.constant(np.asarray(0)))
         return b.select(positive, b.constant(np.asarray(1)), b.constant(np.asarray(-1)))
     return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)

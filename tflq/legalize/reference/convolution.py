@@ -23,14 +23,14 @@ from tflq.legalize.reference.accumulate import (
     accumulator,
     bias_of,
     bounds_of,
-    fixed,
     scales_of,
     unused_zero_point,
     viewed,
     weight_zero_point,
 )
+from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.reference.same_padding import pad_same
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import Window, double_scales, legacy_scale, window
 
 __all__ = ["conv_2d_sums", "depthwise_sums"]
@@ -77,7 +77,7 @@ def convolution(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(answer, NotApplicable):
         return answer
     ignored = weight_zp == 0 and unused_zero_point(weights)
-    return Rewritten([answer], warning=IGNORED_ZERO_POINT if ignored else "")
+    return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
 def conv_2d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:

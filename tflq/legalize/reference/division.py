@@ -16,7 +16,7 @@ from tflq.ir.versions import version_info
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
-from tflq.numerics.division import division_multiplier, division_table, reciprocals
+from tflq.numerics.division import division_multiplier, division_table, reciprocals, shifts_undefined
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.floor_division import floor_quotients, floor_remainders
 
@@ -37,12 +37,15 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     zero_points = (first.zero_point, second.zero_point, output.zero_point)
     try:
         bounds = activation_range(activation, storage.minimum, storage.maximum, output.scale, output.zero_point)
-        scales = (first.scale, second.scale, output.scale)
-        if storage is i16:
-            return _div_16bit(op, b, division_multiplier(*scales), elements, bounds)
-        table = division_table(storage.dtype, scales, zero_points, bounds)
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
+    scales = (first.scale, second.scale, output.scale)
+    multiplier = division_multiplier(*scales)
+    if shifts_undefined(multiplier, storage.bits):
+        b.note_undefined("the kernel divides by a power of two that is not 2^0 to 2^31")
+    if storage is i16:
+        return _div_16bit(op, b, multiplier, elements, bounds)
+    table = division_table(storage.dtype, scales, zero_points, bounds)
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     shape = broadcast(x.type.shape, y.type.shape)
     return b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
@@ -57,8 +60,6 @@ def _div_16bit(
 ) -> Answer:
     """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
     first, second, output = elements
-    if not -16 <= multiplier.shift <= 14:
-        return NotApplicable(f"a shift by {multiplier.shift} and more has no one meaning in the kernel")
     zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.operand(1))
     divisors = np.arange(-32768, 32768) - second.zero_point
     reciprocal, exponent = reciprocals(divisors)
@@ -69,6 +70,8 @@ def _div_16bit(
     quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
     scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
+    if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
+        shift = b.emit("tosa.bitwise_and", [shift, b.constant(np.asarray(63))], shift.type)
     beyond = b.greater(shift, b.constant(np.asarray(31)))
     shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
     wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))

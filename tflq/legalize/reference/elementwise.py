@@ -4,8 +4,9 @@
     MUL        (x1 - z1) * (x2 - z2), times m, plus z: one RESCALE
 
 each multiplication rounds as MultiplyByQuantizedMultiplier, and the result is clamped to the fused activation's
-range. int16 has two more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits
-disregards all scales. MAXIMUM and MINIMUM are of the stored integers.
+range. Where SUB's m is above 1, its kernel divides by a negative power of two (`reference.undefined`). int16 has two
+more forms: ADD and SUB of power-of-two scales shift one operand; MUL of int16 to 8 bits disregards all scales. MAXIMUM
+and MINIMUM are of the stored integers.
 Sources: kernels/add.cc, sub.cc, mul.cc, squared_difference.cc, maximum_minimum.cc; kernels/internal/reference/add.h,
 sub.h, integer_ops/add.h, integer_ops/mul.h.
 """
@@ -18,6 +19,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ
 from tflq.legalize.reference.movement import COPIED
+from tflq.legalize.reference.undefined import divided_undefined
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
@@ -79,20 +81,46 @@ def add(op: Op, b: RuleBuilder) -> Answer:
             shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
-        return _answer(op, _clamped(op, b, _add_scaled(op, b, first, second, output), output))
+        total = _add_scaled(op, b, first, second, output)
+        return total if isinstance(total, NotApplicable) else _answer(op, _clamped(op, b, total, output))
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
 
 
 def _add_scaled(
     op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
-) -> Value:
+) -> Value | NotApplicable:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
     x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
     y = _shifted(op, b, 1, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y)
+    if parameters.sum.shift > 0:
+        reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
+        return _sub_above_one(op, b, total, parameters.sum, reach, output)
     return scaled(b, total, parameters.sum, output.storage, 1 << 30, output_zp=output.zero_point)
+
+
+def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multiplier: Multiplier) -> int:
+    """The greatest magnitude of a shifted operand."""
+    shift = 15 if output.storage is i16 else 20
+    most = max(element.storage.maximum - element.zero_point, element.zero_point - element.storage.minimum)
+    return (((most << shift) * multiplier.mantissa) >> (31 - multiplier.shift)) + 1
+
+
+def _sub_above_one(
+    op: Op, b: RuleBuilder, total: Value, multiplier: Multiplier, reach: int, output: UniformQuantizedType
+) -> Value | NotApplicable:
+    """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
+    b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
+    high = b.mul(total, b.constant(np.asarray(multiplier.mantissa)), shift=31)
+    reach = ((reach * multiplier.mantissa) >> 31) + 1
+    result = divided_undefined(op, b, high, -multiplier.shift, reach)
+    if isinstance(result, NotApplicable):
+        return NotApplicable(result.reason, unsettled=f"the kernel divides by 2^-{multiplier.shift}")
+    if output.zero_point:
+        result = b.add(result, b.constant(np.asarray(output.zero_point)))
+    return b.cast(b.clamp(result, output.storage.minimum, output.storage.maximum), output.storage)
 
 
 def _shifted(

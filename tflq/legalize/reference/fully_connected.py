@@ -32,14 +32,13 @@ from tflq.legalize.reference.accumulate import (
     Terms,
     bias_of,
     bounds_of,
-    fixed,
-    real,
     scales_of,
     unused_zero_point,
     viewed,
     weight_zero_point,
 )
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.reference.rescaled import fixed, real
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__ = ["fully_connected_sums"]
@@ -102,7 +101,7 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
         return answer
     ignored = not per_layer and unused_zero_point(weights)
     warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
-    return Rewritten([sums.finish(b, answer)], warning=warning)
+    return answer.rewritten(sums.finish(b, answer.value), warning)
 
 
 def _other_sign(op: Op, b: RuleBuilder, storage: ScalarType, scale: float) -> Answer:
@@ -136,7 +135,7 @@ def _other_sign(op: Op, b: RuleBuilder, storage: ScalarType, scale: float) -> An
     if isinstance(answer, NotApplicable):
         return answer
     warning = _MISREAD.format(weights.name, weights.type.storage, storage)
-    return Rewritten([sums.finish(b, answer)], warning=warning)
+    return answer.rewritten(sums.finish(b, answer.value), warning)
 
 
 def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms, times: int = 1) -> Sums | NotApplicable:

@@ -7,12 +7,14 @@ so is what has several scales. Source: kernels/concatenation.cc.
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.requantize import requantize_table
+from tflq.numerics.requantize import real_table, requantize_table
 
 __all__: list[str] = []
 
@@ -41,13 +43,24 @@ def _per_layer(op: Op, b: RuleBuilder, operands: list[Value], target: UniformQua
         source, plain = value.type.element, b.value(value)
         assert isinstance(source, UniformQuantizedType)
         if source != target and target.storage.bits == 8:
-            parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
-            plain = b.table(plain, requantize_table(source.storage.dtype, *parameters))
+            plain = _requantized(b, plain, source, target)
         parts.append(plain)
     raw = target.storage.bits != 8 and parameters_differ(op)
     if raw and b.real and (ready := under(b, op.operands, op.result)):
         return _concatenate(op, b, ready)
     return Rewritten([_concatenate(op, b, parts)], warning=COPIED if raw else "")
+
+
+def _requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target: UniformQuantizedType) -> Value:
+    """uint8 as the kernel does it; that of int8 refuses other parameters."""
+    parameters = source.storage.dtype, source.scale, source.zero_point, target.scale, target.zero_point
+    table, wanted = requantize_table(*parameters), real_table(*parameters)
+    off = 0 if not target.scale else int(np.abs(table.astype(np.int64) - wanted).max())
+    if off > 1 and (b.real or target.storage is not ui8):
+        table = wanted
+    elif off > 1:
+        b.note_undefined("a value of the result leaves int32", off)
+    return b.table(x, table)
 
 
 def _concatenate(op: Op, b: RuleBuilder, parts: list[Value]) -> Value:

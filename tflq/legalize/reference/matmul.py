@@ -29,10 +29,11 @@ from tflq.ir.types import (
     i64,
     is_quantized,
 )
-from tflq.legalize.reference.accumulate import bounds_of, fixed, unused_zero_point
+from tflq.legalize.reference.accumulate import Bounds, bounds_of, unused_zero_point
+from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, symmetric
-from tflq.numerics.convolution import crude_bounds, legacy_scale
+from tflq.numerics.convolution import legacy_scale
 
 __all__ = ["product", "sizes_of"]
 
@@ -77,7 +78,10 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
     left, right, target = elements
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
     sums = product(op, b, sides, sizes.shape, acc, (left.zero_point, right.zero_point))
-    return fixed(b, sums, scale, target, "NONE", _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"])))
+    bounds = _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"]))
+    at_least = None if sizes.depth is not None else _of_products(left, right, 1)
+    answer = fixed(b, sums, scale, target, "NONE", bounds or Bounds.of(acc), at_least)
+    return answer if isinstance(answer, NotApplicable) else answer.rewritten()
 
 
 def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
@@ -94,9 +98,9 @@ def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rew
         np.zeros(1),
         target,
         "NONE",
-        (0, 0),
+        Bounds(np.zeros(1, np.int64), np.zeros(1, np.int64)),
     )
-    return None if isinstance(scaled, NotApplicable) else Rewritten([scaled], warning=_SCALE_OF_NOTHING)
+    return None if isinstance(scaled, NotApplicable) else scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 
 def sizes_of(op: Op) -> Sizes | NotApplicable:
@@ -146,13 +150,18 @@ def _bounds(
     y: Value,
     depth: int | None,
     adjoint: bool,
-) -> tuple[int, int] | None:
+) -> Bounds | None:
     """Bounds of the accumulator, from the right side itself if it is constant; None if the depth is not known."""
     if depth is None:
         return None
     none = b.constant(np.zeros((), np.int64), i64)
     if y.is_constant:
         return bounds_of(left, b.value(y), ((y.type.rank or 0) - (1 if adjoint else 2),), right.zero_point, none)
-    reach = max(right.storage.maximum - right.zero_point, right.zero_point - right.storage.minimum)
-    low, high = left.storage.minimum - left.zero_point, left.storage.maximum - left.zero_point
-    return crude_bounds(depth, reach, low, high, none.array)
+    return _of_products(left, right, depth)
+
+
+def _of_products(left: UniformQuantizedType, right: UniformQuantizedType, depth: int) -> Bounds:
+    """Bounds of a sum of so many products of any stored numbers."""
+    sides = [(e.storage.minimum - e.zero_point, e.storage.maximum - e.zero_point) for e in (left, right)]
+    ends = [depth * x * y for x in sides[0] for y in sides[1]]
+    return Bounds(np.asarray([min(ends)], np.int64), np.asarray([max(ends)], np.int64))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
-from tflq.numerics.activation import activation_range
+from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
 __all__: list[str] = []
 
 _POOLS = {"tfl.average_pool_2d": "tosa.avg_pool2d", "tfl.max_pool_2d": "tosa.max_pool2d"}
+_UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it reads instead is left over in memory"
 _RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
 
 
@@ -32,10 +33,7 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
     if activation != "NONE":
         if not isinstance(target, UniformQuantizedType):
             return NotApplicable(f"the range of {activation} is not defined on several scales")
-        try:
-            low, high = activation_range(activation, low, high, target.scale, target.zero_point)
-        except ValueError as error:
-            return NotApplicable(str(error))
+        low, high = real_range(activation, low, high, target.scale, target.zero_point)
     kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
     sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
     rows, columns = (window(size, k, s, 1, a["padding"]) for size, k, s in sizes)
@@ -46,4 +44,7 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
         pad = (rows.before, rows.after, columns.before, columns.after)
         zero_points = {"input_zp": 0, "output_zp": 0} if op.name == "tfl.average_pool_2d" else {}
         pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
-    return Rewritten([b.clamp(pooled, low, high)], warning=_RAW if source != target else "")
+    warning, exception = _RAW if source != target else "", "disregarded"
+    if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:
+        warning, exception = "; ".join(w for w in (warning, _UNLIMITED.format(activation)) if w), "unsettled"
+    return Rewritten([b.clamp(pooled, low, high)], warning=warning, exception=exception)

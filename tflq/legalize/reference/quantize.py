@@ -57,10 +57,7 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
     if storage is i16 and output.storage is i16 and (refusal := symmetric(op, first, output)):
         return refusal
-    try:
-        multiplier = requantize_multiplier(first.scale, output.scale)
-    except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    multiplier = requantize_multiplier(first.scale, output.scale)
     zero_points = {"input_zp": first.zero_point, "output_zp": output.zero_point}
     return scaled(b, b.value(source), multiplier, output.storage, 1 << storage.bits, **zero_points)
 

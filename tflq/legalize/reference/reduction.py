@@ -44,12 +44,8 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     count = prod(d for d in sizes if d is not None)
     if not count:
         return NotApplicable("no elements are reduced")
-    averaged = op.name == "tfl.mean"
-    try:
-        scales = (source.scale, target.scale)
-        multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
+    multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
         total = b.sub(total, b.constant(np.asarray(source.zero_point * count), i32))
@@ -58,7 +54,8 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
     if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
         b.ops[-1].attributes["input_range"] = bounds
-    return Rewritten([result], warning="" if averaged or source.storage == ui8 or b.real else _MISREAD)
+    misread = not (averaged or source.storage == ui8 or b.real)
+    return Rewritten([result], warning=_MISREAD if misread else "", exception="broken" if misread else "disregarded")
 
 
 @rule("tfl.reduce_max", "tfl.reduce_min")
@@ -68,10 +65,7 @@ def extreme(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(reduction, NotApplicable):
         return reduction
     x, axes, source, target = reduction
-    try:
-        multiplier = sum_multiplier(source.scale, target.scale)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    multiplier = sum_multiplier(source.scale, target.scale)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         return NotApplicable("an element, scaled, can leave int32")

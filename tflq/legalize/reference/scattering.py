@@ -15,11 +15,12 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.reference.accumulate import real
 from tflq.legalize.reference.moved_parameters import parameters_differ, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
+from tflq.legalize.reference.rescaled import saturated
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, per_layer
+from tflq.numerics.fixed_point import quotient
 
 __all__ = ["sum_bounds"]
 
@@ -44,7 +45,7 @@ def scatter_nd(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     total = _scattered(op, b, centred(b, updates, source))
     bounds = sum_bounds(source, meeting)
-    return real(b, total, np.asarray([source.scale / output.scale]), output, "NONE", bounds)
+    return saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
 
 
 def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:

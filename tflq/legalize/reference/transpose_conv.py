@@ -23,12 +23,12 @@ from tflq.legalize.reference.accumulate import (
     accumulator,
     bias_of,
     bounds_of,
-    fixed,
     scales_of,
     unused_zero_point,
     weight_zero_point,
 )
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.reference.rescaled import fixed
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale, window
 
 __all__ = ["transpose_conv_sums"]
@@ -73,7 +73,7 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(answer, NotApplicable):
         return answer
     ignored = storage != ui8 and unused_zero_point(weights)
-    return Rewritten([answer], warning=IGNORED_ZERO_POINT if ignored else "")
+    return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
 def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:

@@ -60,20 +60,18 @@ def lookup(op: Op, b: RuleBuilder) -> Answer:
     if source.storage is i16 and name != "GELU" and (refusal := symmetric(op, source, output)):
         return refusal
     if name == "RSQRT" and source.storage is i8:
-        try:
-            table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
-        except ValueError as error:
-            return NotApplicable(f"the kernel refuses these parameters: {error}")
+        table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.operand(0)), table)
     return _looked_up(op, b, _function(op, output), source, output)
 
 
 def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
     storage = output.storage
-    if op.name == "tfl.log":
-        return unary.log(float(np.float32(storage.minimum - output.zero_point) * np.float32(output.scale)))
-    if op.name == "tfl.rsqrt":
-        return unary.rsqrt(float(np.float32(storage.maximum) * np.float32(output.scale)))
+    if op.name in ("tfl.log", "tfl.rsqrt"):
+        end = storage.minimum - output.zero_point if op.name == "tfl.log" else storage.maximum
+        with np.errstate(all="ignore"):
+            real = float(np.float32(end) * np.float32(output.scale))
+        return unary.log(real) if op.name == "tfl.log" else unary.rsqrt(real)
     if op.name == "tfl.gelu":
         return unary.gelu(bool(op.attributes.get("approximate", False)))
     return unary.exp if op.name == "tfl.exp" else unary.elu
@@ -98,10 +96,8 @@ def absolute(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     if source.storage is i16 and (refusal := symmetric(op, source, output)):
         return refusal
-    try:
-        multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
-    except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
+    multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
     x = centred(b, op.operand(0), source)
     magnitude = b.maximum(x, b.sub(b.constant(np.asarray(0)), x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)

@@ -16,7 +16,15 @@ from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name, per_layer, symmetric
 from tflq.numerics.elementwise import checked_log2
-from tflq.numerics.tables import FloatFunction, logistic, sigmoid_input_scaling, sigmoid_table, table_8bit, tanh
+from tflq.numerics.tables import (
+    FloatFunction,
+    logistic,
+    sigmoid_16bit_table,
+    sigmoid_input_scaling,
+    sigmoid_table,
+    table_8bit,
+    tanh,
+)
 
 __all__: list[str] = []
 
@@ -39,12 +47,12 @@ def logistic_tanh(op: Op, b: RuleBuilder) -> Answer:
     if storage is not i16:
         parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(x, table_8bit(_FUNCTIONS[op.name], storage.dtype, *parameters))
-    try:
-        if op.name == "tfl.logistic":
-            return _logistic_16bit(b, x, *sigmoid_input_scaling(source.scale, (0,)))
-        return _tanh_16bit(b, x, *sigmoid_input_scaling(source.scale, (0, 1)))
-    except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+    hyperbolic = op.name == "tfl.tanh"
+    scaling = sigmoid_input_scaling(source.scale, (0, 1) if hyperbolic else (0,))
+    if not 0 < scaling[0] < 1 << 16:  # the product with an int16 leaves int32
+        b.note_undefined("the product with the operand's multiplier leaves int32")
+        return b.table(x, sigmoid_16bit_table(*scaling, hyperbolic=hyperbolic))
+    return _tanh_16bit(b, x, *scaling) if hyperbolic else _logistic_16bit(b, x, *scaling)
 
 
 def _refusal(op: Op, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:

@@ -1,0 +1,96 @@
+"""Where a converted model gives something else than the parameters say, or than the interpreter does.
+
+`EXCEPTIONS` names the ways; `docs/exceptions.md` has for each what was measured. A row of the report with a warning has
+the name of one. Rules state what parameters kernels disregard, and note what C++ leaves undefined (`note_undefined`);
+`settled` finds out whether that shows in a result, and says how far it is from the real value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tflq.ir.core import Op
+from tflq.ir.types import UniformQuantizedType, i1, i16
+from tflq.legalize.probing import Distance, distance
+from tflq.legalize.rule import NotApplicable, Rewritten, Rule
+
+__all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
+    else it is what the parameters say, and the interpreter's is not, or is not the same everywhere."""
+
+    text: str
+    reproduced: bool
+
+
+EXCEPTIONS: dict[str, Caveat] = {
+    "disregarded": Caveat("the kernel disregards parameters that the model states", reproduced=True),
+    "undefined": Caveat("the kernel comes to something that C++ leaves undefined", reproduced=True),
+    "range": Caveat("the kernel's arithmetic leaves the range of its types", reproduced=True),
+    "unsettled": Caveat("the kernel's result is undefined in C++, and interpreters differ", reproduced=False),
+    "inexact": Caveat("no integer arithmetic here gives what the kernel does", reproduced=False),
+    "broken": Caveat("the kernel's result says nothing of the model", reproduced=False),
+}
+"""By name."""
+
+_UNDEFINED = "{what}, which C++ leaves undefined; what kernels compiled for x86-64 give is reproduced{far}"
+_UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; computed as the parameters say"
+_RANGE = "at these scales the kernel's arithmetic leaves the range of its types; its result is reproduced{far}"
+_INTERPOLATED = frozenset(f"tfl.{name}" for name in ("exp", "gelu", "log", "logistic", "rsqrt", "tanh"))
+_USUAL = (1e-12, 1e6)
+"""Scales between these do not take the kernels' float32 multipliers out of range."""
+
+
+def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int | None]) -> Rewritten:
+    """A rule's answer with the warnings that its results need: those that no value shows are left out."""
+    if answer.warning and not EXCEPTIONS[answer.exception].reproduced:
+        return answer
+    unusual = _unusual(op)
+    if not (undefined or answer.warning or unusual):
+        return answer
+    far = distance(rule, op)
+    counts = [c for c in undefined.values() if c is not None]
+    if far is None and counts and len(counts) == len(undefined) and not answer.warning:
+        far = Distance(max(counts))
+    if far is not None and not far.shows:
+        return replace(answer, warning="")
+    if not answer.warning and not undefined and (far is None or not _plain(op, far)):
+        return answer
+    tail = "" if far is None else f", {far}"
+    if undefined:
+        words, name = _UNDEFINED.format(what=" and ".join(undefined), far=tail), "undefined"
+    elif answer.warning:
+        return answer
+    else:
+        words, name = _RANGE.format(far=tail), "range"
+    return replace(answer, warning="; ".join(w for w in (answer.warning, words) if w), exception=name)
+
+
+def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
+    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are; none of what
+    interpreters differ on if no value shows it."""
+    found = {answer.warning: "inexact"} if answer.warning else {}
+    if answer.unsettled:
+        far = distance(rule, op)
+        if far != Distance(0):
+            words = _UNSETTLED.format(what=answer.unsettled, far="" if far is None else f": {far}")
+            found[words] = "unsettled"
+    return found
+
+
+def _unusual(op: Op) -> bool:
+    low, high = _USUAL
+    elements = (v.type.element for v in op.values)
+    return any(isinstance(e, UniformQuantizedType) and not low <= e.scale <= high for e in elements)
+
+
+def _plain(op: Op, far: Distance) -> bool:
+    """Whether a distance is more than what a kernel's approximations are off. Comparisons round on purpose, and int16
+    tables interpolate."""
+    storage = op.result.type.storage
+    interpolated = op.name in _INTERPOLATED and storage is i16
+    return storage is not i1 and not interpolated and far.counts > 1 << max(storage.bits - 6, 0)

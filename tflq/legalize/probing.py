@@ -1,0 +1,208 @@
+"""How far what a rule computes is from the real value, at most: the rule is run on values that the operands can have.
+
+A copy of the operator on other shapes goes through the same rule, and its ops through the evaluator. Operands of 8 bits
+take every value, those of 16 bits every one (one operand) or many (two), constants theirs. The real function is
+computed in double. For elementwise operators and reductions; of others nothing is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tflq.evaluate import evaluate_function
+from tflq.ir.builder import broadcast
+from tflq.ir.core import Function, Op, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
+from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder
+from tflq.legalize.scaling import kernel_name
+from tflq.numerics.activation import BOUNDS
+from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
+from tflq.numerics.unary import REAL_FUNCTIONS
+
+__all__ = ["Distance", "distance"]
+
+_Real: TypeAlias = Callable[..., np.ndarray]
+
+_OF_TWO: dict[str, _Real] = {
+    **REAL_FUNCTIONS_OF_TWO,
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "DIV": lambda x, y: x / y,
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "PRELU": lambda x, y: np.where(x >= 0, x, x * y),
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+}
+_OF_ROWS: dict[str, _Real] = {
+    "MEAN": lambda x: x.mean(1),
+    "SUM": lambda x: x.sum(1),
+    "REDUCE_PROD": lambda x: x.prod(1),
+}
+_FUSED: dict[str, _Real] = {
+    **{name: lambda x, low=low, high=high: np.clip(x, low, high) for name, (low, high) in BOUNDS.items()},
+    "TANH": np.tanh,
+    "SIGN_BIT": lambda x: np.where(np.signbit(x), 1.0, 0.0),
+}
+_SAMPLES = 256
+_ELEMENTS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Of results from the real ones, at most: counts of the result; where these are truth values, the share of wrong
+    ones (else 0)."""
+
+    counts: int
+    share: float = 0.0
+
+    @property
+    def shows(self) -> bool:
+        """Whether it is more than rounding."""
+        return self.counts > 1 or self.share > 0
+
+    def __str__(self) -> str:
+        if self.share:
+            return f"{max(self.share, 0.0001):.2%} of all pairs of values are told apart wrongly"
+        return f"up to {self.counts} count(s) from the real value"
+
+
+def distance(rule: Rule, op: Op) -> Distance | None:
+    """None if the real function, or a copy of the operator, is not known."""
+    name = kernel_name(op)
+    function = _function(op, name)
+    types = [v.type.element for v in op.values if v.type.quantized]
+    if function is None or not all(isinstance(element, UniformQuantizedType) for element in types):
+        return None
+    found = _rows(op) if name in _OF_ROWS else _elements(op)
+    if found is None:
+        return None
+    twin, arrays = found
+    b = RuleBuilder([], {}, probing=True)
+    answer = rule(twin, b)
+    if isinstance(answer, (NotApplicable, Rejected)):
+        return None
+    results = answer.results if isinstance(answer, Rewritten) else [answer] if isinstance(answer, Value) else answer
+    with np.errstate(all="ignore"):
+        inputs = dict(zip(twin.operands, arrays, strict=False))
+        env = evaluate_function(Function("probe", list(inputs), [], b.ops), inputs)  # type: ignore[arg-type]
+        got = results[0].array if results[0].is_constant else env[results[0]]
+        real = function(*(_real(v, a) for v, a in zip(twin.operands, arrays, strict=False)))  # type: ignore[arg-type]
+        return _compared(op.result, got, real)
+
+
+def _function(op: Op, name: str) -> _Real | None:
+    alpha = op.attributes.get("alpha", 0.0)
+    unary = {
+        **REAL_FUNCTIONS,
+        **{key: _FUSED[key] for key in BOUNDS},
+        "LEAKY_RELU": lambda x: np.where(x >= 0, x, x * alpha),
+        "QUANTIZE": lambda x: x,
+    }
+    inner = _OF_TWO.get(name) or _OF_ROWS.get(name) or unary.get(name)
+    fused = _FUSED.get(op.attributes.get("fused_activation_function", "NONE"))
+    if inner is None or fused is None:
+        return inner
+    return lambda *operands: fused(inner(*operands))
+
+
+def _rows(op: Op) -> tuple[Op, list[np.ndarray]] | None:
+    """Rows of one value each, and of random ones."""
+    x, axes = op.operand(0), op.operand(1)
+    if x.type.shape is None or not axes.is_constant:
+        return None
+    sizes = [x.type.shape[a] for a in {int(a) % len(x.type.shape) for a in axes.array.reshape(-1)}]
+    count = math.prod(d or 0 for d in sizes)
+    if not 0 < count <= _ELEMENTS:
+        return None
+    values = _values(x, _SAMPLES)
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([np.broadcast_to(values[:, None], (values.size, count)), rng.choice(values, (64, count))])
+    rows = rng.permutation(rows)[: max(_ELEMENTS // count, 1)]
+    operand = Value(TensorType(rows.shape, x.type.element))
+    attributes = {**op.attributes, "keep_dims": False}
+    result = Value(TensorType(rows.shape[:1], op.result.type.element))
+    return Op(op.name, [operand, constant(np.asarray([1]), i32)], [result], attributes, info=op.info), [rows]
+
+
+def _elements(op: Op) -> tuple[Op, list[np.ndarray]] | None:
+    """All of what one operand holds, or all pairs of two: broadcast, if the operands are."""
+    given = [v for v in op.operands if v is not None]
+    if not 1 <= len(given) <= 2 or not all(v.type.quantized for v in given):
+        return None
+    if len(given) == 1:
+        arrays = [_values(given[0], 1 << 16)]
+    else:
+        x, y = (_values(v, _SAMPLES) for v in given)
+        if broadcast(*(v.type.shape for v in given)) is None or _differ(*given):
+            arrays = [x[:, None], y[None]]
+        else:
+            arrays = [a.reshape(-1) for a in np.meshgrid(x, y, indexing="ij")]
+    twins = [Value(TensorType(a.shape, v.type.element)) for a, v in zip(arrays, given, strict=True)]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    result = Value(TensorType(shape, op.result.type.element))
+    return Op(op.name, list(twins), [result], op.attributes, info=op.info), arrays
+
+
+def _differ(x: Value, y: Value) -> bool:
+    def core(value: Value) -> Sequence[int | None] | None:
+        shape = value.type.shape
+        return None if shape is None else shape[next((i for i, d in enumerate(shape) if d != 1), len(shape)) :]
+
+    return core(x) != core(y)
+
+
+def _values(value: Value, most: int) -> np.ndarray:
+    """Stored values that a tensor can have, in multiples of four."""
+    storage, element = value.type.storage, value.type.element
+    assert isinstance(element, UniformQuantizedType)
+    if value.is_constant and value.array.size:
+        found = np.unique(value.array)
+    else:
+        found = np.arange(storage.minimum, storage.maximum + 1) if storage.bits <= 16 else _spread(element, 1 << 32)
+    if found.size > most:
+        near = _spread(element, most)
+        chosen = found[np.linspace(0, found.size - 1, most // 2).astype(np.int64)]
+        found = np.unique(np.concatenate([chosen, near[np.isin(near, found)]]))
+    return np.resize(found, -(-found.size // 4) * 4).astype(storage.dtype)
+
+
+def _spread(element: UniformQuantizedType, most: int) -> np.ndarray:
+    """Values about the zero point, and powers of two away from it, with their neighbours."""
+    storage = element.storage
+    powers = 1 << np.arange(storage.bits)
+    steps = np.concatenate([powers - 1, powers, powers + 1, powers * 3 // 2])
+    found = np.unique(np.concatenate([-steps, steps])) + element.zero_point
+    return found[(found >= storage.minimum) & (found <= storage.maximum)][:most]
+
+
+def _real(value: Value, stored: np.ndarray) -> np.ndarray:
+    """What stored values stand for; 0 times an infinite scale is 0."""
+    element = value.type.element
+    assert isinstance(element, UniformQuantizedType)
+    steps = stored.astype(np.float64) - element.zero_point
+    return np.where(steps == 0, 0.0, steps * element.scale)
+
+
+def _compared(result: Value, got: np.ndarray, real: np.ndarray) -> Distance:
+    """What has no real value, and a result all of whose stored values stand for 0, is not wrong."""
+    element = result.type.element
+    if result.type.storage is i1:
+        return Distance(0, float((got != real).mean()))
+    assert isinstance(element, UniformQuantizedType)
+    counts = real / element.scale
+    known = ~np.isnan(counts) & (element.scale > 0)
+    bounded = np.clip(np.where(known, counts, 0), -(2.0**33), 2.0**33)
+    rounded = np.sign(bounded) * np.floor(np.abs(bounded) + 0.5) + element.zero_point
+    wanted = np.clip(rounded, element.storage_min, element.storage_max)
+    return Distance(int(np.where(known, np.abs(got - wanted), 0).max(initial=0)))
