@@ -40,17 +40,20 @@ def to_tflite(
     real_semantics: bool,
     kernels: Kernels = INTEGER,
     state: State | None = None,
+    reset: bool = False,
 ) -> tuple[Module, Report]:
     """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
-    lists every operator refused. state: by default kept, if the target runs recurrent operators."""
+    lists every operator refused. state: by default kept, if the target runs recurrent operators. reset: a signature
+    resets what state is lowered."""
     held: State = state or ("kept" if kernels.recurrent else "variables")
     module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
-    return _select(module, decisions, mac, kernels)
+    module, report = _select(module, decisions, mac, kernels, reset)
+    return module, report
 
 
-def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
+def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module, Report]:
     """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused,
-    InvalidModelError names one that breaks a law of TOSA's."""
+    InvalidModelError names one that breaks a law of TOSA's. reset: a signature resets variables."""
     from tflq.tosa.check import check_laws
     from tflq.tosa.raising import raise_module
 
@@ -58,7 +61,7 @@ def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
     decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
     module = raise_module(module)
     verify_stage(module, "integer", "reading TOSA")
-    return _select(_run(module, "integer", *_simplification(False)), decisions, mac)
+    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, reset=reset)
 
 
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
@@ -90,7 +93,7 @@ def _integer_form(
 
 
 def _select(
-    module: Module, decisions: Sequence[Decision], mac: Mac, kernels: Kernels = INTEGER
+    module: Module, decisions: Sequence[Decision], mac: Mac, kernels: Kernels = INTEGER, reset: bool = False
 ) -> tuple[Module, Report]:
     from tflq.select.edges import trim_edges
     from tflq.select.engine import select
@@ -98,7 +101,7 @@ def _select(
     from tflq.select.sharing import keep_apart, merge_views
 
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
-    module = select(module, mac=mac)
+    module = select(module, mac=mac, reset=reset)
     trim_edges(module)
     merge_views(module)
     verify_stage(module, "kernels", "selection")

@@ -33,7 +33,10 @@ __all__ = ["Decider", "Policy", "Semantics", "State"]
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
-_OUTLIVES = "its state lives in resource variables, which reset_all_variables() does not reset"
+_OUTLIVES = (
+    "its state is in resource variables, which reset_all_variables() does not reset: for a new sequence create the "
+    "interpreter anew, or convert with --reset-signature and call get_signature_runner('tflq_reset')()"
+)
 
 
 @dataclass(frozen=True, slots=True)
