@@ -30,7 +30,10 @@ ENOUGH = 4
 FEW = 3
 """Nor do fewer of a bias or of integers, where those of others are enough."""
 CASTS = ("dequantize", "quantize")
-CANDIDATES = ("no_activation", "operand_scale_below 1", "multiplier_scale 1", "same_scale", "same_operand_scale")
+CANDIDATES = (
+    *("no_activation", "operand_scale_below 1", "multiplier_scale 1", "multiplier_scale 65536"),
+    *("same_scale", "same_operand_scale"),
+)
 HEAD = """# The target "kernels": quantized kernels of the interpreter that compute what their parameters say. Measured
 # by scripts/make_kernels.py: do not edit. The language is that of tflq/targets.
 """

@@ -46,9 +46,9 @@ def to_tflite(
     lists every operator refused. state: by default kept, if the target runs recurrent operators. reset: a signature
     resets what state is lowered."""
     held: State = state or ("kept" if kernels.recurrent else "variables")
+    names = _names(module)
     module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
-    module, report = _select(module, decisions, mac, kernels, reset)
-    return module, report
+    return _select(module, decisions, mac, names, kernels, reset)
 
 
 def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module, Report]:
@@ -58,10 +58,11 @@ def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module,
     from tflq.tosa.raising import raise_module
 
     check_laws(module)
+    names = _names(module)
     decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
     module = raise_module(module)
     verify_stage(module, "integer", "reading TOSA")
-    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, reset=reset)
+    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, names, reset=reset)
 
 
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
@@ -93,11 +94,18 @@ def _integer_form(
 
 
 def _select(
-    module: Module, decisions: Sequence[Decision], mac: Mac, kernels: Kernels = INTEGER, reset: bool = False
+    module: Module,
+    decisions: Sequence[Decision],
+    mac: Mac,
+    names: frozenset[str],
+    kernels: Kernels = INTEGER,
+    reset: bool = False,
 ) -> tuple[Module, Report]:
+    """names: those of the source's tensors, which no other tensor gets."""
     from tflq.select.edges import trim_edges
     from tflq.select.engine import select
     from tflq.select.legality import check
+    from tflq.select.naming import name_tensors
     from tflq.select.sharing import keep_apart, merge_views
 
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
@@ -111,8 +119,14 @@ def _select(
         from tflq.shapes.stating import state_shapes
 
         state_shapes(module)
+    name_tensors(module, names)
     check(module, decisions, mac, kernels)
     return module, Report.of(module, decisions)
+
+
+def _names(module: Module) -> frozenset[str]:
+    """The names of a module's tensors."""
+    return frozenset(v.name for f in module.functions for group in (f.tensors, f.values()) for v in group)
 
 
 def _simplification(real_semantics: bool) -> Sequence[Pass]:

@@ -96,29 +96,35 @@ def test_flattened_batches_of_the_matrix(number: int) -> None:
 def test_models(name: str, models: Path) -> None:
     path = models / f"{name}.tflite"
     try:
-        bound = bind_batch(read(path), 2)
+        module = read(path)
+        bound = bind_batch(module, dims={v.name: (2, *v.type.shape[1:]) for v in module.main.inputs if v.type.shape})
     except UnsupportedError as error:
         assert "RESHAPE" in str(error)  # noqa: PT017 - made for one batch
         return
     check_equal(read(path), bound, 2)
 
 
-def test_a_model_made_for_one_item_is_resized() -> None:
-    bound = bind_batch(fixed(-1, 2, 2), 8)
+def test_a_model_made_for_one_item_takes_another_shape() -> None:
+    bound = bind_batch(fixed(-1, 2, 2), dims={"x": (8, 4)})
     assert bound.main.outputs[0].type.shape == (8, 2, 2)
     check_equal(fixed(-1, 2, 2), bound, 8)
 
 
+def test_a_batch_needs_an_open_dim() -> None:
+    with pytest.raises(TflqError, match=r"no open dim for a batch: input 'x' \[1, 4\]; give .*--shape"):
+        bind_batch(fixed(-1, 2, 2), 8)
+
+
 def test_a_constant_batch_inside_is_named() -> None:
     with pytest.raises(UnsupportedError, match=r"function 0, tfl.reshape: \[8, 4\] has not as many elements") as error:
-        bind_batch(fixed(1, 2, 2), 8)
+        bind_batch(fixed(1, 2, 2), dims={"x": (8, 4)})
     assert len(error.value.reasons) == 1
 
 
 def test_a_refused_module_stays_as_it_was() -> None:
     module = fixed(1, 2, 2)
     with pytest.raises(UnsupportedError):
-        bind_batch(module, 8)
+        bind_batch(module, dims={"x": (8, 4)})
     assert module == fixed(1, 2, 2)
 
 
@@ -217,14 +223,20 @@ def test_stored_forms_of_a_shape_go_with_it() -> None:
     assert bound.main.inputs[0].info == {"is_variable": False}
 
 
-def test_which_inputs_have_a_batch_must_be_clear() -> None:
+def test_every_input_may_be_given_another_shape() -> None:
     a, b = argument((4, 3), f32, "a"), argument((2, 4, 3), f32, "b")
     ops: list[Op] = []
     y = emit(ops, "add", [a, b], (2, 4, 3), fused_activation_function="NONE")
     module = Module([Function("main", [a, b], [y], ops)])
-    with pytest.raises(UnsupportedError, match=r"input 'a' \[4, 3\]"):
-        bind_batch(module, 8)
     assert bind_batch(module, dims={"a": (8, 3), "b": (2, 8, 3)}).main.outputs[0].type.shape == (2, 8, 3)
+
+
+def test_an_open_batch_beside_a_fixed_input_is_bound() -> None:
+    a, b = argument((None, 3), f32, "a"), argument((1, 3), f32, "b")
+    ops: list[Op] = []
+    y = emit(ops, "add", [a, b], (None, 3), fused_activation_function="NONE")
+    module = bind_batch(Module([Function("main", [a, b], [y], ops)]), 8)
+    assert [v.type.shape for v in (*module.main.inputs, y)] == [(8, 3), (1, 3), (8, 3)]
 
 
 def test_a_batch_is_at_least_one() -> None:

@@ -98,6 +98,8 @@ def test_names() -> None:
         ("add", "qi8 qi8 -> qi8; operand_scale_below 1", [Q8, Q8_ONE], [Q8], False),
         ("abs", "qi8 -> qi8; fixed_scale 0.25 3", [Q8], [Q8_OTHER], True),
         ("abs", "qi8 -> qi8; fixed_scale 0.25 0", [Q8], [Q8_OTHER], False),
+        ("abs", "qi8 -> qi8; fixed_scale 0.250003 3", [Q8], [Q8_OTHER], True),
+        ("abs", "qi8 -> qi8; fixed_scale 0.25001 3", [Q8], [Q8_OTHER], False),
         ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8], True),
         ("mul", "qi8 qi8 -> qi8; multiplier_scale 1", [Q8, Q8], [Q8_OTHER], False),
         ("mul", "qi8/any qi8/any -> qi8; multiplier_scale 2", [AXIS, AXIS], [Q8], True),

@@ -63,9 +63,12 @@ NO_INFO: Mapping[str, Any] = {}
 
 
 class Value:
-    """One SSA value: a function's argument, an op's result, or a constant (`buffer` set)."""
+    """One SSA value: a function's argument, an op's result, or a constant (`buffer` set).
 
-    __slots__ = ("_array", "buffer", "info", "name", "producer", "type")
+    `role` is what a value without a name is to the operator of the source model that it is a part of.
+    """
+
+    __slots__ = ("_array", "buffer", "info", "name", "producer", "role", "type")
 
     def __init__(
         self,
@@ -81,6 +84,7 @@ class Value:
         self.buffer = buffer
         self.info = info
         self.producer = producer
+        self.role = ""
         self._array: np.ndarray | None = None
 
     @property

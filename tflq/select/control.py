@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import TensorType, resource
+from tflq.ir.types import TensorType, i32
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -40,5 +40,7 @@ def variable_write(op: Op, k: Kernels) -> Sequence[Value]:
 
 
 def _handle(op: Op, k: Kernels) -> Value:
-    type = TensorType((1,), resource)
+    """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
+    numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
+    type = TensorType((1,), i32)
     return k.emit("tfl.var_handle", [], type, container="", shared_name=op.attributes["name"])

@@ -69,6 +69,8 @@ def _byte_convolve(
     matrix = _matrix(k, weights)
     input_zp, weight_zp = zero_points
     filters, weight_offset = _weight_digits(k, matrix, weight_zp)
+    for part in filters.parts:
+        part.value.role = "weights"
     inputs = digits(k, x)
     input_offset = inputs.offset - input_zp
     sums = WeightedSum(k, element)
@@ -83,7 +85,9 @@ def _byte_convolve(
             ones = k.constant(np.ones((1, depth), np.int8), i8)
             total = k.batch_matmul(rows, ones, geometry.output(x.type.shape, 1), adj_y=True)
             sums.add(total, part.coefficient * weight_offset)
-    return sums.plus(_offset(k, filters, weight_offset, input_offset, bias, element, depth))
+    offset = _offset(k, filters, weight_offset, input_offset, bias, element, depth)
+    offset.role = "bias"
+    return sums.plus(offset)
 
 
 def _matrix(k: Kernels, weights: Value) -> Value:

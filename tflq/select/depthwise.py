@@ -73,6 +73,8 @@ def _by_bytes(
     fold = _fold(shape)
     padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
     rows = [k.constant(np.tile(row, fold), i16) for row in filters]
+    for row in rows:
+        row.role = "weights"
 
     def product(x: Value, tap: int) -> Value:
         return k.mul(x, rows[tap])

@@ -57,7 +57,6 @@ def _select_function(function: Function, mac: Mac) -> None:
             continue
         k.begin()
         results = LOWERINGS[op.name](op, k)
-        for old, new in zip(op.results, [results] if isinstance(results, Value) else results, strict=True):
-            k.claim(old, new)
+        k.end(op, [results] if isinstance(results, Value) else results)
     function.ops = k.ops
     function.outputs = [k.value(v) for v in function.outputs]

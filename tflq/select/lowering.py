@@ -16,6 +16,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import registering
 from tflq.select.kernels import KernelBuilder
+from tflq.select.naming import role_of
 
 __all__ = ["LOWERINGS", "Kernels", "Lowering", "Mac", "lowering"]
 
@@ -42,6 +43,17 @@ class Kernels(KernelBuilder):
         """Starts the lowering of one op: what is emitted from here on is its own."""
         self._start = len(self.ops)
 
+    def end(self, op: Op, results: Sequence[Value]) -> None:
+        """Ends it: its results, and what is on the way to them, have roles that say so."""
+        role = role_of(op.name)
+        for value in results:
+            value.role = value.role or role
+        for made in self.ops[self._start :]:
+            for value in made.results:
+                value.role = value.role or f"{role}/{made.name.removeprefix('tfl.')}"
+        for old, new in zip(op.results, results, strict=True):
+            self.claim(old, new)
+
     def claim(self, old: Value, new: Value) -> None:
         """Records what a value has become. A value with a name, or that is returned, has a tensor of its own."""
         if (old.name or old in self._outputs) and new is not old:
@@ -67,6 +79,7 @@ class Kernels(KernelBuilder):
     def fuse(self, op: Op, result: Value) -> Value:
         """Says that `result` is what `op`, a reader, would have computed, so that it is not selected again."""
         self.fused.add(op)
+        result.role = role_of(op.name)
         self.claim(op.result, result)
         return result
 

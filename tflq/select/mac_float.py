@@ -72,6 +72,7 @@ def float_convolve(
         for channels in split or ():
             piece = _channels(k, padded, channels)
             taps = constant(np.ascontiguousarray(filters[..., channels]))
+            taps.role = "weights"
             sums.add(_conv2d(k, piece, taps, offset, geometry, padding, x, filters.shape[0]), part.coefficient)
     return sums.plus(_integers(k, rest, element))
 
@@ -96,6 +97,7 @@ def float_depthwise(
         return None
     offset, rest = _float_bias(bias, largest * reaches[0]) if len(reaches) == 1 else (None, bias)
     taps, outputs = constant(filters), depth * multiplier
+    taps.role = "weights"
     sums = WeightedSum(k, element)
     for part in float_parts(k, x, zero_points[0]):
         padded, padding = padded_for(k, part.value, geometry)
@@ -198,7 +200,9 @@ def _conv2d(
 
 
 def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:
-    return k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
+    value = k.constant(np.zeros(outputs, np.float32) if bias is None else bias, f32)
+    value.role = "bias"
+    return value
 
 
 def conv_options(geometry: Geometry, padding: str) -> dict[str, Any]:

@@ -23,12 +23,11 @@ __all__ = ["bind_batch"]
 def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence[int]] | None = None) -> Module:
     """The module (changed in place) for batches of n: all shapes are known, and those that an interpreter computes.
 
-    The first dims of arguments that are unknown become n; where no argument has an unknown dim, those that are 1 (or
-    else the one that all arguments share), as by an interpreter's `resize_tensor_input`. `dims` gives the whole shapes
-    of arguments by name (of the tensor or in a signature). Sizes that the model computes become constants.
+    The first dims of arguments that are unknown become n. `dims` gives the whole shapes of arguments by name (of the
+    tensor or in a signature), in the place of any that they have. Sizes that the model computes become constants.
 
     UnsupportedError lists what keeps the model from it: every argument with other unknown dims, or every operator.
-    TflqError: `dims` names no argument.
+    TflqError: `dims` names no argument, or there is no open dim for n.
     """
     if n is not None and n < 1:
         raise TflqError(f"a batch of {n} is not possible; give 1 or more")
@@ -64,15 +63,15 @@ def _bound(module: Module, n: int | None, dims: Mapping[str, Sequence[int]]) -> 
     arguments = [v for index in entry_functions(module) for v in module.functions[index].inputs]
     bound = dict(_named(module, arguments, dims))
     rest = [v for v in arguments if v not in bound]
-    is_open = any(v.type.shape is None or None in v.type.shape for v in rest)
-    resized = set() if is_open or n is None else _batched(rest, n)
+    if n is not None and not any(v.type.shape is None or None in v.type.shape for v in rest):
+        raise TflqError(_nothing_open(arguments))
     wrong: list[str] = []
     for value in rest:
         shape = value.type.shape
         if shape is None:
             wrong.append(f"input '{value.name}': its rank is not known; give its whole shape, () for a scalar")
             continue
-        if shape and n is not None and (shape[0] is None or value in resized):
+        if shape and n is not None and shape[0] is None:
             shape = (n, *shape[1:])
         if None in shape:
             unknown = [i for i, d in enumerate(shape) if d is None]
@@ -103,17 +102,9 @@ def _named(module: Module, arguments: Sequence[Value], dims: Mapping[str, Sequen
     return found
 
 
-def _batched(arguments: Sequence[Value], n: int) -> set[Value]:
-    """The arguments of a model without unknown dims that have a batch."""
-    ranked = {v: v.type.shape for v in arguments if v.type.shape}
-    single = {v for v, shape in ranked.items() if shape[0] == 1}
-    if single:
-        return single
-    sizes = {shape[0] for shape in ranked.values()}
-    if len(sizes) > 1 and n not in sizes:
-        listed = [f"input '{v.name}' {text(shape)}" for v, shape in ranked.items()]
-        raise UnsupportedError("which inputs have a batch is not clear; give their whole shapes:", listed)
-    return set(ranked) if len(sizes) == 1 else set()
+def _nothing_open(arguments: Sequence[Value]) -> str:
+    listed = ", ".join(f"input '{v.name}' {text(v.type.shape)}" for v in arguments)
+    return f"there is no open dim for a batch: {listed or 'no inputs'}; give other shapes whole (--shape INPUT=1,2,3)"
 
 
 def _missing(module: Module, inference: Inference) -> list[str]:

@@ -1,6 +1,6 @@
-"""What a file states of tensors with open dims: the shape that an interpreter allocates them with before it is resized.
+"""What a file states of tensors with open dims: the shape that they are allocated with before the model is resized.
 
-A file has two shapes for such a tensor: the signature, with -1 for an open dim, and the one that its readers go by until
+A file has two shapes for such a tensor: the signature, with -1 for an open dim, and the one that readers go by until
 they know better. The second follows from what the inputs state.
 """
 
