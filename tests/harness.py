@@ -136,7 +136,7 @@ _WORKER = _Worker()
 
 
 def interpret(
-    model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF", resets: Sequence[int] = ()
+    model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF", *, resets: Sequence[int] = ()
 ) -> list[list[np.ndarray]]:
     """Outputs for each list of inputs; inputs are resized to the arrays. `resets`: numbers of lists before which state
     is reset. RuntimeError if the interpreter refuses or dies."""

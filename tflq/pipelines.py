@@ -45,10 +45,14 @@ def to_tflite(
     """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
     lists every operator refused. state: by default kept, if the target runs recurrent operators. reset: a signature
     resets what state is lowered."""
+    from tflq.shapes import settle
+
     held: State = state or ("kept" if kernels.recurrent else "variables")
-    names = _names(module)
+    names, stated = _names(module), settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
-    return _select(module, decisions, mac, names, kernels, reset)
+    module, report = _select(module, decisions, mac, names, kernels, reset)
+    stated.put_back(module)
+    return module, report
 
 
 def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module, Report]:
@@ -68,9 +72,11 @@ def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module,
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
     """A module in the tfl form → one on operators of TOSA that the target takes. UnsupportedError lists every operator
     refused."""
+    from tflq.shapes import settle
     from tflq.tosa.lowering import lower
     from tflq.tosa.lowering.cost import table_pays
 
+    settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
     module, notes = lower(module, target)

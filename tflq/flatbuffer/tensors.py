@@ -9,6 +9,7 @@ name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -65,7 +66,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
     element: ElementType = ELEMENTS[fields["type"]]
     raw = fields["quantization"]
     if raw is not None:
-        element = _read_quantization(raw, element_storage(element), info)
+        element = _read_quantization(raw, element_storage(element), shape, info)
     for key, default in _KEPT:
         if fields[key] != default:
             info[key] = fields[key]
@@ -124,7 +125,7 @@ def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementTyp
     return UniformQuantizedPerAxisType.of(storage, raw.get("quantized_dimension", 0), scales, zero_points)
 
 
-def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[str, Any]) -> ElementType:
+def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape, info: dict[str, Any]) -> ElementType:
     element: ElementType = storage
     if raw["details"] is None:
         try:
@@ -140,8 +141,13 @@ def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[s
     zero_points, scales = raw["zero_point"], raw["scale"]
     if zero_points is None or len(zero_points) != len(scales):
         info["zero_point"] = zero_points
-    if len(scales) == 1 and raw["quantized_dimension"]:
+    if not raw["quantized_dimension"]:
+        return element
+    if isinstance(element, UniformQuantizedType):
         info["quantized_dimension"] = raw["quantized_dimension"]
+    elif isinstance(element, UniformQuantizedPerAxisType) and shape == (element.scales.size,):
+        info["quantized_dimension"] = raw["quantized_dimension"]  # no dim of a vector; its only one is meant
+        element = replace(element, axis=0)
     return element
 
 
@@ -215,7 +221,8 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
         fields: dict[str, Any] = {"scale": (element.scale,), "zero_point": (element.zero_point,)}
         fields["quantized_dimension"] = info.get("quantized_dimension", 0)
     elif isinstance(element, UniformQuantizedPerAxisType):
-        fields = {"scale": element.scales, "zero_point": element.zero_points, "quantized_dimension": element.axis}
+        axis = info.get("quantized_dimension", 0) if value.type.rank == 1 else element.axis
+        fields = {"scale": element.scales, "zero_point": element.zero_points, "quantized_dimension": axis}
     elif isinstance(element, CalibratedQuantizedType):
         return {"min": (element.minimum,), "max": (element.maximum,)}
     elif isinstance(element, UniformQuantizedSubChannelType) and "quantization" not in info:

@@ -13,9 +13,10 @@ refused: in float its state would be another one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import TensorType
@@ -56,7 +57,7 @@ class Policy:
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far."""
+    tried so far; `warnings`: how others differ from those."""
 
     op: Op
     recurrent: bool
@@ -64,6 +65,7 @@ class _Case:
     missing: str
     narrow: str
     reasons: list[str]
+    warnings: list[str] = field(default_factory=list)
 
 
 class Decider:
@@ -144,10 +146,12 @@ class Decider:
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
                 case.reasons.append(why_not)
+                if isinstance(answer, NotApplicable) and not self.b.real:
+                    case.warnings.append(answer.warning)
                 continue
             self._name_results(case.op, answer.results, start)
-            warnings = [answer.warning, _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""]
-            return Decision(case.op, "integer", answer.note, "; ".join(w for w in warnings if w))
+            state = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
+            return Decision(case.op, "integer", answer.note, _joined(answer.warning, state, *case.warnings))
         return None
 
     def _in_float(self, case: _Case) -> Decision:
@@ -163,7 +167,7 @@ class Decider:
         if isinstance(answer, NotApplicable):
             raise Refusal(f"{reason}; {answer.reason}")
         self._name_results(op, answer, start)
-        return Decision(op, "float", reason)
+        return Decision(op, "float", reason, _joined(*case.warnings))
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]
@@ -178,13 +182,19 @@ class Decider:
         for old, new in zip(op.results, results, strict=True):
             if new.type.storage != old.type.storage:
                 raise AssertionError(f"rule for {op.name} gave {new.type.storage} for {old.type.storage}")
+            shape = refined(old.type.shape, new.type.shape)
             if new not in fresh:
                 new = self.b.identity(new)
             fresh.discard(new)
+            if shape != new.type.shape and new.producer is not None and new.producer.name.startswith("quant."):
+                new = self.b.restated(new, shape)  # a cast has the shape of its operand
             new.name = old.name
-            if old.type.shape is not None and new.type.shape != old.type.shape:
-                new.type = TensorType(old.type.shape, new.type.element)
+            new.type = TensorType(shape, new.type.element)
             self.plain[old] = new
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(s for s in sentences if s)
 
 
 def _narrow(op: Op) -> str:

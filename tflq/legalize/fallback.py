@@ -64,7 +64,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     if op.name in _STOPPED_BY_ZERO and operands[1] is not None:
         operands[1] = _not_zero(b, operands[1])
     if op.name == "tfl.quantize":  # the casts are all there is to it
-        return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
+        cast = b.qcast(operands[0], op.result.type)  # type: ignore[arg-type]
+        return [b.scast(cast, cast.type.stripped())]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
     if reads_past_state(op):
@@ -79,7 +80,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if op.name in _NOT_FINITE or op.name in RECURRENT:
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
-        results.append(b.scast(quantized, old.type.stripped()))
+        results.append(b.scast(quantized, quantized.type.stripped()))
     return results
 
 

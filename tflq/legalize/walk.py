@@ -98,9 +98,8 @@ class Walk:
             return value  # a kept operator's own result
         plain.name = ""
         self._b.location = producer.location if producer else None
-        if value.type.shape is None and plain.type.shape is not None:
-            plain = self._b.emit("tosa.identity", [plain], value.type.stripped())
-        self._b.ops.append(Op("quant.scast", [plain], [value], {}, self._b.location))
+        stored = self._b.restated(plain, value.type.shape)
+        self._b.ops.append(Op("quant.scast", [stored], [value], {}, self._b.location))
         return value
 
     def _visit(self, op: Op) -> None:

@@ -56,7 +56,9 @@ def test_none_by_default() -> None:
 @pytest.mark.parametrize("options", [{}, {"target": "kernels"}])
 def test_nothing_to_reset_is_said(options: dict[str, Any]) -> None:
     conversion = tflq.convert(svdf_model(np.random.default_rng(0)), reset_signature=True, **options)
-    assert conversion.report.warnings == ["no state was lowered into variables: there is no signature 'tflq_reset' to add"]
+    assert conversion.report.warnings == [
+        "no state was lowered into variables: there is no signature 'tflq_reset' to add"
+    ]
     assert conversion.module.signatures is None
 
 
