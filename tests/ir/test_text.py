@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,14 @@ TYPES: list[tuple[ElementType, str]] = [
     (UniformQuantizedType.of(i8, 0.5, 3), "!quant.uniform<i8:f32, 0.5:3>"),
     (UniformQuantizedType.of(i8, 0.1), "!quant.uniform<i8:f32, 0.1>"),
     (UniformQuantizedType.of(ui8, 1e-20, 255), "!quant.uniform<u8:f32, 1.0e-20:255>"),
+    (UniformQuantizedType.of(i8, 0.0, 4), "!quant.uniform<i8:f32, 0.0:4>"),
+    (UniformQuantizedType.of(i8, 3.59e-43), "!quant.uniform<i8:f32, 3.59e-43>"),
+    (UniformQuantizedType.of(i8, math.inf, -3), "!quant.uniform<i8:f32, 0x7F800000:-3>"),
+    (UniformQuantizedType.of(i8, math.inf, expressed=f16), "!quant.uniform<i8:f16, 0x7C00>"),
+    (
+        UniformQuantizedPerAxisType.of(i8, 1, [0.0, math.inf], [0, 7]),
+        "!quant.uniform<i8:f32:1, {0.0, 0x7F800000:7}>",
+    ),
     (UniformQuantizedType.of(i8, 3.0, -4, storage_min=-127), "!quant.uniform<i8<-127:127>:f32, 3.0:-4>"),
     (UniformQuantizedType.of(ui16, 1.23, 512, storage_max=1023), "!quant.uniform<u16<0:1023>:f32, 1.23:512>"),
     (UniformQuantizedType.of(i16, 0.1, expressed=f16), "!quant.uniform<i16:f16, 0.1>"),

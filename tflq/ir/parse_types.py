@@ -12,6 +12,7 @@ import re
 import numpy as np
 
 from tflq.ir.lexer import Scanner
+from tflq.ir.syntax import float_of
 from tflq.ir.types import (
     SCALARS,
     AnyQuantizedType,
@@ -178,7 +179,7 @@ class TypeParser(Scanner):
         return low, high
 
     def real(self) -> float:
-        return float(self.number())
+        return float_of(self.number())
 
     def _blocks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         axes: list[int] = []
@@ -198,7 +199,7 @@ class TypeParser(Scanner):
         self.expect("{")
         pairs = [pair.partition(":") for pair in self.take(_PAIRS, "scales").split(",")]
         self.expect("}")
-        scales = np.array([float(scale) for scale, _, _ in pairs], f32.dtype)
+        scales = np.array([float_of(scale.strip()) for scale, _, _ in pairs], f32.dtype)
         return scales, np.array([int(zero or 0) for _, _, zero in pairs], np.int64)
 
     def _nested_pairs(self) -> tuple[np.ndarray, np.ndarray]:

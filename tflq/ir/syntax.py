@@ -21,6 +21,7 @@ __all__ = [
     "PLACEHOLDER_OP",
     "SCALAR_OF_DTYPE",
     "Symbol",
+    "float_of",
     "float_text",
     "pack",
     "quote",
@@ -87,6 +88,16 @@ def float_text(value: float | np.floating) -> str:
     if "." in text:
         return text
     return text.replace("e", ".0e") if "e" in text else f"{text}.0"
+
+
+def float_of(text: str) -> float:
+    """The counterpart of `float_text`. ValueError if bits are not those of 16, 32 or 64."""
+    if not text.startswith("0x"):
+        return float(text)
+    size = (len(text) - 2) // 2
+    if size not in (2, 4, 8):
+        raise ValueError(f"{text} is not the bits of a float")
+    return float(np.array([int(text, 16)], f"u{size}").view(f"f{size}")[0])
 
 
 def storage_name(storage: ScalarType) -> str:

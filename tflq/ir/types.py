@@ -2,7 +2,8 @@
 
 All types are immutable and hashable. The quantized types and their invariants are those of MLIR's `quant`
 dialect: a stored integer `q` expresses the real value `(q - zero_point) * scale`; `storage_min` and `storage_max`
-bound `q`; scales are finite and positive. Scales and zero points of per-axis types are read-only numpy
+bound `q`. Scales are positive, but files also have 0 (pruned channels, constants that are all zero) and infinity (dead
+ranges): kernels run on them. Scales and zero points of per-axis types are read-only numpy
 arrays, compared and hashed by their bytes, since a layer can have thousands of channels.
 """
 
@@ -147,9 +148,10 @@ def _frozen(values: npt.ArrayLike, dtype: type[np.generic]) -> np.ndarray:
 
 
 def _check_scales(scales: np.ndarray) -> None:
-    if not (np.isfinite(scales) & (scales > 0)).all():
-        bad = int(np.flatnonzero(~(np.isfinite(scales) & (scales > 0)))[0])
-        raise ValueError(f"scale {scales.flat[bad]} of index {bad} is not a finite positive number")
+    bad = ~(scales >= 0)
+    if bad.any():
+        index = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"scale {scales.flat[index]} of index {index} is not a number from 0 up")
 
 
 def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:

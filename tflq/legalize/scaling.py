@@ -9,7 +9,7 @@ import numpy as np
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i32
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.fixed_point import Multiplier, left_shift
 from tflq.numerics.requantize import real_table
 
 __all__ = [
@@ -89,9 +89,10 @@ def scaled(
     """saturate(MultiplyByQuantizedMultiplier(x - input_zp) + output_zp), for |x - input_zp| <= bound.
 
     The kernel shifts left, and adds the zero point, in int32, which wraps; RESCALE does not. Where it could, a
-    multiplication by 2^shift and an addition do the same as the kernel.
+    multiplication by 2^shift and an addition do the same as the kernel. A shift of more than 31 is taken modulo 32.
     """
-    left, right = max(multiplier.shift, 0), max(-multiplier.shift, 0)
+    left, right = int(left_shift(multiplier.shift)), max(-multiplier.shift, 0)
+    multiplier = Multiplier(multiplier.mantissa, left - right)
     shifts_exactly = bound << left < 1 << 31 or not (left or input_zp)
     if shifts_exactly and (bound << left >> right) + 1 + abs(output_zp) < 1 << 31:
         return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp)
@@ -99,7 +100,7 @@ def scaled(
     if input_zp:
         wide = b.sub(wide, b.constant(np.asarray(input_zp)))
     if left:
-        wide = b.mul(wide, b.constant(np.asarray(1 << left)))
+        wide = b.mul(wide, b.constant(np.asarray(1 << left, np.int64).astype(np.int32)))
         multiplier = Multiplier(multiplier.mantissa, 0)
     wide = b.rescale(wide, multiplier, i32)
     if output_zp:

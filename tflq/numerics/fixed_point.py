@@ -1,10 +1,14 @@
 """Fixed-point multiplication by a real number, as TFLite's kernels do it.
 
-A positive real multiplier is stored as `M * 2^(shift - 31)` with `2^30 <= M < 2^31` (`quantize_multiplier`).
+A real multiplier is stored as `M * 2^(shift - 31)` with `2^30 <= |M| < 2^31` (`quantize_multiplier`).
 Applying it to an int32 rounds twice (the default build of the kernels):
 
     v   = floor((x * 2^max(shift, 0) * M + 2^30) / 2^31)           saturating rounding doubling high multiply
     out = (v + 2^(e - 1) - [v < 0]) >> e        e = max(-shift, 0)  rounding divide by a power of two, half away
+
+Any double has a `Multiplier`: 0, infinities and what is not a number are multiplied by as 0 (the conversion of an
+infinity to int64 leaves nothing in the low 32 bits). From 2^31 on the left shift is 32 and more, undefined in C++;
+x86-64 takes it modulo 32 (`left_shift`).
 
 TOSA's RESCALE with DOUBLE_ROUND is the same number for a total right shift of `31 - shift`: for x < 0 and e > 0 both
 are floor((x*M + 2^(30+e) - 2^30) / 2^(31+e)), for x >= 0 floor((x*M + 2^(30+e) + 2^30) / 2^(31+e)).
@@ -24,11 +28,14 @@ import numpy.typing as npt
 
 __all__ = [
     "Multiplier",
+    "left_shift",
     "multiply",
     "multiply_int64",
     "quantize_multiplier",
     "quantize_multipliers",
+    "quotient",
     "reduce_to_16_bits",
+    "require_defined",
     "rescale",
     "round_half_away",
     "rounding_divide_by_pot",
@@ -44,10 +51,8 @@ class Multiplier(NamedTuple):
 
 
 def quantize_multiplier(real: float) -> Multiplier:
-    """The nearest `Multiplier` of a non-negative double. ValueError if it is too large for a left shift in int32.
-
-    A multiplier that would need a right shift of more than 31 is zero, as in the kernels.
-    """
+    """The `Multiplier` of a double, as the kernels make it: the nearest; 0 if it needs a right shift above 31,
+    and for what is infinite or not a number."""
     mantissas, shifts = quantize_multipliers(np.asarray([real], np.float64))
     return Multiplier(int(mantissas[0]), int(shifts[0]))
 
@@ -55,19 +60,33 @@ def quantize_multiplier(real: float) -> Multiplier:
 def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """`quantize_multiplier` of an array: int32 mantissas and int32 left shifts. Source: QuantizeMultiplier."""
     reals = np.asarray(reals, np.float64)
-    fraction, exponent = np.frexp(reals)
+    fraction, exponent = np.frexp(np.where(np.isfinite(reals), reals, 0))
     scaled = fraction * 2.0**31
     fixed = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)  # exact: |scaled| < 2^52
-    carry = np.abs(fixed) == 1 << 31
+    carry = fixed == 1 << 31  # of a negative multiplier -2^31 is kept: int32 holds it
     fixed = np.where(carry, fixed // 2, fixed)
     shift = exponent.astype(np.int32) + carry
-    vanishing = (shift < -31) | (reals == 0)
+    vanishing = (shift < -31) | (fixed == 0)
     fixed, shift = np.where(vanishing, 0, fixed), np.where(vanishing, 0, shift)
-    if (shift > 30).any():
-        raise ValueError(
-            f"multiplier {float(reals.max())!r} needs a left shift of {int(shift.max())}, more than int32 holds"
-        )
     return fixed.astype(np.int32), shift.astype(np.int32)
+
+
+def require_defined(shifts: npt.ArrayLike) -> None:
+    """ValueError if a left shift is more than an int32 has bits below its sign."""
+    most = int(np.max(shifts, initial=0))
+    if most > 30:
+        raise ValueError(f"a multiplier of 2^{most - 1} or more needs a left shift of {most}, more than int32 holds")
+
+
+def left_shift(shift: npt.ArrayLike) -> np.ndarray:
+    """The bits that x86-64 shifts an int32 to the left by, for left shifts; 0 for right ones."""
+    return np.maximum(np.asarray(shift, np.int64), 0) & 31
+
+
+def quotient(numerator: float, denominator: float) -> float:
+    """A quotient of doubles, also by 0."""
+    with np.errstate(all="ignore"):
+        return float(np.float64(numerator) / np.float64(denominator))
 
 
 def saturating_rounding_doubling_high_mul(a: np.ndarray, b: npt.ArrayLike) -> np.ndarray:
@@ -84,9 +103,10 @@ def rounding_divide_by_pot(x: np.ndarray, exponent: npt.ArrayLike) -> np.ndarray
 
 
 def multiply(x: np.ndarray, mantissa: npt.ArrayLike, shift: npt.ArrayLike) -> np.ndarray:
-    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps."""
+    """MultiplyByQuantizedMultiplier of an int32 array; mantissa and shift broadcast to it. The left shift wraps, and is
+    taken modulo 32."""
     shift = np.asarray(shift, np.int64)
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    left, right = left_shift(shift), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, mantissa), right)
 

@@ -17,14 +17,14 @@ Sources: kernels/reduce.cc (PrepareMeanOrSum, GetQuantProdScaling), kernels/inte
 
 from __future__ import annotations
 
-from tflq.numerics.fixed_point import Multiplier, quantize_multiplier
+from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
 
 __all__ = ["mean_multiplier", "product_bounds", "product_scale", "sum_multiplier"]
 
 
 def sum_multiplier(scale_in: float, scale_out: float) -> Multiplier:
-    """What SUM multiplies by. ValueError if the ratio is too large."""
-    return quantize_multiplier(scale_in / scale_out)
+    """What SUM multiplies by."""
+    return quantize_multiplier(quotient(scale_in, scale_out))
 
 
 def mean_multiplier(scale_in: float, scale_out: float, count: int) -> Multiplier:

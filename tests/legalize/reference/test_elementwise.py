@@ -156,7 +156,6 @@ def test_int32_disregards_parameters() -> None:
             [Quantized.of(i8, 1.0), Quantized.of(i8, 1.0), Quantized.of(i16, 1.0)],
             "no form for i8 and i8 → i16",
         ),
-        ("tfl.mul", [Quantized.of(i8, 1e9), Quantized.of(i8, 1e9), Quantized.of(i8, 1.0)], "needs a left shift"),
     ],
 )
 def test_refused(name: str, elements: list[Quantized], reason: str) -> None:

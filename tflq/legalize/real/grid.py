@@ -198,10 +198,7 @@ def finished(
             made = real_requantized(b, flat, scales, to, "NONE", bounds)
             if not isinstance(made, NotApplicable):
                 return made
-        try:
-            mantissa, left = quantize_multipliers(scales)
-        except ValueError as error:
-            return NotApplicable(str(error))
+        mantissa, left = quantize_multipliers(scales)
         if left.max() > _LEFT:
             return NotApplicable("a ratio of scales is too large for a left shift in int32")
         if zero is None:

@@ -96,11 +96,7 @@ def _in_int32(
         return NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
         return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
-    try:
-        multipliers = quantize_multipliers(scales)
-    except ValueError as error:
-        return NotApplicable(str(error))
-    result = b.rescale(acc, multipliers, i32, output_zp=to.zero_point, rounding="half_away")
+    result = b.rescale(acc, quantize_multipliers(scales), i32, output_zp=to.zero_point, rounding="half_away")
     if result.producer is not None:
         result.producer.attributes["input_range"] = bounds
     return result

@@ -73,10 +73,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value | 
     sums = b.conv2d(b.reshape(rows, (batch, 1, 1, total)), filters, offset, shape, input_zp=128, weight_zp=zero)
     element = bias.type.element
     assert isinstance(element, UniformQuantizedType)
-    try:
-        multiplier = quantize_multiplier(4096 * element.scale)
-    except ValueError as error:
-        return NotApplicable(str(error))
+    multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
         return NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
     high = b.mul(b.reshape(sums, (batch, width)), b.constant(np.asarray(multiplier.mantissa)), shift=31)

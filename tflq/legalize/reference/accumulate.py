@@ -19,7 +19,7 @@ from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, U
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.activation import activation_range
 from tflq.numerics.convolution import crude_bounds, exact_bounds
-from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.numerics.fixed_point import quantize_multipliers, require_defined
 
 __all__ = [
     "IGNORED_ZERO_POINT",
@@ -148,6 +148,7 @@ def fixed(
     try:
         clamp = _range(to, activation)
         mantissa, left = quantize_multipliers(scales)
+        require_defined(left)
     except ValueError as error:
         return NotApplicable(str(error))
     reach = 1 << 31 if bounds is None else max(-bounds[0], bounds[1])
