@@ -12,6 +12,7 @@ import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
+    SCALARS,
     Shape,
     TensorType,
     UniformQuantizedPerAxisType,
@@ -109,7 +110,7 @@ def test_parameters_that_do_not_fit_are_named(shape: tuple[int, ...]) -> None:
     module = Module([Function("main", [x], [y], [Op("tfl.abs", [x], [y], {})])])
     settle(module)
     x.type = TensorType(shape, Q)
-    with pytest.raises(tflq.UnsupportedError, match=r"its result 'y' is .* does not fit its parameters: "):
+    with pytest.raises(tflq.UnsupportedError, match=r"result 'y' is .* does not fit its parameters: "):
         settle(module)
 
 
@@ -131,3 +132,24 @@ def test_scales_along_a_dim_that_a_vector_lacks() -> None:
     settle(module)
     (op,) = tflq.read(tflq.write(module)).main.ops
     assert "quantized_dimension" not in op.operand(2).info
+
+
+def test_inputs_are_held_against_their_parameters_too() -> None:
+    x, y = argument((2, 4), PER_AXIS, "x"), Value(TensorType((2, 4), Q), "y")
+    module = Module([Function("main", [x], [y], [Op("tfl.quantize", [x], [y], {})])])
+    with pytest.raises(tflq.UnsupportedError, match=r"input 'x' is 2x4xqi8, .*there are 3 scales, but dim 1 .* is 4"):
+        settle(module)
+
+
+def test_what_is_read_of_a_variable_has_the_stored_shape() -> None:
+    """Its kernel looks at nothing else."""
+    handle = Value(TensorType((1,), SCALARS["!tfl.resource"]), "handle")
+    read = Value(TensorType((None, 3), f32), "read", info={"shape": (2, 3)})
+    y = Value(TensorType((None, 3), f32), "y")
+    ops = [
+        Op("tfl.var_handle", [], [handle], {"container": "", "shared_name": "v"}),
+        Op("tfl.read_variable", [handle], [read]),
+        Op("tfl.abs", [read], [y]),
+    ]
+    settle(Module([Function("main", [], [y], ops)]))
+    assert (read.type.shape, y.type.shape) == ((2, 3), (2, 3))

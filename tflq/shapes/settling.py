@@ -8,7 +8,7 @@ the file says. What callers see of an entry's results is put back when the conve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,9 @@ def settle(module: Module) -> Stated:
 
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
+    for op in module.ops():
+        if op.name == "tfl.read_variable" and op.result.type.shape:
+            set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
     inference = Inference(module, {})
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
     _refuse(module, misfits)
@@ -56,7 +59,10 @@ def settle(module: Module) -> Stated:
     for value, shape in inference.shapes.items():
         set_shape(value, _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None))
     _settle_axes(module)
-    _refuse(module, {op: why for op in module.ops() if (why := _unfit(op))})
+    _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
+    wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
+    if wrong:
+        raise UnsupportedError("inputs have shapes that do not fit:", wrong)
     return Stated(stated)
 
 
@@ -71,11 +77,11 @@ def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
         raise UnsupportedError(f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:", wrong)
 
 
-def _unfit(op: Op) -> str:
-    """Which of an op's results has parameters that are not of its shape; empty if none has."""
-    for value in op.results:
+def _unfit(values: Sequence[Value], what: str) -> str:
+    """The first value with parameters that are not of its shape; empty if there is none."""
+    for value in values:
         if problem := axis_problem(value.type):
-            return f"its result '{value.name}' is {value.type}, and that does not fit its parameters: {problem}"
+            return f"{what} '{value.name}' is {value.type}, and that does not fit its parameters: {problem}"
     return ""
 
 
