@@ -44,8 +44,7 @@ _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
-    """The op on float tensors. NotApplicable if it computes on bits, or some quantized tensor expresses another type
-    than float32."""
+    """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     op = as_builtin(op) or op
     if op.name in _OF_BITS:
         return NotApplicable(
@@ -55,9 +54,6 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         return NotApplicable(
             f"no interpreter computes {op.name[4:].upper()} in float; convert it to TFLite's own operators"
         )
-    for value in op.values:
-        if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
-            return NotApplicable(f"tensor '{value.name}' does not express float32")
     if problem := missing_state(op):
         return NotApplicable(problem)
     operands = [None if v is None else _real(b, v) for v in op.operands]
