@@ -69,7 +69,9 @@ def edge_inputs(values: Sequence[Value], seed: int = 0) -> list[list[np.ndarray]
     return draws
 
 
-def _run(model: bytes, batches: list[list[np.ndarray]], resolver: str) -> list[list[np.ndarray]]:
+def _run(
+    model: bytes, batches: list[list[np.ndarray]], resolver: str, resets: Sequence[int] = ()
+) -> list[list[np.ndarray]]:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(
@@ -80,7 +82,11 @@ def _run(model: bytes, batches: list[list[np.ndarray]], resolver: str) -> list[l
             interpreter.resize_tensor_input(detail["index"], array.shape)
     interpreter.allocate_tensors()
     results = []
-    for arrays in batches:
+    for number, arrays in enumerate(batches):
+        if number in resets:
+            interpreter.reset_all_variables()
+            if "tflq_reset" in interpreter.get_signature_list():
+                interpreter.get_signature_runner("tflq_reset")()
         for detail, array in zip(interpreter.get_input_details(), arrays, strict=True):
             interpreter.set_tensor(detail["index"], array)
         interpreter.invoke()
@@ -130,10 +136,12 @@ class _Worker:
 _WORKER = _Worker()
 
 
-def interpret(model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF") -> list[list[np.ndarray]]:
-    """Outputs for each list of inputs; inputs are resized to the arrays. RuntimeError if the interpreter refuses or
-    dies."""
-    return in_child(_run, model, batches, resolver)
+def interpret(
+    model: bytes, batches: list[list[np.ndarray]], resolver: str = "BUILTIN_REF", *, resets: Sequence[int] = ()
+) -> list[list[np.ndarray]]:
+    """Outputs for each list of inputs; inputs are resized to the arrays. `resets`: numbers of lists before which state
+    is reset. RuntimeError if the interpreter refuses or dies."""
+    return in_child(_run, model, batches, resolver, resets)
 
 
 def in_child(function: Callable[..., Any], *arguments: object) -> Any:

@@ -26,7 +26,10 @@ NAMES = {
     *("__version__", "convert", "read", "verify", "write"),
 }
 KEYWORDS = {
-    "convert": ["format", "target", "mac", "fallback", "semantics", "state", "batch", "shapes", "signature", "force"],
+    "convert": [
+        *("format", "target", "mac", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
+        *("signature", "force"),
+    ],
     "verify": ["inputs", "seeds", "layers", "batch", "resolver", "interface", "timeout"],
 }
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")

@@ -96,6 +96,7 @@ def convert(
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
     state: State | None = None,
+    reset_signature: bool = False,
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
@@ -117,6 +118,10 @@ def convert(
     state: what becomes of operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" as they are, with their
         variable tensors, or lowered, their state in resource "variables", which `reset_all_variables()` does not reset.
         By default kept, but where the target is a file that does not list them.
+    reset_signature: add a signature `tflq_reset`, without inputs and outputs, that writes the start values of the state
+        lowered into resource variables again: `interpreter.get_signature_runner("tflq_reset")()`. The model's own
+        variables it leaves alone. `get_signature_runner()` without a key works with one signature only, so a model
+        that has one needs its key then. For TFLite; without such state the report warns, and nothing is added.
     batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
     shapes: whole shapes of inputs, by name.
     signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
@@ -130,6 +135,8 @@ def convert(
     tosa, kernels = _target(target, format)
     if tosa is not None and state == "kept":
         raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
+    if tosa is not None and reset_signature:
+        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
@@ -137,12 +144,18 @@ def convert(
     real = semantics == "real"
     if is_tosa(module):
         if tosa is None:
-            module, report = from_tosa(module, mac=mac)
+            module, report = from_tosa(module, mac=mac, reset=reset_signature)
         else:
             report = Report.of(module, [])
     elif tosa is None:
         module, report = to_tflite(
-            module, mac=mac, fallback=fallback == "float", real_semantics=real, kernels=kernels, state=state
+            module,
+            mac=mac,
+            fallback=fallback == "float",
+            real_semantics=real,
+            kernels=kernels,
+            state=state,
+            reset=reset_signature,
         )
     else:
         module, report = to_tosa(module, tosa, fallback=fallback == "float", real_semantics=real)

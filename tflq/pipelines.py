@@ -41,18 +41,24 @@ def to_tflite(
     real_semantics: bool,
     kernels: Kernels = INTEGER,
     state: State | None = None,
+    reset: bool = False,
 ) -> tuple[Module, Report]:
     """A module in the tfl form → one on the quantized kernels given, builtins and plain integers. UnsupportedError
-    lists every operator refused. state: by default kept, if the target runs recurrent operators."""
+    lists every operator refused. state: by default kept, if the target runs recurrent operators. reset: a signature
+    resets what state is lowered."""
+    from tflq.shapes import settle
+
     held: State = state or ("kept" if kernels.recurrent else "variables")
-    names = _names(module)
+    names, stated = _names(module), settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
-    return _select(module, decisions, mac, names, kernels)
+    module, report = _select(module, decisions, mac, names, kernels, reset)
+    stated.put_back(module)
+    return module, report
 
 
-def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
+def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module, Report]:
     """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused,
-    InvalidModelError names one that breaks a law of TOSA's."""
+    InvalidModelError names one that breaks a law of TOSA's. reset: a signature resets variables."""
     from tflq.tosa.check import check_laws
     from tflq.tosa.raising import raise_module
 
@@ -61,15 +67,17 @@ def from_tosa(module: Module, *, mac: Mac) -> tuple[Module, Report]:
     decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
     module = raise_module(module)
     verify_stage(module, "integer", "reading TOSA")
-    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, names)
+    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, names, reset=reset)
 
 
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
     """A module in the tfl form → one on operators of TOSA that the target takes. UnsupportedError lists every operator
     refused."""
+    from tflq.shapes import settle
     from tflq.tosa.lowering import lower
     from tflq.tosa.lowering.cost import table_pays
 
+    settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
     module, notes = lower(module, target)
@@ -93,7 +101,12 @@ def _integer_form(
 
 
 def _select(
-    module: Module, decisions: Sequence[Decision], mac: Mac, names: frozenset[str], kernels: Kernels = INTEGER
+    module: Module,
+    decisions: Sequence[Decision],
+    mac: Mac,
+    names: frozenset[str],
+    kernels: Kernels = INTEGER,
+    reset: bool = False,
 ) -> tuple[Module, Report]:
     """names: those of the source's tensors, which no other tensor gets."""
     from tflq.select.edges import trim_edges
@@ -103,7 +116,7 @@ def _select(
     from tflq.select.sharing import keep_apart, merge_views
 
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
-    module = select(module, mac=mac)
+    module = select(module, mac=mac, reset=reset)
     trim_edges(module)
     merge_views(module)
     verify_stage(module, "kernels", "selection")

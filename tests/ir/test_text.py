@@ -30,6 +30,7 @@ from tflq.ir.types import (
     bf16,
     f16,
     f32,
+    f64,
     i1,
     i4,
     i8,
@@ -77,9 +78,20 @@ TYPES: list[tuple[ElementType, str]] = [
         UniformQuantizedSubChannelType.of(i8, (0, 1), (1, 2), [[2.0, 3.0], [4.0, 5.0]], [[120, 127], [0, 1]]),
         "!quant.uniform<i8:f32:{0:1, 1:2}, {{2.0:120, 3.0:127}, {4.0, 5.0:1}}>",
     ),
+    (UniformQuantizedType.of(i8, 0.1, expressed=f64), "!quant.uniform<i8:f64, 0.1>"),
+    (
+        UniformQuantizedPerAxisType.of(i8, 1, [0.1, 1 / 3], expressed=f64),
+        "!quant.uniform<i8:f64:1, {0.1, 0.3333333333333333}>",
+    ),
+    (
+        UniformQuantizedSubChannelType.of(i8, (0, 1), (1, 2), [[0.1, 0.2]], expressed=f64),
+        "!quant.uniform<i8:f64:{0:1, 1:2}, {{0.1, 0.2}}>",
+    ),
+    (UniformQuantizedPerAxisType.of(i8, 0, [0.1, 2.0], expressed=f16), "!quant.uniform<i8:f16:0, {0.1, 2.0}>"),
+    (CalibratedQuantizedType.of(f64, -0.1, 1e300), "!quant.calibrated<f64<-0.1:1.0e+300>>"),
     (AnyQuantizedType(i8, f32, -8, 7), "!quant.any<i8<-8:7>:f32>"),
     (AnyQuantizedType(i8, None, -128, 127), "!quant.any<i8>"),
-    (CalibratedQuantizedType(f32, -0.998, 1.2321), "!quant.calibrated<f32<-0.998:1.2321>>"),
+    (CalibratedQuantizedType.of(f32, -0.998, 1.2321), "!quant.calibrated<f32<-0.998:1.2321>>"),
 ]
 
 
@@ -89,6 +101,19 @@ def test_type(element: ElementType, text: str) -> None:
     assert f"tensor<4x?x{text}>" in comes_back(
         holding(Value(TensorType((4, None), element), info={"is_variable": True}))
     )
+
+
+def test_scales_have_the_precision_of_what_they_express() -> None:
+    for expressed in (f16, f32, f64):
+        assert UniformQuantizedPerAxisType.of(i8, 0, [0.1, 0.2], expressed=expressed).scales.dtype == expressed.dtype
+        assert UniformQuantizedType.of(i8, 0.1, expressed=expressed).scale == float(expressed.dtype.type(0.1))
+    assert UniformQuantizedPerAxisType.of(i8, 0, [0.1, 0.2], expressed=bf16).scales.dtype == np.float32
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (1.0, -1.0), (0.1, 0.1 + 1e-12)])
+def test_a_calibrated_range_is_not_empty(low: float, high: float) -> None:
+    with pytest.raises(ValueError, match=r"calibrated range <.*> is empty"):
+        CalibratedQuantizedType.of(f32, low, high)
 
 
 @given(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tflq.errors import VerificationError
-from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.types import TensorType, f32
+from tflq.ir.core import Function, Location, Module, Op, Value, constant
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8
 from tflq.ir.verifier import verify
 
 T = TensorType((3,), f32)
@@ -90,3 +91,19 @@ def test_a_variable_tensor_needs_no_definition() -> None:
     argument, ops = chain(1)
     ops[0].operands = [Value(T, "state", info={"is_variable": True})]
     verify(module(argument, ops, [ops[0].result]))
+
+
+@pytest.mark.parametrize(("low", "high", "outside"), [(-3, 3, None), (-2, 3, -3), (-3, 2, 3)])
+def test_constants_are_within_the_bounds_of_their_type(low: int, high: int, outside: int | None) -> None:
+    element = UniformQuantizedType.of(i8, 0.5, storage_min=low, storage_max=high)
+    held = constant(np.asarray([-3, 0, 3], np.int8), name="c")
+    held.type = held.type.with_element(element)
+    result = Value(held.type, "y")
+    for made in (module(Value(T, "x"), [Op("tfl.abs", [held], [result])], [result]), module(Value(T, "x"), [], [held])):
+        if outside is None:
+            verify(made)
+            continue
+        with pytest.raises(
+            VerificationError, match=rf"'c' has the element {outside}, outside its bounds <{low}:{high}>"
+        ):
+            verify(made)

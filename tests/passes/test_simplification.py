@@ -220,6 +220,27 @@ def test_ops_on_constants_are_folded() -> None:
     assert module.main.outputs[0].name == "sum"
 
 
+@pytest.mark.parametrize(
+    ("expressed", "values"), [("f32", [np.float32(0.1) * np.float32(3), 1.5]), ("f64", [0.1 * 3, 1.5]), ("f16", None)]
+)
+def test_casts_are_folded_in_the_precision_expressed(expressed: str, values: list[float] | None) -> None:
+    """Within the bounds of the storage; not at all where no kernel would compute it."""
+    q = f"tensor<2x!quant.uniform<i8<-8:3>:{expressed}:0, {{0.1, 0.5}}>>"
+    module, _ = run(
+        "fold",
+        f"""func.func @f() -> tensor<2x{expressed}> {{
+  %a = arith.constant dense<[0.3, 1.7]> : tensor<2x{expressed}>
+  %0 = quant.qcast %a : tensor<2x{expressed}> to {q}
+  %1 = quant.dcast %0 : {q} to tensor<2x{expressed}>
+  return %1 : tensor<2x{expressed}>
+}}""",
+    )
+    if values is None:
+        assert len(module.main.ops) == 2
+    else:
+        assert module.main.outputs[0].array.tolist() == values
+
+
 @pytest.mark.parametrize("op", ["tfl.custom", "tosa.no_such_op"])
 def test_what_cannot_be_evaluated_stays(op: str) -> None:
     text = f"""func.func @f() -> f32 {{

@@ -21,7 +21,7 @@ COUNT = 12
 
 WITHOUT = {
     *("concat_embeddings", "skip_gram", "custom", "embedding_lookup_sparse", "delegate"),
-    *("placeholder_for_greater_op_codes", "stablehlo_reshape", "stablehlo_broadcast_in_dim"),
+    *("placeholder_for_greater_op_codes", "stablehlo_broadcast_in_dim"),
     *("stablehlo_convolution", "stablehlo_custom_call", "stablehlo_iota"),
 }
 """Operators whose result has the shape that the file states, or one that only the data say."""
@@ -163,7 +163,13 @@ CASES: dict[str, tuple[str, list[Value | None], dict[str, Any], list[Shape]]] = 
     "slices": (
         "stablehlo_gather",
         [x(5, 6), argument((3, 2), i64)],
-        {"offset_dims": [1], "collapsed_slice_dims": [0], "slice_sizes": [1, 4], "index_vector_dim": 1},
+        {
+            "offset_dims": [1],
+            "collapsed_slice_dims": [0],
+            "slice_sizes": [1, 4],
+            "index_vector_dim": 1,
+            "start_index_map": [0, 1],
+        },
         [(3, 4)],
     ),
     "dilated": ("dilate", [x(3, 4), ints(2, 3), x()], {}, [(5, 10)]),

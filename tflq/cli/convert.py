@@ -57,6 +57,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["kept", "variables"]),
     help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list them.",
 )
+@click.option(
+    "--reset-signature",
+    is_flag=True,
+    help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys then.",
+)
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
 @click.option(
     "--shape",

@@ -7,7 +7,7 @@ import numpy as np
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 from tflq.ir.parameters import parameters
-from tflq.ir.types import ScalarType
+from tflq.ir.types import ScalarType, TensorType, f32, f64
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.rounding import rescale_rounded, round_float
 
@@ -77,21 +77,28 @@ def _same(op: Op, x: np.ndarray) -> np.ndarray:
     return x
 
 
+def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and zero point of what expresses float32 or float64."""
+    if getattr(type.element, "expressed", None) not in (f32, f64):
+        raise NotImplementedError(f"{type} expresses neither f32 nor f64")
+    return parameters(type)
+
+
 @evaluator("quant.dcast")
 def _dcast(op: Op, x: np.ndarray) -> np.ndarray:
-    scale, zero_point = parameters(op.operand(0).type)
-    return (x.astype(np.int32) - zero_point).astype(np.float32) * scale
+    scale, zero_point = _parameters(op.operand(0).type)
+    return (x.astype(np.int32) - zero_point).astype(scale.dtype) * scale
 
 
 @evaluator("quant.qcast")
 def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
-    scale, zero_point = parameters(op.result.type)
+    scale, zero_point = _parameters(op.result.type)
     with np.errstate(over="ignore"):
-        y = np.asarray(x, np.float32) / scale
+        y = np.asarray(x, scale.dtype) / scale
     # for all else the kernels' conversion gives the smallest int32; their sum wraps
     fits = np.abs(y) < 2.0**31
-    whole = round_float(np.where(fits, y, np.float32(-(2.0**31))), op.attributes.get("rounding", "half_away"))
+    whole = round_float(np.where(fits, y, scale.dtype.type(-(2.0**31))), op.attributes.get("rounding", "half_away"))
     total = (whole.astype(np.int64) + zero_point).astype(np.int32)
     return np.clip(total, element.storage_min, element.storage_max)  # type: ignore[union-attr]
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from tflq.flatbuffer.encoder import Encoder, Template, template
 from tflq.flatbuffer.layout import enum, options_of, table, union
 from tflq.flatbuffer.operators import options_field, unstated_attributes
-from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields
+from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType
 
@@ -100,7 +100,8 @@ class TensorPacker:
 
     def _quantization(self, value: Value, index: Mapping[Value | None, int]) -> int | None:
         element, encoder = value.type.element, self.encoder
-        if isinstance(element, UniformQuantizedType) and (not value.info or _FORMS.isdisjoint(value.info)):
+        usual = not value.info or _FORMS.isdisjoint(value.info)
+        if isinstance(element, UniformQuantizedType) and usual and not without_fields(element):
             vtable = encoder.vtable(_PER_LAYER.vtable)
             end = encoder.end = encoder.reserve(32, 8)
             # scale vector at byte 12 of the table, zero points at 20, so that the int64 at 28 - 4 is aligned

@@ -9,6 +9,7 @@ name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from tflq.errors import VerificationError
 from tflq.ir.core import NO_INFO, Buffer, Value
 from tflq.ir.types import (
     SCALARS,
+    AnyQuantizedType,
     CalibratedQuantizedType,
     ElementType,
     ScalarType,
@@ -26,6 +28,8 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     element_storage,
+    f32,
+    is_narrowed,
 )
 
 __all__ = [
@@ -36,6 +40,7 @@ __all__ = [
     "read_tensor",
     "resolve_details",
     "tensor_fields",
+    "without_fields",
 ]
 
 _NAMES: Final = """
@@ -65,7 +70,7 @@ def read_tensor(fields: Mapping[str, Any], buffers: Sequence[Buffer]) -> Value:
     element: ElementType = ELEMENTS[fields["type"]]
     raw = fields["quantization"]
     if raw is not None:
-        element = _read_quantization(raw, element_storage(element), info)
+        element = _read_quantization(raw, element_storage(element), shape, info)
     for key, default in _KEPT:
         if fields[key] != default:
             info[key] = fields[key]
@@ -124,7 +129,7 @@ def quantized_element(raw: Mapping[str, Any], storage: ScalarType) -> ElementTyp
     return UniformQuantizedPerAxisType.of(storage, raw.get("quantized_dimension", 0), scales, zero_points)
 
 
-def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[str, Any]) -> ElementType:
+def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, shape: Shape, info: dict[str, Any]) -> ElementType:
     element: ElementType = storage
     if raw["details"] is None:
         try:
@@ -132,6 +137,8 @@ def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[s
         except ValueError:
             element = storage
     if element is storage:
+        if (range_of := _calibrated(raw, storage)) is not None:
+            return range_of
         info["quantization"] = {k: v for k, v in raw.items() if v is not None and (k != "quantized_dimension" or v)}
         return storage
     for key in ("min", "max"):
@@ -140,9 +147,24 @@ def _read_quantization(raw: Mapping[str, Any], storage: ScalarType, info: dict[s
     zero_points, scales = raw["zero_point"], raw["scale"]
     if zero_points is None or len(zero_points) != len(scales):
         info["zero_point"] = zero_points
-    if len(scales) == 1 and raw["quantized_dimension"]:
+    if not raw["quantized_dimension"]:
+        return element
+    if isinstance(element, UniformQuantizedType):
         info["quantized_dimension"] = raw["quantized_dimension"]
+    elif isinstance(element, UniformQuantizedPerAxisType) and shape == (element.scales.size,):
+        info["quantized_dimension"] = raw["quantized_dimension"]  # no dim of a vector; its only one is meant
+        element = replace(element, axis=0)
     return element
+
+
+def _calibrated(raw: Mapping[str, Any], storage: ScalarType) -> CalibratedQuantizedType | None:
+    """The type of a float tensor of which the parameters say one range and nothing else."""
+    if storage != f32 or raw["min"] is None or raw["max"] is None or len(raw["min"]) != 1 or len(raw["max"]) != 1:
+        return None
+    if raw["quantized_dimension"] or any(raw[key] is not None for key in ("scale", "zero_point", "details")):
+        return None
+    low, high = float(raw["min"][0]), float(raw["max"][0])
+    return CalibratedQuantizedType(storage, low, high) if low < high else None
 
 
 def resolve_details(value: Value, tensors: Sequence[Value]) -> None:
@@ -208,14 +230,18 @@ def shape_fields(value: Value) -> tuple[Any, Any, bool]:
 def quantization_fields(value: Value) -> dict[str, Any] | None:
     """The `QuantizationParameters` to write, None if there are none. Tensors in `details` are still values.
 
-    VerificationError for blockwise parameters that did not come from a file: TFLite keeps them in tensors.
+    VerificationError for what has no place there: blockwise parameters that did not come from a file, since files keep
+    them in tensors, and types that only the text form has.
     """
     element, info = value.type.element, value.info
+    if not isinstance(element, ScalarType) and (problem := without_fields(element)):
+        raise VerificationError(f"{value.label}: {problem}")
     if isinstance(element, UniformQuantizedType):
         fields: dict[str, Any] = {"scale": (element.scale,), "zero_point": (element.zero_point,)}
         fields["quantized_dimension"] = info.get("quantized_dimension", 0)
     elif isinstance(element, UniformQuantizedPerAxisType):
-        fields = {"scale": element.scales, "zero_point": element.zero_points, "quantized_dimension": element.axis}
+        axis = info.get("quantized_dimension", 0) if value.type.rank == 1 else element.axis
+        fields = {"scale": element.scales, "zero_point": element.zero_points, "quantized_dimension": axis}
     elif isinstance(element, CalibratedQuantizedType):
         return {"min": (element.minimum,), "max": (element.maximum,)}
     elif isinstance(element, UniformQuantizedSubChannelType) and "quantization" not in info:
@@ -228,6 +254,25 @@ def quantization_fields(value: Value) -> dict[str, Any] | None:
         if key in info:
             fields[key] = info[key]
     return fields
+
+
+def without_fields(element: ElementType) -> str:
+    """What of a type a file has no place for, and the remedy; empty if it has for all."""
+    if isinstance(element, (ScalarType, CalibratedQuantizedType)):
+        return (
+            "" if isinstance(element, ScalarType) or element.expressed == f32 else _EXPRESSED.format(element.expressed)
+        )
+    if isinstance(element, AnyQuantizedType):
+        return "its type is !quant.any, and a TFLite file has to say the parameters; state them (!quant.uniform)"
+    if is_narrowed(element):
+        bounds = f"<{element.storage_min}:{element.storage_max}>"
+        return f"a TFLite file has no place for the bounds {bounds} of its storage; clamp it in the graph instead"
+    return "" if element.expressed == f32 else _EXPRESSED.format(element.expressed)
+
+
+_EXPRESSED: Final = (
+    "it expresses {}, and what is quantized in a TFLite file expresses f32; state its scales as those of f32"
+)
 
 
 def _kept_zero_points(kept: Sequence[int] | None, element: UniformQuantizedType | UniformQuantizedPerAxisType) -> Any:

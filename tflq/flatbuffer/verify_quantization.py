@@ -62,9 +62,10 @@ def _verify_axis(value: Value, element: UniformQuantizedPerAxisType, where: str,
     shape, count = value.type.shape, element.scales.size
     if shape is None:
         return
-    if element.axis >= len(shape):
-        described = f"quantized_dimension {element.axis} is not a dim of a tensor of rank {len(shape)}"
-        if len(shape) != 1 or shape[0] != count:
+    axis = value.info.get("quantized_dimension", element.axis)
+    if axis >= len(shape):
+        described = f"quantized_dimension {axis} is not a dim of a tensor of rank {len(shape)}"
+        if element.axis:
             notes.fail(f"{where}.quantization", described)
         notes.warn(f"{where}.quantization", f"{described}; read as 0, the only dim, and so written by a conversion")
         return

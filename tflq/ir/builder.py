@@ -20,7 +20,7 @@ from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
-__all__ = ["Builder", "Emitter", "broadcast"]
+__all__ = ["Builder", "Emitter", "broadcast", "refined"]
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
@@ -39,6 +39,17 @@ def broadcast(*shapes: Shape) -> Shape:
             raise ValueError(f"shapes {' and '.join(map(str, known))} do not broadcast")
         out.append(sizes.pop() if sizes else (None if dims else 1))
     return tuple(reversed(out))
+
+
+def refined(stated: Shape, found: Shape) -> Shape:
+    """What is known of a tensor by two accounts; the first holds where they contradict each other."""
+    if stated is None or found is None or len(stated) != len(found):
+        return found if stated is None else stated
+    return tuple(f if s is None else s for s, f in zip(stated, found, strict=True))
+
+
+def _reshaped(type: TensorType, shape: Shape) -> TensorType:
+    return type if type.shape == shape else TensorType(shape, type.element)
 
 
 class Emitter:
@@ -85,9 +96,21 @@ class Builder(Emitter):
 
     # --- conversions ---------------------------------------------------------------------------------------------
 
+    # Operand and result of these have one shape: what is known of either, if that is not the same.
+
+    def _cast(self, name: str, x: Value, type: TensorType, **attributes: Any) -> Value:
+        if x.type.shape == type.shape:
+            return self.emit(name, [x], type, **attributes)
+        shape = refined(type.shape, x.type.shape)
+        return self.emit(name, [self.restated(x, shape)], _reshaped(type, shape), **attributes)
+
+    def restated(self, x: Value, shape: Shape) -> Value:
+        """The same elements in a tensor of which another shape is known."""
+        return x if x.type.shape == shape else self.emit("tosa.identity", [x], _reshaped(x.type, shape))
+
     def scast(self, x: Value, type: TensorType) -> Value:
         """quant.scast: the same stored integers under another type (quantized ↔ its storage type)."""
-        return self.emit("quant.scast", [x], type)
+        return self._cast("quant.scast", x, type)
 
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
@@ -98,7 +121,7 @@ class Builder(Emitter):
 
     def qcast(self, x: Value, type: TensorType, rounding: Rounding | None = None) -> Value:
         """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero."""
-        return self.emit("quant.qcast", [x], type, **({"rounding": rounding} if rounding else {}))
+        return self._cast("quant.qcast", x, type, **({"rounding": rounding} if rounding else {}))
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the

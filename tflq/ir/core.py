@@ -116,6 +116,13 @@ class Value:
                 self._array = self.buffer.data.view(storage.dtype).reshape(shape)
         return self._array
 
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        if self.name or self.producer is None:
+            return f"tensor '{self.name}'"
+        return f"a result of {self.producer.name}"
+
     def __repr__(self) -> str:
         return f"<Value '{self.name}' {self.type}>"
 

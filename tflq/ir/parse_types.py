@@ -26,7 +26,6 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
-    f32,
 )
 
 __all__ = ["TypeParser"]
@@ -123,7 +122,7 @@ class TypeParser(Scanner):
             self.expect(":")
             high = self.real()
             self.expect(">")
-            return CalibratedQuantizedType(expressed, low, high)
+            return CalibratedQuantizedType.of(expressed, low, high)
         storage = self._storage()
         low, high = self._range(storage)
         if name == "!quant.any":
@@ -199,7 +198,7 @@ class TypeParser(Scanner):
         self.expect("{")
         pairs = [pair.partition(":") for pair in self.take(_PAIRS, "scales").split(",")]
         self.expect("}")
-        scales = np.array([float_of(scale.strip()) for scale, _, _ in pairs], f32.dtype)
+        scales = np.array([float_of(scale.strip()) for scale, _, _ in pairs], np.float64)
         return scales, np.array([int(zero or 0) for _, _, zero in pairs], np.int64)
 
     def _nested_pairs(self) -> tuple[np.ndarray, np.ndarray]:

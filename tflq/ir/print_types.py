@@ -73,20 +73,25 @@ def _element(type: ElementType) -> str:
     if isinstance(type, ScalarType):
         return type.name
     if isinstance(type, CalibratedQuantizedType):
-        low, high = float_text(type.minimum), float_text(type.maximum)
+        low, high = (float_text(_expressed(end, type.expressed)) for end in (type.minimum, type.maximum))
         return f"!quant.calibrated<{type.expressed.name}<{low}:{high}>>"
     if isinstance(type, AnyQuantizedType):
         expressed = "" if type.expressed is None else f":{type.expressed.name}"
         return f"!quant.any<{_storage(type)}{expressed}>"
     head = f"!quant.uniform<{_storage(type)}:{type.expressed.name}"
     if isinstance(type, UniformQuantizedType):
-        scale = np.float64(type.scale).astype(type.expressed.dtype if type.expressed.numpy else np.float32)
-        return f"{head}, {_pair(scale, type.zero_point)}>"
+        return f"{head}, {_pair(_expressed(type.scale, type.expressed), type.zero_point)}>"
     if isinstance(type, UniformQuantizedPerAxisType):
         pairs = map(_pair, type.scales, type.zero_points.tolist())
         return f"{head}:{type.axis}, {{{', '.join(pairs)}}}>"
     blocks = ", ".join(f"{axis}:{size}" for axis, size in zip(type.axes, type.block_sizes, strict=True))
     return f"{head}:{{{blocks}}}, {_nested(type.scales, type.zero_points)}>"
+
+
+def _expressed(value: float, expressed: ScalarType) -> np.floating:
+    """A number of the expressed type."""
+    scalar: np.floating = np.float64(value).astype(expressed.dtype if expressed.numpy else np.float32)
+    return scalar
 
 
 def _storage(type: QuantizedType | AnyQuantizedType) -> str:

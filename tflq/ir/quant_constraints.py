@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.dialects import table
 from tflq.ir.types import (
     BareType,
@@ -17,10 +17,11 @@ from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
+    is_narrowed,
     is_quantized,
 )
 
-__all__ = ["Check", "axis_problem", "quant_constraints"]
+__all__ = ["Check", "axis_problem", "bounds_problem", "quant_constraints"]
 
 Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
@@ -42,6 +43,18 @@ def axis_problem(type: TensorType) -> str | None:
     if isinstance(element, UniformQuantizedSubChannelType):
         return _block_problem(type, element)
     return None
+
+
+def bounds_problem(value: Value) -> str | None:
+    """Which element of a constant is outside the bounds of its type, or None if none is."""
+    element = value.type.element
+    if not is_narrowed(element) or not value.is_constant:
+        return None
+    low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    outside = (value.array < low) | (value.array > high)
+    if not outside.any():
+        return None
+    return f"constant '{value.name}' has the element {value.array[outside].flat[0]}, outside its bounds <{low}:{high}>"
 
 
 def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) -> str | None:

@@ -42,6 +42,7 @@ __all__ = [
     "i32",
     "i64",
     "index",
+    "is_narrowed",
     "is_quantized",
     "string",
     "ui4",
@@ -139,12 +140,17 @@ def _check_storage(storage: ScalarType, low: int, high: int) -> None:
         raise ValueError(f"storage range <{low}:{high}> is not a range within {storage}")
 
 
-def _frozen(values: npt.ArrayLike, dtype: type[np.generic]) -> np.ndarray:
+def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
     array = np.ascontiguousarray(values, dtype)
     if array.flags.writeable:
         array = array.copy() if array is values else array
         array.flags.writeable = False
     return array
+
+
+def _scale_dtype(expressed: ScalarType) -> np.dtype:
+    """What scales are stored as: the expressed type, where numpy has it."""
+    return expressed.dtype if expressed.numpy else np.dtype(np.float32)
 
 
 def _check_scales(scales: np.ndarray) -> None:
@@ -186,7 +192,7 @@ class UniformQuantizedType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        rounded = np.asarray(scale, expressed.dtype if expressed.numpy else np.float32)
+        rounded = np.asarray(scale, _scale_dtype(expressed))
         _check_scales(rounded)
         _check_zero_points(storage, np.asarray(zero_point))
         return cls(storage, expressed, float(rounded), int(zero_point), low, high)
@@ -200,7 +206,7 @@ class UniformQuantizedPerAxisType:
     storage: ScalarType
     expressed: ScalarType
     axis: int
-    scales: np.ndarray  # float32 [n], read-only
+    scales: np.ndarray  # of the expressed type [n], read-only
     zero_points: np.ndarray  # int64 [n], read-only
     storage_min: int
     storage_max: int
@@ -221,7 +227,7 @@ class UniformQuantizedPerAxisType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        scale = _frozen(scales, np.float32)
+        scale = _frozen(scales, _scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
         _check_scales(scale)
@@ -260,7 +266,7 @@ class UniformQuantizedSubChannelType:
     expressed: ScalarType
     axes: tuple[int, ...]
     block_sizes: tuple[int, ...]
-    scales: np.ndarray  # float32, one dim per tensor dim
+    scales: np.ndarray  # of the expressed type, one dim per tensor dim
     zero_points: np.ndarray  # int64, same shape
     storage_min: int
     storage_max: int
@@ -286,7 +292,7 @@ class UniformQuantizedSubChannelType:
             raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
         if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
             raise ValueError(f"axes {axes} or block sizes {block_sizes} out of range")
-        scale = _frozen(scales, np.float32)
+        scale = _frozen(scales, _scale_dtype(expressed))
         _check_scales(scale)
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
         _check_zero_points(storage, zero)
@@ -324,6 +330,14 @@ class CalibratedQuantizedType:
     minimum: float
     maximum: float
 
+    @classmethod
+    def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
+        """Checked constructor; both ends are rounded to the expressed type. ValueError unless they make a range."""
+        low, high = np.asarray([minimum, maximum], _scale_dtype(expressed)).tolist()
+        if not low < high:
+            raise ValueError(f"calibrated range <{minimum}:{maximum}> is empty")
+        return cls(expressed, low, high)
+
 
 QuantizedType: TypeAlias = UniformQuantizedType | UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
 ElementType: TypeAlias = ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType
@@ -332,6 +346,13 @@ ElementType: TypeAlias = ScalarType | QuantizedType | AnyQuantizedType | Calibra
 def is_quantized(element: ElementType) -> bool:
     """Whether `element` is a uniform quantized type (per-layer, per-axis or sub-channel)."""
     return isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+
+
+def is_narrowed(element: ElementType) -> bool:
+    """Whether a quantized type bounds stored integers more than its storage type does."""
+    if isinstance(element, (ScalarType, CalibratedQuantizedType)):
+        return False
+    return element.storage_min > element.storage.minimum or element.storage_max < element.storage.maximum
 
 
 def element_storage(element: ElementType) -> ScalarType:

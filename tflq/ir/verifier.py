@@ -1,7 +1,8 @@
 """The IR verifier: what holds in every form, whatever its dialect.
 
-Values are defined once and before their use; the `quant` ops obey the constraints of the `quant` dialect. Which other
-ops are legal is for each form's own verifier. Runs after every pass, so it walks the module once.
+Values are defined once and before their use; constants are within the bounds of their types; the `quant` ops obey the
+constraints of the `quant` dialect. Which other ops are legal is for each form's own verifier. Runs after every pass, so
+it walks the module once.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NoReturn
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.quant_constraints import quant_constraints
+from tflq.ir.quant_constraints import bounds_problem, quant_constraints
 
 __all__ = ["fail", "verify"]
 
@@ -33,6 +34,8 @@ def _verify_function(module: Module, index: int, function: Function) -> None:
         for position, value in enumerate(op.operands):
             if value is not None and value not in defined and (value.producer is not None or not _is_given(value)):
                 fail(module, index, op, f"operand {position} {_undefined(value, function)}")
+            if value is not None and value.buffer is not None and (reason := bounds_problem(value)) is not None:
+                fail(module, index, op, f"operand {position}: {reason}")
         for position, value in enumerate(op.results):
             if value in defined:
                 fail(module, index, op, f"result {position} ('{value.name}') is defined a second time")
@@ -47,6 +50,8 @@ def _verify_function(module: Module, index: int, function: Function) -> None:
     for position, value in enumerate(function.outputs):
         if value not in defined and (value.producer is not None or not _is_given(value)):
             fail(module, index, None, f"output {position} {_undefined(value, function)}")
+        if value.buffer is not None and (reason := bounds_problem(value)) is not None:
+            fail(module, index, None, f"output {position}: {reason}")
 
 
 def _is_given(value: Value) -> bool:

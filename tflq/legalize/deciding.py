@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import TensorType
@@ -35,7 +36,10 @@ __all__ = ["Decider", "Policy", "Semantics", "State"]
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables", "lowered"]
 
-_OUTLIVES = "its state lives in resource variables, which reset_all_variables() does not reset"
+_OUTLIVES = (
+    "its state is in resource variables, which reset_all_variables() does not reset: for a new sequence create the "
+    "interpreter anew, or convert with --reset-signature and call get_signature_runner('tflq_reset')()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ class Decider:
                 continue
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
-            words = "; ".join(w for w in (*case.inexact, answer.warning, outlives) if w)
+            words = _joined(*case.inexact, answer.warning, outlives)
             exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
             return Decision(case.op, "integer", answer.note, words, exception)
         return None
@@ -170,7 +174,7 @@ class Decider:
         if isinstance(answer, NotApplicable):
             raise Refusal(f"{reason}; {answer.reason}")
         self._name_results(op, answer, start)
-        return Decision(op, "float", reason, "; ".join(case.inexact), next(iter(case.inexact.values()), ""))
+        return Decision(op, "float", reason, _joined(*case.inexact), next(iter(case.inexact.values()), ""))
 
     def _pass_through(self, op: Op) -> None:
         operands = [None if v is None else self.b.typed(v) for v in op.operands]
@@ -185,13 +189,19 @@ class Decider:
         for old, new in zip(op.results, results, strict=True):
             if new.type.storage != old.type.storage:
                 raise AssertionError(f"rule for {op.name} gave {new.type.storage} for {old.type.storage}")
+            shape = refined(old.type.shape, new.type.shape)
             if new not in fresh:
                 new = self.b.identity(new)
             fresh.discard(new)
+            if shape != new.type.shape and new.producer is not None and new.producer.name.startswith("quant."):
+                new = self.b.restated(new, shape)  # a cast has the shape of its operand
             new.name = old.name
-            if old.type.shape is not None and new.type.shape != old.type.shape:
-                new.type = TensorType(old.type.shape, new.type.element)
+            new.type = TensorType(shape, new.type.element)
             self.plain[old] = new
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(s for s in sentences if s)
 
 
 def _narrow(op: Op) -> str:

@@ -1,7 +1,7 @@
 """The rule engine: a module in the tfl form → the same module in the integer form.
 
-`walk.py` goes through a function, `deciding.py` says which path an operator takes, `calls.py` which functions there
-are. All refusals of a module are collected into one `UnsupportedError`.
+`accepted.py` sees to types that files do not have, `walk.py` goes through a function, `deciding.py` says which path an
+operator takes, `calls.py` which functions there are. All refusals are collected into one `UnsupportedError`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module
+from tflq.legalize.accepted import accept
 from tflq.legalize.calls import Calls, copied
 from tflq.legalize.deciding import Policy, Semantics, State
 from tflq.legalize.decision import Decision
@@ -37,11 +38,12 @@ def legalize(
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
     target: whose quantized kernels are kept.
-    UnsupportedError lists every operator refused.
+    UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured.
     """
     decisions: list[Decision] = []
-    policy = Policy(fallback, state, semantics, target)
-    shared = Shared(policy, Calls(module, strips=not target.kernels, real=policy.real), variables_of(module))
+    policy, accepted = Policy(fallback, state, semantics, target), accept(module)
+    calls = Calls(module, strips=not target.kernels, real=policy.real)
+    shared = Shared(policy, calls, variables_of(module), bounds=accepted.bounds)
     functions: list[Function] = []
     for place, (index, interface) in enumerate(shared.calls.made):
         function, rows = module.functions[index], decisions
@@ -62,5 +64,5 @@ def legalize(
         info=module.info,
         source=module.source,
     )
-    result.warnings = [w for w in module.warnings if not w.endswith(COPIED)]
+    result.warnings = [w for w in module.warnings if not w.endswith(COPIED)] + accepted.warnings
     return result, decisions

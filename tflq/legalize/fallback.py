@@ -50,8 +50,7 @@ _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
-    """The op on float tensors. NotApplicable if it computes on bits, or some quantized tensor expresses another type
-    than float32."""
+    """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     op = as_builtin(op) or op
     if op.name in _OF_BITS:
         return NotApplicable(
@@ -61,16 +60,14 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         return NotApplicable(
             f"no interpreter computes {op.name[4:].upper()} in float; convert it to TFLite's own operators"
         )
-    for value in op.values:
-        if value.type.quantized and value.type.element.expressed != f32:  # type: ignore[union-attr]
-            return NotApplicable(f"tensor '{value.name}' does not express float32")
     if problem := missing_state(op):
         return NotApplicable(problem)
     operands = [None if v is None else _real(b, v) for v in op.operands]
     if op.name in _STOPPED_BY_ZERO and operands[1] is not None:
         operands[1] = _not_zero(b, operands[1])
     if op.name == "tfl.quantize":  # the casts are all there is to it
-        return [b.scast(b.qcast(operands[0], op.result.type), op.result.type.stripped())]  # type: ignore[arg-type]
+        cast = b.qcast(operands[0], op.result.type)  # type: ignore[arg-type]
+        return [b.scast(cast, cast.type.stripped())]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
     activation = attributes.get("fused_activation_function")
@@ -90,7 +87,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if op.name in _NOT_FINITE or op.name in RECURRENT or _far_apart(op):
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
-        results.append(b.scast(quantized, old.type.stripped()))
+        results.append(b.scast(quantized, quantized.type.stripped()))
     return results
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tflq.ir.builder import Builder
 from tflq.ir.core import Buffer, Op, Value
@@ -20,7 +20,7 @@ from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 
-__all__ = ["RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
+__all__ = ["AS_STATED", "RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,9 @@ class RuleBuilder(Builder):
 
 
 Rule: TypeAlias = Callable[[Op, RuleBuilder], Answer]
+
+AS_STATED: Final = "the result is what the parameters say"
+"""How an answer differs from a kernel that disregards them."""
 
 RULES: dict[str, list[Rule]] = {}
 """The rules of each op name, in order of preference."""

@@ -7,6 +7,7 @@ op's result tensor keeps its name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflq.errors import Reason
@@ -35,6 +36,8 @@ class Shared:
     outputs: dict[Value, Value] = field(default_factory=dict)
     """What entry points return instead."""
     refused: list[Reason] = field(default_factory=list)
+    bounds: Mapping[Value, tuple[int, int]] = field(default_factory=dict)
+    """Of results: what they are clamped to."""
 
 
 class Walk:
@@ -100,23 +103,37 @@ class Walk:
             return value  # a kept operator's own result
         plain.name = ""
         self._b.location = producer.location if producer else None
-        if value.type.shape is None and plain.type.shape is not None:
-            plain = self._b.emit("tosa.identity", [plain], value.type.stripped())
-        self._b.ops.append(Op("quant.scast", [plain], [value], {}, self._b.location))
+        stored = self._b.restated(plain, value.type.shape)
+        self._b.ops.append(Op("quant.scast", [stored], [value], {}, self._b.location))
         return value
 
     def _visit(self, op: Op) -> None:
         self._b.location = op.location
         start = len(self._b.ops)
+        done = self._unbounded(op)
         try:
-            decision = self._call(op) if op.name in CALLS else self._decider.decide(op)
+            decision = self._call(done) if op.name in CALLS else self._decider.decide(done)
         except Refusal as refusal:
             self._shared.refused.append(Reason.at(op.location, refusal.why, remedy=refusal.remedy))
             for result in op.results:  # so that later operators can be looked at, too
                 self._plain[result] = Value(result.type.stripped(), result.name)
             return
-        decision.made = self._b.ops[start:]
+        for result, computed in zip(op.results, done.results, strict=True):
+            if computed is not result:
+                plain = self._b.clamp(self._b.value(computed), *self._shared.bounds[result])
+                plain.name = result.name
+                self._plain[result] = plain
+        decision.op, decision.made = op, self._b.ops[start:]
         self._decisions.append(decision)
+
+    def _unbounded(self, op: Op) -> Op:
+        """The operator with a tensor of its own for each result that is clamped after it."""
+        if self._shared.bounds.keys().isdisjoint(op.results):
+            return op
+        results = [Value(v.type) if v in self._shared.bounds else v for v in op.results]
+        return Op(
+            op.name, op.operands, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates
+        )
 
     def _call(self, op: Op) -> Decision:
         """A call on plain integers, as the functions called are, unless these keep their types."""

@@ -18,11 +18,11 @@ from tflq.select.variables import declare_variables
 __all__ = ["families", "select"]
 
 
-def select(module: Module, *, mac: Mac = "integer") -> Module:
-    """The module on kernels; `mac` is the form of multiply-accumulate. UnsupportedError lists every op without a
-    lowering."""
+def select(module: Module, *, mac: Mac = "integer", reset: bool = False) -> Module:
+    """The module on kernels; `mac` is the form of multiply-accumulate, `reset` asks for a signature that resets state.
+    UnsupportedError lists every op without a lowering."""
     LowerRounding().run(module)
-    declare_variables(module)
+    declare_variables(module, reset=reset)
     missing: dict[Location | None, set[str]] = {}
     for op in module.ops():
         if not _known(op):

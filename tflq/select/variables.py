@@ -1,18 +1,32 @@
 """Variables of the integer form → resource variables: their initial values are written by a function of its own, which
 CALL_ONCE runs first.
+
+An interpreter resets variable tensors (`reset_all_variables()`), but not resource variables. A signature of the same
+function writes the initial values again, for callers that ask for it. Such a signature has no inputs and no outputs,
+which interpreters take.
 """
 
 from __future__ import annotations
 
-from tflq.ir.core import Function, Module, Op
+from typing import Final
 
-__all__ = ["declare_variables"]
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Signature
+
+__all__ = ["RESET", "declare_variables"]
+
+RESET: Final = "tflq_reset"
+"""The signature that writes the initial values."""
 
 
-def declare_variables(module: Module) -> None:
+def declare_variables(module: Module, *, reset: bool = False) -> None:
     """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
-    declares any."""
+    declares any. `reset`: it is the signature `tflq_reset`, too.
+
+    UnsupportedError if the module has such a signature.
+    """
     initial: dict[str, Op] = {}
+    own = {op.attributes["shared_name"]: None for op in module.ops() if op.name == "tfl.var_handle"}
     for function in module.functions:
         declarations = [op for op in function.ops if op.name == "tosa.variable"]
         if not declarations:
@@ -26,3 +40,19 @@ def declare_variables(module: Module) -> None:
             Op("tosa.variable_write", [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
         ]
         module.functions.append(Function("initial_values", [], [], writes))
+    if reset:
+        _add_signature(module, bool(initial), list(own))
+
+
+def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
+    """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
+    if any(signature.key == RESET for signature in module.signatures or ()):
+        raise UnsupportedError(f"the model has a signature '{RESET}' already; convert it without a reset signature")
+    if needed:
+        signature = Signature(RESET, len(module.functions) - 1, [], [])
+        module.signatures = [*(module.signatures or ()), signature]
+    else:
+        module.warnings.append(f"no state was lowered into variables: there is no signature '{RESET}' to add")
+    if needed and own:
+        names = ", ".join(f"'{name}'" for name in own)
+        module.warnings.append(f"signature '{RESET}' leaves the model's own variables as they are: {names}")

@@ -15,13 +15,16 @@ from tflq.shapes import (
 from tflq.shapes.binding import bind_batch
 from tflq.shapes.filling import contradictions, infer
 from tflq.shapes.inference import Inference
-from tflq.shapes.site import RULES, NotInferred, Site, shape
+from tflq.shapes.settling import Stated, settle
+from tflq.shapes.site import RULES, Misfit, NotInferred, Site, shape
 
 __all__ = [
     "RULES",
     "Inference",
+    "Misfit",
     "NotInferred",
     "Site",
+    "Stated",
     "bind_batch",
     "contradictions",
     "control",
@@ -31,6 +34,7 @@ __all__ = [
     "movement",
     "products",
     "recurrent",
+    "settle",
     "shape",
     "slicing",
     "stablehlo",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tflq.ir.types import Shape
 from tflq.shapes.known import Known
-from tflq.shapes.site import NotInferred, Site, shape
+from tflq.shapes.site import Misfit, Site, shape
 
 __all__ = ["join_known", "join_shapes"]
 
@@ -70,7 +70,7 @@ def _while(site: Site) -> list[Shape]:
     while True:
         after, elements = site.call(site.attributes["body_subgraph_index"], shapes, known)
         if len(after) != len(shapes):
-            raise NotInferred("its body has not as many results as arguments")
+            raise Misfit("its body has not as many results as arguments")
         joined = [join_shapes(a, b) for a, b in zip(shapes, after, strict=True)]
         kept = [join_known(a, b) for a, b in zip(known, elements, strict=True)]
         settled = joined == shapes and all(_as_known(a, b) for a, b in zip(known, kept, strict=True))

@@ -9,18 +9,17 @@ from typing import Final
 
 from tflq.ir.builder import broadcast
 from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, NotInferred, Site, agree, shape, text
+from tflq.shapes.site import Dims, Misfit, Site, agree, shape, text
 
 __all__: list[str] = []
 
 _SAME: Final = """
-    abs bucketize cast ceil complex_abs cos cumsum dequantize dynamic_update_slice elu exp fake_quant floor gelu
+    abs bucketize cast ceil complex_abs cos cumsum dequantize elu exp fake_quant floor gelu
     hard_swish imag l2_normalization leaky_relu local_response_normalization log log_softmax logical_not logistic neg
     quantize real relu relu6 relu_0_to_1 relu_n1_to_1 reverse_sequence reverse_v2 round rsqrt sign sin softmax sqrt
-    square tanh zeros_like matrix_set_diag densify
+    square tanh zeros_like densify
     stablehlo_abs stablehlo_cbrt stablehlo_convert stablehlo_cosine stablehlo_exponential stablehlo_floor stablehlo_log
-    stablehlo_logistic stablehlo_negate stablehlo_rsqrt stablehlo_tanh stablehlo_dynamic_update_slice
-    stablehlo_scatter
+    stablehlo_logistic stablehlo_negate stablehlo_rsqrt stablehlo_tanh stablehlo_scatter
 """.split()
 
 _BROADCAST: Final = """
@@ -45,7 +44,7 @@ def _broadcast(site: Site) -> Dims:
     try:
         return broadcast(*shapes) or ()
     except ValueError:
-        raise NotInferred(f"its operands {' and '.join(map(text, shapes))} do not broadcast") from None
+        raise Misfit(f"its operands {' and '.join(map(text, shapes))} do not broadcast") from None
 
 
 @shape(*(f"tfl.{name}" for name in _CONGRUENT))
@@ -63,7 +62,7 @@ def _prelu(site: Site) -> Shape:
     dims = site.dims()
     found = _broadcast(site)
     if len(found) != len(dims):
-        raise NotInferred(f"alpha {text(site.dims(1))} has more dims than the input {text(dims)}")
+        raise Misfit(f"alpha {text(site.dims(1))} has more dims than the input {text(dims)}")
     return tuple(agree(a, b, "input and result") for a, b in zip(dims, found, strict=True))
 
 
@@ -77,7 +76,13 @@ def _select(site: Site) -> Shape:
 
 @shape("tfl.stablehlo_select", "tfl.stablehlo_clamp")
 def _middle(site: Site) -> Shape:
-    return site.dims(1)
+    """The condition and the bounds may be scalars, or are of the shape of what they are for."""
+    dims = site.dims(1)
+    for index in (0, 2):
+        if site.dims(index) or (index == 2 and site.op.name == "tfl.stablehlo_select"):
+            other = site.dims(index, len(dims))
+            dims = tuple(agree(a, b, "dims of its operands") for a, b in zip(dims, other, strict=True))
+    return dims
 
 
 @shape("tfl.bitcast")

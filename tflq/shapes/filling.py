@@ -10,9 +10,10 @@ from tflq.ir.types import Shape, TensorType
 from tflq.shapes.inference import Inference
 from tflq.shapes.site import text
 
-__all__ = ["contradictions", "infer", "reason", "set_shape", "stale"]
+__all__ = ["SHAPE_INFO", "contradictions", "infer", "reason", "set_shape", "stale"]
 
-_SHAPE_INFO = ("shape", "shape_signature", "has_rank")
+SHAPE_INFO = ("shape", "shape_signature", "has_rank")
+"""What `Value.info` keeps of the forms that a shape has in a file."""
 
 
 def infer(module: Module) -> Module:
@@ -66,7 +67,7 @@ def set_shape(value: Value, shape: Shape) -> None:
     if shape == value.type.shape or value.is_constant:
         return
     value.type = TensorType(shape, value.type.element)
-    value.info = {key: item for key, item in value.info.items() if key not in _SHAPE_INFO}
+    value.info = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
 
 
 def _filled(stated: Shape, shape: Shape) -> Shape:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from tflq.ir.types import Shape
-from tflq.shapes.site import NotInferred, Site, agree, shape, text
+from tflq.shapes.site import Misfit, NotInferred, Site, agree, shape, text
 
 __all__: list[str] = []
 
@@ -21,7 +21,7 @@ def _gather(site: Site) -> Shape:
     batch = site.attributes.get("batch_dims", 0)
     batch += len(indices) if batch < 0 else 0
     if not 0 <= batch <= min(axis, len(indices)):
-        raise NotInferred(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
+        raise Misfit(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
     lead = [agree(a, b, "batch dims") for a, b in zip(dims[:batch], indices[:batch], strict=True)]
     return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
 
@@ -32,7 +32,7 @@ def _gather_nd(site: Site) -> Shape:
     if not indices or indices[-1] is None:
         raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
     if indices[-1] > len(dims):
-        raise NotInferred(f"indices {text(indices)} name more dims than {text(dims)} has")
+        raise Misfit(f"indices {text(indices)} name more dims than {text(dims)} has")
     return (*indices[:-1], *dims[indices[-1] :])
 
 
@@ -67,7 +67,7 @@ def _range(site: Site) -> Shape:
         return (None,)
     start, limit, delta = (known.array.reshape(-1)[0] for known in found)
     if not delta or (limit - start) * delta < 0:
-        raise NotInferred(f"steps of {delta} do not lead from {start} to {limit}")
+        raise Misfit(f"steps of {delta} do not lead from {start} to {limit}")
     if found[0].array.dtype.kind == "f":
         return (math.ceil(abs((limit - start) / delta)),)
     return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
@@ -104,7 +104,7 @@ def _topk(site: Site) -> list[Shape]:
     dims = site.dims()
     (k,) = site.ints(1, 1)
     if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
-        raise NotInferred(f"{text(dims)} has no {k} elements in its last dim")
+        raise Misfit(f"{text(dims)} has no {k} elements in its last dim")
     out = (*dims[:-1], None if k is None else max(k, 0))
     return [out, out]
 
@@ -113,6 +113,17 @@ def _topk(site: Site) -> list[Shape]:
 def _matrix_diag(site: Site) -> Shape:
     dims = site.dims()
     return (*dims, *dims[-1:])
+
+
+@shape("tfl.matrix_set_diag")
+def _matrix_set_diag(site: Site) -> Shape:
+    """As many elements on the diagonal as the shorter of the last two dims has."""
+    *outer, rows, columns = site.dims(least=2)
+    diagonal = site.dims(1, len(outer) + 1)
+    least = None if rows is None or columns is None else min(rows, columns)
+    for a, b in zip((*outer, least), diagonal, strict=True):
+        agree(a, b, "dims of input and diagonal")
+    return (*outer, rows, columns)
 
 
 @shape("tfl.where")

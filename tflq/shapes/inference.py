@@ -14,7 +14,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
 from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
-from tflq.shapes.site import RULES, NotInferred, Site
+from tflq.shapes.site import RULES, Misfit, NotInferred, Site
 
 __all__ = ["Inference", "is_complete"]
 
@@ -29,13 +29,14 @@ class Inference:
     """Shapes of all values that a module's entry functions compute, for given shapes of their arguments.
 
     `shapes` holds arguments and results, `known` what is known of their elements, `reasons` why an op's results
-    could not be inferred.
+    could not be inferred, `misfits` the reasons for which an interpreter refuses an op.
     """
 
     def __init__(self, module: Module, arguments: Mapping[Value, Shape]) -> None:
         self.shapes: dict[Value, Shape] = {}
         self.known: dict[Value, Known] = {}
         self.reasons: dict[Op, str] = {}
+        self.misfits: dict[Op, str] = {}
         self._module = module
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
@@ -53,12 +54,12 @@ class Inference:
 
     def _call(self, index: int, shapes: Sequence[Shape], known: Sequence[Known | None]) -> _Arguments:
         if index in self._active:
-            raise NotInferred(f"function {index} runs itself")
+            raise Misfit(f"function {index} runs itself")
         if not 0 <= index < len(self._module.functions):
-            raise NotInferred(f"there is no function {index}")
+            raise Misfit(f"there is no function {index}")
         function = self._module.functions[index]
         if len(shapes) != len(function.inputs):
-            raise NotInferred(f"{len(shapes)} arguments for the {len(function.inputs)} of function {index}")
+            raise Misfit(f"{len(shapes)} arguments for the {len(function.inputs)} of function {index}")
         wanted = list(shapes), [None if k is None or k.array.size > LIMIT else k for k in known]
         before = self._arguments.get(index)
         if before is not None:
@@ -96,6 +97,7 @@ class Inference:
         known = [None if v is None else self._elements(v) for v in op.operands]
         site = Site(op, shapes, known, self._call)
         self.reasons.pop(op, None)
+        self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()
         found: Sequence[Shape] = [None] * len(op.results)
         try:
@@ -103,6 +105,8 @@ class Inference:
             elements = site.results or elements_of(op, shapes, known) or ()
         except NotInferred as reason:
             self.reasons[op] = str(reason)
+            if isinstance(reason, Misfit):
+                self.misfits[op] = str(reason)
         for i, (value, shape) in enumerate(zip(op.results, found, strict=True)):
             self._define(value, shape, elements[i] if i < len(elements) else None)
 
@@ -114,9 +118,9 @@ class Inference:
         answer = rule(site)
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
-            raise NotInferred(f"it has {len(op.results)} results, where {len(found)} are expected")
+            raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")
         if any(d is not None and d < 0 for dims in found for d in dims or ()):
-            raise NotInferred(f"its result would have a negative dim: {found}")
+            raise Misfit(f"its result would have a negative dim: {found}")
         return found
 
     def _stated(self, op: Op) -> list[Shape]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, NotInferred, Site, agree, product, shape, text
+from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape, text
 
 __all__ = ["filled"]
 
@@ -18,17 +18,17 @@ def filled(dims: Dims, wanted: Sequence[int | None]) -> Dims:
     total, left = product(dims), [i for i, d in enumerate(wanted) if d == -1]
     unknown = [i for i, d in enumerate(wanted) if d is None]
     if len(left) > 1:
-        raise NotInferred(f"the shape {text(tuple(wanted))} leaves more than one dim open")
+        raise Misfit(f"the shape {text(tuple(wanted))} leaves more than one dim open")
     if not left and not unknown:
         if total is not None and product(wanted) != total:
-            raise NotInferred(f"{text(dims)} has not as many elements as the shape {text(tuple(wanted))}")
+            raise Misfit(f"{text(dims)} has not as many elements as the shape {text(tuple(wanted))}")
         return tuple(wanted)
     free = unknown or left
     rest = product(d for i, d in enumerate(wanted) if i not in free)
     if len(left) + len(unknown) > 1 or total is None or not rest:
         return tuple(None if d == -1 else d for d in wanted)
     if total % rest:
-        raise NotInferred(f"{text(dims)} does not fill the shape {text(tuple(wanted))}")
+        raise Misfit(f"{text(dims)} does not fill the shape {text(tuple(wanted))}")
     return tuple(total // rest if i in free else d for i, d in enumerate(wanted))
 
 
@@ -113,7 +113,7 @@ def _split(site: Site) -> list[Shape]:
     along = site.axis(axis, len(dims))
     size = dims[along]
     if size is not None and size % count:
-        raise NotInferred(f"{size} does not divide into {count} parts")
+        raise Misfit(f"{size} does not divide into {count} parts")
     return [(*dims[:along], None if size is None else size // count, *dims[along + 1 :])] * count
 
 
@@ -128,7 +128,7 @@ def _split_v(site: Site) -> list[Shape]:
     along = site.axis(axis, len(dims))
     rest = _sum(dims[along], *(None if s is None else -max(s, 0) for s in sizes))
     if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
-        raise NotInferred(f"sizes {sizes} do not add up to {dims[along]}")
+        raise Misfit(f"sizes {sizes} do not add up to {dims[along]}")
     return [(*dims[:along], rest if s == -1 else s, *dims[along + 1 :]) for s in sizes]
 
 
@@ -160,7 +160,7 @@ def _tile(site: Site) -> Shape:
 def _broadcast_to(site: Site) -> Shape:
     dims, wanted = site.dims(), site.ints(1)
     if len(dims) > len(wanted):
-        raise NotInferred(f"{text(dims)} has more dims than the shape {text(tuple(wanted))}")
+        raise Misfit(f"{text(dims)} has more dims than the shape {text(tuple(wanted))}")
     for dim, want in zip(reversed(dims), reversed(wanted), strict=False):
         if dim != 1:
             agree(dim, want, f"{text(dims)} does not broadcast to {text(tuple(wanted))}")
@@ -183,13 +183,13 @@ def _over(dim: int | None, block: int | None) -> int | None:
     if dim is None or block is None:
         return None
     if not block or dim % block:
-        raise NotInferred(f"{dim} is no multiple of the block's {block}")
+        raise Misfit(f"{dim} is no multiple of the block's {block}")
     return dim // block
 
 
 @shape("tfl.space_to_batch_nd")
 def _space_to_batch(site: Site) -> Shape:
-    n, *sizes, c = site.dims()
+    n, *sizes, c = site.dims(least=2)
     blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))
     padded = [_sum(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(sizes)]
     return (product((n, *blocks)), *(_over(d, b) for d, b in zip(padded, blocks, strict=True)), c)
@@ -197,7 +197,7 @@ def _space_to_batch(site: Site) -> Shape:
 
 @shape("tfl.batch_to_space_nd")
 def _batch_to_space(site: Site) -> Shape:
-    n, *sizes, c = site.dims()
+    n, *sizes, c = site.dims(least=2)
     blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))
     whole = [product(pair) for pair in zip(sizes, blocks, strict=True)]
     crops = [None if s is None else -s for s in sides]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tflq.ir.builder import broadcast
 from tflq.ir.types import Shape
-from tflq.shapes.site import NotInferred, Site, agree, product, shape, text
+from tflq.shapes.site import Misfit, Site, agree, product, shape, text
 
 __all__: list[str] = []
 
@@ -25,7 +25,7 @@ def _fully_connected(site: Site) -> list[Shape]:
     total = product(dims)
     if total is not None and length:
         if total % length:
-            raise NotInferred(f"the input {text(dims)} has no whole number of rows of {length}")
+            raise Misfit(f"the input {text(dims)} has no whole number of rows of {length}")
         return [(total // length, units), *spare]
     if dims and dims[-1] is not None and dims[-1] == length:
         return [(product(dims[:-1]), units), *spare]
@@ -36,14 +36,14 @@ def _fully_connected(site: Site) -> list[Shape]:
 def _batch_matmul(site: Site) -> Shape:
     a, b = site.dims(0), site.dims(1)
     if len(a) < 2 or len(b) < 2:
-        raise NotInferred(f"{text(a)} and {text(b)} are not matrices")
+        raise Misfit(f"{text(a)} and {text(b)} are not matrices")
     rows, inner = reversed(a[-2:]) if site.attributes["adj_x"] else a[-2:]
     depth, columns = reversed(b[-2:]) if site.attributes["adj_y"] else b[-2:]
     agree(inner, depth, "the dims that are multiplied")
     try:
         batch = broadcast(a[:-2], b[:-2]) if len(a) > 2 or len(b) > 2 else ()
     except ValueError as error:
-        raise NotInferred(str(error)) from None
+        raise Misfit(str(error)) from None
     return (*(batch or ()), rows, columns)
 
 
@@ -113,4 +113,4 @@ def _lsh_projection(site: Site) -> Shape:
 @shape("tfl.rfft2d")
 def _rfft2d(site: Site) -> Shape:
     height, width = site.ints(1, 2)
-    return (*site.dims()[:-2], height, None if width is None else width // 2 + 1)
+    return (*site.dims(least=2)[:-2], height, None if width is None else width // 2 + 1)

@@ -7,7 +7,7 @@ unidirectional_sequence_lstm.cc, bidirectional_sequence_lstm.cc.
 from __future__ import annotations
 
 from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, NotInferred, Site, agree, product, shape, text
+from tflq.shapes.site import Dims, Misfit, Site, agree, product, shape, text
 
 __all__: list[str] = []
 
@@ -19,7 +19,7 @@ def _state(site: Site, index: int, batch: int | None, units: int | None) -> None
     held, needed = product(site.dims(index)), product((batch, units))
     if held is not None and needed is not None and held != needed:
         state = site.value(index)
-        raise NotInferred(f"its state '{state.name}' is {text(site.dims(index))}, not of batch {batch}")
+        raise Misfit(f"its state '{state.name}' is {text(site.dims(index))}, not of batch {batch}")
 
 
 @shape("tfl.rnn")
@@ -80,7 +80,7 @@ def _lstm(site: Site) -> list[Shape]:
 
 @shape("tfl.unidirectional_sequence_lstm")
 def _sequence_lstm(site: Site) -> Shape:
-    dims = site.dims()
+    dims = site.dims(least=2)
     diagonal = site.attributes.get("diagonal_recurrent_tensors", False)
     units = site.dims(8)[0] if diagonal else site.dims(8, 2)[1]
     _state(site, 18, _batch(site, dims) if len(dims) == 3 else dims[0], units)

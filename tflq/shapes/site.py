@@ -5,7 +5,7 @@
         ...
 
 A rule answers the result's shape, or a list with one for each result. A dim is None where it is not known, a shape is
-None where not even its rank is. `NotInferred` says why nothing can be said, or why an interpreter would refuse the
+None where not even its rank is. `NotInferred` says why nothing can be said, `Misfit` why an interpreter refuses the
 operator.
 """
 
@@ -23,6 +23,7 @@ __all__ = [
     "RULES",
     "Caller",
     "Dims",
+    "Misfit",
     "NotInferred",
     "Rule",
     "Site",
@@ -45,6 +46,10 @@ R = TypeVar("R", bound="Rule")
 
 class NotInferred(Exception):  # noqa: N818 - an answer of a rule
     """Result shapes do not follow from the operands; the message is a clause that says why."""
+
+
+class Misfit(NotInferred):
+    """No interpreter runs the operator on operands of these shapes."""
 
 
 @dataclass
@@ -72,14 +77,16 @@ class Site:
             raise NotInferred(f"operand {index} is missing")
         return found
 
-    def dims(self, index: int = 0, rank: int | None = None) -> Dims:
-        """The shape of an operand, of a rank if that is given."""
+    def dims(self, index: int = 0, rank: int | None = None, least: int = 0) -> Dims:
+        """The shape of an operand, of a rank if that is given, else of so many dims at least."""
         value = self.value(index)
         found = self.shapes[index]
         if found is None:
             raise NotInferred(f"the rank of '{value.name}' is not known")
         if rank is not None and len(found) != rank:
-            raise NotInferred(f"'{value.name}' is {text(found)}, not of rank {rank}")
+            raise Misfit(f"'{value.name}' is {text(found)}, not of rank {rank}")
+        if len(found) < least:
+            raise Misfit(f"'{value.name}' is {text(found)}, and has to have {least} dims at least")
         return found
 
     def ints(self, index: int, count: int | None = None) -> list[int | None]:
@@ -97,7 +104,7 @@ class Site:
                 raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
             found = [None] * total
         if count is not None and len(found) != count:
-            raise NotInferred(f"'{value.name}' has {len(found)} elements, where {count} are expected")
+            raise Misfit(f"'{value.name}' has {len(found)} elements, where {count} are expected")
         return found
 
     def whole(self, index: int, count: int | None = None) -> list[int]:
@@ -111,7 +118,7 @@ class Site:
     def axis(self, axis: int, rank: int) -> int:
         """An axis counted from 0."""
         if not -rank <= axis < rank:
-            raise NotInferred(f"axis {axis} is outside a rank of {rank}")
+            raise Misfit(f"axis {axis} is outside a rank of {rank}")
         return axis % rank
 
 
@@ -139,7 +146,7 @@ def product(dims: Iterable[int | None]) -> int | None:
 def agree(one: int | None, other: int | None, what: str) -> int | None:
     """The dim that both must be."""
     if one is not None and other is not None and one != other:
-        raise NotInferred(f"{what}: {one} and {other} differ")
+        raise Misfit(f"{what}: {one} and {other} differ")
     return other if one is None else one
 
 

@@ -1,6 +1,7 @@
-"""Shapes of SLICE and STRIDED_SLICE.
+"""Shapes of SLICE, STRIDED_SLICE and DYNAMIC_UPDATE_SLICE.
 
-Sources: kernels/slice.cc (`CalculateOutputShapeVector`); kernels/strided_slice.cc (`BuildStridedSliceParams`).
+Sources: kernels/slice.cc (`CalculateOutputShapeVector`); kernels/strided_slice.cc (`BuildStridedSliceParams`);
+kernels/dynamic_update_slice.cc.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tflq.ir.types import Shape
-from tflq.shapes.site import NotInferred, Site, shape, text
+from tflq.shapes.site import Misfit, Site, agree, shape, text
 
 __all__: list[str] = []
 
@@ -27,7 +28,7 @@ def _slice(site: Site) -> Shape:
             out.append(None if dim is None or start is None else dim - start)
             continue
         if dim is not None and start is not None and count is not None and start + count > dim:
-            raise NotInferred(f"{count} elements from {start} on are not within {text(dims)}")
+            raise Misfit(f"{count} elements from {start} on are not within {text(dims)}")
         out.append(count)
     return tuple(out)
 
@@ -60,7 +61,7 @@ def _strided_slice(site: Site) -> Shape:
             out.append(1)
             continue
         if not dims:
-            raise NotInferred("it names more dims than its input has")
+            raise Misfit("it names more dims than its input has")
         dim = dims.pop(0)
         if item == "whole":
             out.append(dim)
@@ -76,6 +77,20 @@ def _length(dim: int | None, item: _Range) -> int | None:
     if dim is None or stride is None or (begin is None and not from_start) or (end is None and not to_end):
         return None
     if not stride:
-        raise NotInferred("a stride is 0")
+        raise Misfit("a stride is 0")
     start, stop, step = slice(None if from_start else begin, None if to_end else end, stride).indices(dim)
     return len(range(start, stop, step))
+
+
+@shape("tfl.dynamic_update_slice", "tfl.stablehlo_dynamic_update_slice")
+def _dynamic_update_slice(site: Site) -> Shape:
+    """An update of the same rank, no larger, and a start for each dim: in a vector, or each an operand."""
+    dims = site.dims()
+    update = site.dims(1, len(dims))
+    if any(a is not None and b is not None and a < b for a, b in zip(dims, update, strict=True)):
+        raise Misfit(f"the update {text(update)} is larger than {text(dims)}")
+    if site.op.name == "tfl.dynamic_update_slice":
+        agree(site.dims(2, 1)[0], len(dims), "starts and dims")
+    else:
+        agree(len(site.op.operands) - 2, len(dims), "starts and dims")
+    return dims

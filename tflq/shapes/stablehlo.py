@@ -10,22 +10,31 @@ from collections.abc import Iterator, Sequence
 
 from tflq.ir.types import Shape
 from tflq.shapes.movement import joined
-from tflq.shapes.site import NotInferred, Site, agree, shape
+from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape, text
 
 __all__: list[str] = []
 
 
-def _option(site: Site, name: str, default: int | None = None, count: int = 0) -> list[int]:
-    found = site.attributes[name]
-    if found is None or not len(found):
-        return [] if default is None else [default] * count
-    return [int(v) for v in found]
+def _option(site: Site, name: str, count: int | None = None, default: int | None = None) -> list[int]:
+    """The numbers of an option; `count`: how many there must be, `default`: what each is if there are none."""
+    stated = site.attributes[name]
+    found = [] if stated is None else [int(v) for v in stated]
+    if not found and default is not None:
+        found = [default] * (count or 0)
+    if count is not None and len(found) != count:
+        raise Misfit(f"its {name} are {len(found)}, where {count} are expected")
+    return found
+
+
+def _axes(site: Site, name: str, rank: int) -> list[int]:
+    """Dims that an option names."""
+    return [site.axis(axis, rank) for axis in _option(site, name)]
 
 
 @shape("tfl.stablehlo_transpose")
 def _transpose(site: Site) -> Shape:
     dims = site.dims()
-    return tuple(dims[site.axis(p, len(dims))] for p in _option(site, "permutation"))
+    return tuple(dims[site.axis(p, len(dims))] for p in _option(site, "permutation", len(dims)))
 
 
 @shape("tfl.stablehlo_concatenate")
@@ -33,23 +42,39 @@ def _concatenate(site: Site) -> Shape:
     return joined(site, site.attributes["dimension"])
 
 
+@shape("tfl.stablehlo_reshape")
+def _reshape(site: Site) -> Shape:
+    """What the file says: it is the only place that does."""
+    stated, count = site.op.result.type.shape, product(site.dims())
+    if stated is None or None in stated:
+        raise NotInferred("the file does not say what shape it makes")
+    if count not in (None, product(stated)):
+        raise Misfit(f"{text(site.dims())} has not as many elements as the shape {text(stated)}")
+    return stated
+
+
 @shape("tfl.stablehlo_slice")
 def _slice(site: Site) -> Shape:
-    parts = (_option(site, name) for name in ("start_indices", "limit_indices", "strides"))
+    rank = len(site.dims())
+    parts = (_option(site, name, rank) for name in ("start_indices", "limit_indices", "strides"))
     return tuple(len(range(*part)) for part in zip(*parts, strict=True))
 
 
 @shape("tfl.stablehlo_dynamic_slice")
 def _dynamic_slice(site: Site) -> Shape:
-    return tuple(_option(site, "slice_sizes"))
+    rank = len(site.dims())
+    agree(len(site.op.operands) - 1, rank, "starts and dims")
+    return tuple(_option(site, "slice_sizes", rank))
 
 
 @shape("tfl.stablehlo_pad")
 def _pad(site: Site) -> Shape:
     """Edges may be negative; between two elements `interior` are added."""
-    parts = (_option(site, name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    dims = site.dims()
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    parts = (_option(site, name, len(dims)) for name in names)
     out: list[int | None] = []
-    for dim, low, high, inner in zip(site.dims(), *parts, strict=True):
+    for dim, low, high, inner in zip(dims, *parts, strict=True):
         out.append(None if dim is None else max(dim + max(dim - 1, 0) * inner + low + high, 0))
     return tuple(out)
 
@@ -57,13 +82,16 @@ def _pad(site: Site) -> Shape:
 @shape("tfl.stablehlo_gather")
 def _gather(site: Site) -> Shape:
     """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
-    collapsed, offsets = set(_option(site, "collapsed_slice_dims")), _option(site, "offset_dims")
-    slices = [s for i, s in enumerate(_option(site, "slice_sizes")) if i not in collapsed]
-    at = site.attributes["index_vector_dim"]
-    batch = [d for i, d in enumerate(site.dims(1)) if i != at]
+    dims, indices = site.dims(), site.dims(1)
+    collapsed, offsets = set(_axes(site, "collapsed_slice_dims", len(dims))), _option(site, "offset_dims")
+    sizes, mapped = _option(site, "slice_sizes", len(dims)), _axes(site, "start_index_map", len(dims))
+    slices = [s for i, s in enumerate(sizes) if i not in collapsed]
+    at = int(site.attributes["index_vector_dim"])
+    agree((*indices, 1)[site.axis(at, len(indices) + 1)], len(mapped), "the lengths of indices and start_index_map")
+    batch = [d for i, d in enumerate(indices) if i != at]
     rank = len(slices) + len(batch)
     if len(offsets) != len(slices) or any(not 0 <= o < rank for o in offsets):
-        raise NotInferred("its offset_dims do not fit its slices")
+        raise Misfit("its offset_dims do not fit its slices")
     inner: Iterator[int] = iter(slices)
     outer: Iterator[int | None] = iter(batch)
     return tuple(next(inner) if i in offsets else next(outer) for i in range(rank))
@@ -73,8 +101,7 @@ def _gather(site: Site) -> Shape:
 def _dot_general(site: Site) -> Shape:
     """Batch dims, then what is left of each side."""
     a, b = site.dims(0), site.dims(1)
-    batch = list(zip(_option(site, "lhs_batching_dimensions"), _option(site, "rhs_batching_dimensions"), strict=True))
-    inner = zip(_option(site, "lhs_contracting_dimensions"), _option(site, "rhs_contracting_dimensions"), strict=True)
+    batch, inner = (_pairs(site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
     gone_a, gone_b = {i for i, _ in batch}, {j for _, j in batch}
     for i, j in inner:
         agree(a[i], b[j], "the dims that are multiplied")
@@ -88,9 +115,17 @@ def _dot_general(site: Site) -> Shape:
     )
 
 
+def _pairs(site: Site, kind: str, left: int, right: int) -> list[tuple[int, int]]:
+    """Dims of both sides that belong together."""
+    sides = [_axes(site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
+    if len(sides[0]) != len(sides[1]):
+        raise Misfit(f"its {kind} dims are {len(sides[0])} on the left, {len(sides[1])} on the right")
+    return list(zip(*sides, strict=True))
+
+
 @shape("tfl.stablehlo_reduce")
 def _reduce(site: Site) -> list[Shape]:
-    gone = set(_option(site, "dimensions"))
+    gone = set(_axes(site, "dimensions", len(site.dims())))
     return [tuple(d for i, d in enumerate(site.dims(r)) if i not in gone) for r in range(len(site.op.results))]
 
 
@@ -100,8 +135,8 @@ def _reduce_window(site: Site) -> list[Shape]:
     dims = site.dims()
     rank = len(dims)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    window, strides, base, dilations = (_option(site, name, 1, rank) for name in names)
-    padding = _option(site, "padding", 0, 2 * rank)
+    window, strides, base, dilations = (_option(site, name, rank, 1) for name in names)
+    padding = _option(site, "padding", 2 * rank, 0)
     out = [
         _windows(*row, padding[2 * i : 2 * i + 2])
         for i, row in enumerate(zip(dims, window, strides, base, dilations, strict=True))

@@ -11,14 +11,14 @@ from tflq.ir.core import Module, Value
 from tflq.ir.types import Shape
 from tflq.shapes.inference import Inference, is_complete
 
-__all__ = ["state_shapes"]
+__all__ = ["state_shapes", "stored_shape"]
 
 
 def state_shapes(module: Module) -> None:
     """Has tensors with open dims state the shape that they are allocated with; in place. What an entry point returns
     states what it did, as does a tensor whose shape cannot be inferred."""
     entries = [module.functions[index] for index in entry_functions(module)]
-    inference = Inference(module, {v: _stated(v) for function in entries for v in function.inputs})
+    inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
     fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
     for value, shape in inference.shapes.items():
         if value not in fixed and _is_open(value) and _fits(value, shape):
@@ -29,7 +29,7 @@ def _is_open(value: Value) -> bool:
     return value.type.shape is not None and None in value.type.shape
 
 
-def _stated(value: Value) -> Shape:
+def stored_shape(value: Value) -> Shape:
     """The shape that a file gives an input; 1 for an open dim if it does not say."""
     dims = value.type.shape
     if dims is None:

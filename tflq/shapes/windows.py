@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
-from tflq.shapes.site import Dims, NotInferred, Site, agree, shape
+from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, shape
 
 __all__: list[str] = []
 
@@ -23,7 +23,7 @@ def _slide(site: Site, sizes: Dims, kernel: Dims, letters: str) -> Dims:
         found = window(size, extent, a[f"stride_{letter}"], a.get(f"dilation_{letter}_factor", 1), a["padding"])
         output = None if found is None else found.output
         if output is not None and output < 0:
-            raise NotInferred(f"a filter of {extent} does not fit into {size}")
+            raise Misfit(f"a filter of {extent} does not fit into {size}")
         out.append(output)
     return tuple(out)
 
@@ -34,7 +34,7 @@ def _conv_2d(site: Site) -> Shape:
     n, h, w, channels = site.dims(0, 4)
     outputs, kh, kw, inputs = site.dims(1, 4)
     if channels is not None and inputs and channels % inputs:
-        raise NotInferred(f"{channels} channels do not divide into groups of {inputs}")
+        raise Misfit(f"{channels} channels do not divide into groups of {inputs}")
     return (n, *_slide(site, (h, w), (kh, kw), "hw"), outputs)
 
 

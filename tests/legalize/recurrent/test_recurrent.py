@@ -13,7 +13,10 @@ from recurrent import lstm_model, svdf_model
 
 import tflq
 
-OUTLIVES = "its state lives in resource variables, which reset_all_variables() does not reset"
+OUTLIVES = (
+    "its state is in resource variables, which reset_all_variables() does not reset: for a new sequence create the "
+    "interpreter anew, or convert with --reset-signature and call get_signature_runner('tflq_reset')()"
+)
 DEVICE = '[target]\nname = "device"\n[kernels]\nadd = "qi8 qi8 -> qi8"\n'
 Model = Callable[..., bytes]
 

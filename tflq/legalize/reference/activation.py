@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
     bounds_undefined,
@@ -100,8 +100,11 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     (weight,) = slope
     read = ui8 if source.storage is ui8 else i8
-    if weight.storage not in (i8, ui8, i16) or not op.operand(1).type.is_static:
+    misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
+    if weight.storage not in (i8, ui8, i16):
         return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
+    if not op.operand(1).type.is_static:
+        return NotApplicable("the shape of alpha is not known", misread and f"{misread}: {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
@@ -111,7 +114,6 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
     below = scaled(b, b.mul(x, slopes), alpha, i32, bound * steepest)
     chosen = b.select(b.greater_equal(x, zero), scaled(b, x, identity, i32, bound), below)
-    misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
     return Rewritten([_saturated(b, chosen, output)], warning=misread)
 
 

@@ -68,7 +68,7 @@ def follow(op: Op) -> bool:
     quantized = [v for v in op.values if v.type.quantized]
     if all(isinstance(v.type.element, UniformQuantizedType) for v in quantized):
         return len({(v.type.element, v.type.storage) for v in quantized}) == 1
-    whole = all(v.type.is_static and math.prod(_dims(v.type)) <= _LARGEST for v in op.values)
+    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.values)
     return whole and _followed(op)
 
 

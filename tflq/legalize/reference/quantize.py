@@ -10,10 +10,8 @@ Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.
 
 from __future__ import annotations
 
-import numpy as np
-
-from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, f32, i8, i16, i32, ui8
+from tflq.ir.core import Op
+from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics.quantize import requantize_multiplier
@@ -29,17 +27,6 @@ _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
 """Result types of each integer operand type."""
 
 
-def _quantized(b: RuleBuilder, x: Value, result: Value) -> Value:
-    """The stored integers, with the result's shape where that of x is not stated: converters leave it out of some
-    scalars."""
-    shape = result.type.shape
-    if x.type.shape is not None or shape is None or None in shape:
-        return b.scast(b.qcast(x, result.type), result.type.stripped())
-    type = TensorType(None, result.type.element)
-    stored = b.scast(b.qcast(x, type), type.stripped())
-    return b.emit("tfl.reshape", [stored, b.constant(np.asarray(shape, np.int32), i32)], result.type.stripped())
-
-
 @rule("tfl.quantize")
 def quantize(op: Op, b: RuleBuilder) -> Answer:
     """Float to integer, or integer to integer."""
@@ -47,7 +34,8 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
     if source.type.storage.is_float:
         if source.type.storage != f32:
             return Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
-        return _quantized(b, b.value(source), result)
+        cast = b.qcast(b.value(source), result.type)
+        return b.scast(cast, cast.type.stripped())
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
         return elements

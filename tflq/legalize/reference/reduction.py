@@ -87,9 +87,11 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     sizes = [shape[a] for a in axes]
     if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
         return NotApplicable("the kernel takes no uint8, or sizes are not known")
+    if 0 in shape:
+        return NotApplicable("there are no elements, and UNPACK takes none")
     count = prod(d for d in sizes if d is not None)
-    if not 1 <= count <= _FACTORS:
-        return NotApplicable(f"{count} factors are not 1 to {_FACTORS}")
+    if count > _FACTORS:
+        return NotApplicable(f"{count} factors are more than {_FACTORS}")
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:

@@ -17,7 +17,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32, ui8
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.movement import COPIED
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 
 __all__ = ["over_windows"]
 
@@ -42,7 +42,7 @@ def reduce_window(op: Op, b: RuleBuilder) -> Answer:
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in _COMBINE:
         return NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
     if not x.type.is_static or not all(v.is_constant for v in numbers):
-        return NotApplicable(f"the shape of '{x.name}' or of the windows is not known")
+        return NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_RAW}: {AS_STATED}")
     extreme = function in _EXTREMES
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)

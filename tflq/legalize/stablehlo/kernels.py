@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.movement import under
@@ -45,7 +46,8 @@ def stored(op: Op, b: RuleBuilder) -> Answer:
     """result = the kernel's, of stored integers."""
     x, y, result = op.operand(0), op.operand(1), op.result
     storage = result.type.storage
-    if x.type.shape != y.type.shape or {x.type.storage, y.type.storage} != {storage}:
+    one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
+    if not one_shape or {x.type.storage, y.type.storage} != {storage}:
         return NotApplicable(f"{kernel_name(op)} has a kernel for operands of one shape and type alone")
     if storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")

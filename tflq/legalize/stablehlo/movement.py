@@ -62,8 +62,11 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     fill, shape, storage = b.reshape(fill, []), [d or 0 for d in x.type.shape or ()], result.type.storage
     if any(inner):
         shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
-        factors = b.constant(np.asarray(inner) + 1)
-        plain = b.emit("tfl.dilate", [plain, factors, fill], TensorType(tuple(shape), storage))
+        if 0 in shape:  # DILATE reads beyond what is empty
+            plain = b.reshape(plain, shape)
+        else:
+            factors = b.constant(np.asarray(inner) + 1)
+            plain = b.emit("tfl.dilate", [plain, factors, fill], TensorType(tuple(shape), storage))
     around = np.maximum(np.stack([low, high], axis=-1).reshape(-1, 2), 0)
     if around.any():
         shape = [d + int(p.sum()) for d, p in zip(shape, around, strict=True)]

@@ -97,7 +97,7 @@ def transpose(op: Op, _: Context) -> Violations:
 
 def _indices(value: Value, rows: int | None) -> Violations:
     """Constant indices among the rows."""
-    if value.is_constant and rows is not None:
+    if value.is_constant and value.array.size and rows is not None:
         yield from bounds("an index", [int(value.array.min()), int(value.array.max())], 0, rows - 1)
 
 

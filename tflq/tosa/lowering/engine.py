@@ -39,6 +39,7 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
     """
     LowerRounding().run(module)
     walk = _Module(module, target)
+    _check_inputs(walk)
     lowered = walk.run()
     if walk.refused:
         raise UnsupportedError(
@@ -46,6 +47,25 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
         )
     lowered.warnings = list(module.warnings)
     return lowered, walk.notes
+
+
+def _check_inputs(walk: _Module) -> None:
+    """UnsupportedError lists the inputs of unknown rank: no tensor of TOSA is without one."""
+    inputs = [v for index in walk.entries for v in walk.module.functions[index].inputs]
+    wrong = [
+        f"input '{v.name}': its rank is not known; give its whole shape (--shape {v.name}=2,3; {v.name}= for a scalar)"
+        for v in inputs
+        if v.type.shape is None and not is_handle(v)
+    ]
+    if wrong:
+        raise UnsupportedError("TOSA has no tensors of unknown rank:", wrong)
+
+
+def _need_ranks(op: Op) -> None:
+    """Refused if an operand's rank is not known."""
+    for value in op.operands:
+        if value is not None and value.type.shape is None and not is_handle(value):
+            raise Refused(f"the rank of its operand '{value.name}' is not known, and TOSA has no such tensors")
 
 
 class _Module:
@@ -133,6 +153,7 @@ class _Function:
                 lowering = LOWERINGS.get(op.name)
                 if lowering is None:
                     raise Refused(f"TOSA has no form of {op.name} yet")  # noqa: TRY301
+                _need_ranks(op)
                 results = lowering(op, self.t)
             except Refused as refusal:
                 results = self._stand_in(op, str(refusal))

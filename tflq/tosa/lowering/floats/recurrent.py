@@ -51,6 +51,8 @@ def _sizes(x: Value) -> tuple[int, ...]:
     shape = x.type.shape
     if shape is None or None in shape:
         raise Refused(f"the shape of '{x.name}' is not known")
+    if 0 in shape:
+        raise Refused(f"'{x.name}' {x.type} has no elements")
     return tuple(d or 0 for d in shape)
 
 

@@ -1,0 +1,122 @@
+"""Stated shapes made those that the model computes, before anything relies on them.
+
+An interpreter disregards what a file says of results: it computes their shapes from those of the inputs. A file may say
+less (an unknown dim, an unknown rank), something else, or a number where the input is open. Rules and casts rely on
+shapes that agree, so every result gets what follows from the inputs as they are stated; what does not follow stays as
+the file says. What callers see of an entry's results is put back when the conversion is done (`Stated`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tflq.errors import UnsupportedError
+from tflq.ir.calls import entry_functions
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.quant_constraints import axis_problem
+from tflq.ir.types import Shape, TensorType
+from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
+from tflq.shapes.inference import Inference, is_complete
+from tflq.shapes.stating import stored_shape
+
+__all__ = ["Stated", "settle"]
+
+_Row = tuple[Shape, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a file says of the shapes of each entry's results: by function, in order."""
+
+    rows: Mapping[int, tuple[_Row, ...]]
+
+    def put_back(self, module: Module) -> None:
+        """States it again of the results of a module converted from that file (changed in place)."""
+        for index, rows in self.rows.items():
+            function = module.functions[index]
+            for value, (shape, said) in zip(function.outputs, rows, strict=True):
+                if _is_computed(value, function):
+                    value.type = TensorType(shape, value.type.element)
+                    rest = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
+                    value.info = {**rest, **said}
+
+
+def settle(module: Module) -> Stated:
+    """Gives every result of a module (changed in place) the shape that an interpreter computes, as far as it is known.
+
+    UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
+    """
+    for op in module.ops():
+        if op.name == "tfl.read_variable" and op.result.type.shape:
+            set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
+    inference = Inference(module, {})
+    misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
+    _refuse(module, misfits)
+    stated = {i: tuple(map(_row, module.functions[i].outputs)) for i in entry_functions(module)}
+    sized = _sized(module)
+    for value, shape in inference.shapes.items():
+        set_shape(value, _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None))
+    _settle_axes(module)
+    _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
+    wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
+    if wrong:
+        raise UnsupportedError("inputs have shapes that do not fit:", wrong)
+    return Stated(stated)
+
+
+def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
+    wrong = [
+        reason(op, index, reasons[op])
+        for index, function in enumerate(module.functions)
+        for op in function.ops
+        if op in reasons
+    ]
+    if wrong:
+        raise UnsupportedError(f"{len(wrong)} operator(s) have operands or results whose shapes do not fit:", wrong)
+
+
+def _unfit(values: Sequence[Value], what: str) -> str:
+    """The first value with parameters that are not of its shape; empty if there is none."""
+    for value in values:
+        if problem := axis_problem(value.type):
+            return f"{what} '{value.name}' is {value.type}, and that does not fit its parameters: {problem}"
+    return ""
+
+
+def _settle_axes(module: Module) -> None:
+    """Constant vectors with scales along a dim that they lack: along their only one, as they were read."""
+    for function in module.functions:
+        for value in function.values():
+            if "quantized_dimension" in value.info and value.is_constant:
+                value.info = {key: item for key, item in value.info.items() if key != "quantized_dimension"}
+
+
+def _row(value: Value) -> _Row:
+    return value.type.shape, {key: item for key, item in value.info.items() if key in SHAPE_INFO}
+
+
+def _is_computed(value: Value, function: Function) -> bool:
+    return value not in function.inputs and not value.is_constant
+
+
+def _sized(module: Module) -> Inference | None:
+    """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
+    inputs = {v for i in entry_functions(module) for v in module.functions[i].inputs}
+    if all(is_complete(v.type.shape) for v in inputs):
+        return None
+    return Inference(module, {v: stored_shape(v) for v in inputs})
+
+
+def _settled(stated: Shape, found: Shape, sized: Shape) -> Shape:
+    """The dims that follow from the inputs, and the stated ones where none does. A dim that follows once the inputs
+    have sizes is open, whatever is stated."""
+    if found is None:
+        return stated
+    if stated is None or len(stated) != len(found):
+        return found
+    known = (None,) * len(found) if sized is None or len(sized) != len(found) else sized
+    return tuple(
+        f if f is not None else None if s is not None else d for d, f, s in zip(stated, found, known, strict=True)
+    )
