@@ -40,7 +40,7 @@ _STABLEHLO = frozenset(f"tfl.stablehlo_{name}" for name in ("add", "gather", "ma
 
 
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
-"""Fused activations that float kernels disregard, too."""
+"""Fused activations that float kernels disregard, too, but for those of recurrent operators."""
 
 _NEAR = 2.0**26
 """Steps of a result that an operand may hold."""
@@ -70,7 +70,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         return [b.scast(cast, cast.type.stripped())]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
-    activation = attributes.get("fused_activation_function")
+    activation = None if op.name in RECURRENT else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
     if reads_past_state(op):
