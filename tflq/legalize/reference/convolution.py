@@ -48,7 +48,8 @@ def convolution(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the input or the result is not quantized per layer")
     if source.storage not in _WEIGHTS or target.storage != source.storage:
         return NotApplicable(f"no kernel for {source.storage} input and {target.storage} result")
-    if weights.type.storage not in _WEIGHTS[source.storage]:
+    packed = depthwise and (source.storage, weights.type.storage) == (i16, i4)  # which the kernel does not unpack
+    if packed or weights.type.storage not in _WEIGHTS[source.storage]:
         return NotApplicable(f"no kernel for {source.storage} input and {weights.type.storage} weights")
     if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
         return NotApplicable("the weights' shape is not known")
