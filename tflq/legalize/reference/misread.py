@@ -22,13 +22,13 @@ Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
+from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
 from tflq.legalize.reference.accumulate import (
     Bounds,
     Sums,
@@ -40,19 +40,22 @@ from tflq.legalize.reference.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.reference.convolution import conv_2d_sums, depthwise_sums
-from tflq.legalize.reference.fully_connected import bias_as_read, fully_connected_sums
+from tflq.legalize.reference.fully_connected import HALVED_BIAS, bias_as_read, fully_connected_sums
 from tflq.legalize.reference.rescaled import fixed, real
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []
 
-_SUMS = {
+_OfSums: TypeAlias = Callable[[Op, RuleBuilder, Terms], Sums | NotApplicable]
+
+_SUMS: dict[str, tuple[_OfSums, int, tuple[int, ...]]] = {
     "tfl.conv_2d": (conv_2d_sums, 0, (1, 2, 3)),
     "tfl.depthwise_conv_2d": (depthwise_sums, 3, (1, 2)),
     "tfl.fully_connected": (fully_connected_sums, 0, (1,)),
 }
 """How the sums are written; the weights' dim of the channels, and those that are summed over."""
+_MOST_FILLS = 256
 _MISREAD = "'{}' is {}: the kernel reads its bytes as {}, and the result is not what the parameters say"
 _PAST_END = "the kernel reads '{}', of {}, as {}, past its end"
 _NO_SCALE = "the weights are quantized per axis: the kernel reads their scale as 0, and the result is its zero point"
@@ -69,7 +72,7 @@ class _Reading(NamedTuple):
 @rule("tfl.conv_2d", "tfl.depthwise_conv_2d", "tfl.fully_connected")
 def misread(op: Op, b: RuleBuilder) -> Answer:
     """The operator on bytes taken apart, and put together as the kernel reads them."""
-    x, weights, bias = op.operand(0), op.operand(1), op.optional(2)
+    x, weights = op.operand(0), op.operand(1)
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -83,18 +86,16 @@ def misread(op: Op, b: RuleBuilder) -> Answer:
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
         return NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
     connected = op.name == "tfl.fully_connected"
-    acc, read_bias = accumulator(op, bias), bias
-    if connected:
-        found = bias_as_read(op, b, reading.x, reading.weights, bias)
-        acc, read_bias = (found, bias) if isinstance(found, NotApplicable) else found[:2]
-    if isinstance(acc, NotApplicable):
-        return acc
-    read = [as_read(b, v, to) for v, to in zip((x, weights), reading, strict=False)]
-    if read[0] is None or read[1] is None:
+    bias_read = _bias_as_read(op, b, reading)
+    if isinstance(bias_read, NotApplicable):
+        return bias_read
+    stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
+    if stored is None or weights_stored is None:
         return NotApplicable("", warning="no integer form takes the bytes apart that the kernel reads as another type")
     lost = connected and scales.size > 1 and reading.weights == ui8
-    zeros = (source.zero_point, weight_zero_point(weights) if scales.size == 1 and (connected or source.storage == ui8) else 0)
-    summing = _summed(op, b, of_sums, (read[0], read[1]), zeros, bias_of(b, read_bias, shape[axis] or 0, acc), summed)
+    taken = scales.size == 1 and (connected or source.storage == ui8)
+    zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
+    summing = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
     if isinstance(summing, NotApplicable):
         return summing
     sums, bounds = summing
@@ -109,10 +110,31 @@ def misread(op: Op, b: RuleBuilder) -> Answer:
         return scaled
     words = [
         _MISREAD.format(v.name, v.type.storage, to)
-        for v, to in zip((x, weights), reading, strict=False)
-        if v.type.storage not in (to, *reading.unpacked)
+        for v, to in ((x, reading.x), (weights, reading.weights))
+        if v.type.storage != to and not (to.signed and v.type.storage in reading.unpacked)
     ]
-    return scaled.rewritten(sums.finish(b, scaled.value), *words, _NO_SCALE if lost else "")
+    words += [_NO_SCALE] * lost + [HALVED_BIAS] * bias_read.halved
+    return scaled.rewritten(sums.finish(b, scaled.value), *words)
+
+
+class _Bias(NamedTuple):
+    """A bias in the type that the kernel sums in, and whether it is read as another one than it is."""
+
+    value: Value
+    halved: bool
+
+
+def _bias_as_read(op: Op, b: RuleBuilder, reading: _Reading) -> _Bias | NotApplicable:
+    bias, (_, axis, _) = op.optional(2), _SUMS[op.name]
+    if op.name == "tfl.fully_connected":
+        found = bias_as_read(op, b, reading.x, reading.weights, bias)
+    else:
+        acc = accumulator(op, bias)
+        found = acc if isinstance(acc, NotApplicable) else (acc, bias, False)
+    if isinstance(found, NotApplicable):
+        return found
+    channels = (op.operand(1).type.shape or ())[axis] or 0
+    return _Bias(bias_of(b, found[1], channels, found[0]), found[2])
 
 
 def _reading(op: Op) -> _Reading | None:
@@ -122,7 +144,7 @@ def _reading(op: Op) -> _Reading | None:
     if op.name == "tfl.fully_connected":
         if x not in (i8, ui8, i16) or weights not in (i8, ui8, i16, i4, i2) or (per_axis and ui8 in (x, weights)):
             return None
-        if weights == i16 or (x, result) in ((i16, i16), (ui8, i16)) and weights != (ui8 if x == i16 else i8):
+        if weights == i16 or ((x, result) in ((i16, i16), (ui8, i16)) and weights != (ui8 if x == i16 else i8)):
             return None  # types that the kernels are for, or that none runs on
         if result == i8:
             return _Reading(i8, i8, (i4, i2))
@@ -176,41 +198,72 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
 def _summed(
     op: Op,
     b: RuleBuilder,
-    of_sums: object,
+    of_sums: _OfSums,
     read: tuple[Value, Value],
     zeros: tuple[int, int],
     bias: Value,
     axes: tuple[int, ...],
 ) -> tuple[Sums, Bounds] | NotApplicable:
-    """The accumulator and its bounds. Zero points beyond the type that is read are taken off before, in 16 bits."""
-    (x, weights), acc = read, bias.type.storage
-    if all(v.type.storage.minimum <= z <= v.type.storage.maximum for v, z in zip(read, zeros, strict=True)):
-        terms = Terms(weights, bias, *zeros, acc)
-        sums = of_sums(_on(op, x), b, terms)  # type: ignore[operator]
-        read_as = UniformQuantizedType.of(x.type.storage, 1.0, zeros[0])
-        return sums if isinstance(sums, NotApplicable) else (sums, bounds_of(read_as, weights, axes, zeros[1], bias))
-    ends = [max(v.type.storage.maximum - z, z - v.type.storage.minimum) for v, z in zip(read, zeros, strict=True)]
-    if max(ends) > i16.maximum:
-        return NotApplicable("", warning="a zero point is beyond 15 bits, of bytes that the kernel reads as another type")
-    x, weights = (_centred(b, v, z) for v, z in zip(read, zeros, strict=True))
-    sums = of_sums(_on(op, x), b, Terms(weights, _wide(b, bias), 0, 0, i64))  # type: ignore[operator]
+    """The accumulator and its bounds.
+
+    A zero point z that the type which is read has not is the nearest one that it has, y, and constant numbers v for
+    which y - z is the sum of v - y: (x - z) (w - z') is the sum of the products of all parts of either side. They are
+    side by side along the dim of input channels. Beside int16 y is 0, since TOSA has no other there.
+    """
+    x, weights = read
+    within = [min(max(z, v.type.storage.minimum), v.type.storage.maximum) for v, z in zip(read, zeros, strict=True)]
+    near, fills = _split(x.type.storage, zeros[0], within[0])
+    weight_near, weight_fills = _split(weights.type.storage, zeros[1], 0 if x.type.storage == i16 else within[1])
+    if max(len(fills), len(weight_fills)) > _MOST_FILLS:
+        return NotApplicable("", warning="a zero point is far beyond what the type holds that the kernel reads")
+    if fills or weight_fills:
+        rows = _rows_of(op, b, x, (weights.type.shape or ())[-1] or 0)
+        if rows is None:
+            return NotApplicable("", warning="a zero point is beyond what the type holds that the kernel reads")
+        parts = [(rows, weights), *((rows, _filled(b, weights, v)) for v in weight_fills)]
+        parts += [
+            (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
+        ]
+        x, weights = (_beside(b, side) for side in zip(*parts, strict=True))
+    sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
     if isinstance(sums, NotApplicable):
         return sums
-    reach = math.prod((weights.type.shape or ())[a] or 0 for a in axes) * ends[0] * ends[1]
-    known = np.abs(bias.array.astype(np.int64)).max(initial=0) if bias.is_constant else 1 << 31
-    bounds = Bounds(np.asarray([-reach - known]), np.asarray([reach + known]))
-    return replace(sums, value=b.cast(sums.value, acc)), bounds.within(acc)
+    return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
 
 
-def _centred(b: RuleBuilder, x: Value, zero: int) -> Value:
-    """x less its zero point, i16."""
-    if x.is_constant:
-        return b.constant(x.array.astype(np.int32) - zero, i16)
-    return b.cast(b.sub(b.cast(x, i32), b.constant(np.asarray(zero))), i16)
+def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
+    """A zero point that a type has, and the numbers that make up for how far it is from `zero`."""
+    rest, fills = near - zero, list[int]()
+    while rest and len(fills) <= _MOST_FILLS:
+        part = max(min(rest, storage.maximum - near), storage.minimum - near)
+        fills.append(near + part)
+        rest -= part
+    return near, fills
 
 
-def _wide(b: RuleBuilder, bias: Value) -> Value:
-    return b.constant(bias.array, i64) if bias.is_constant else b.cast(bias, i64)
+def _rows_of(op: Op, b: RuleBuilder, x: Value, depth: int) -> Value | None:
+    """x with `depth` input channels in its last dim, of FULLY_CONNECTED rows of them; None if that cannot be."""
+    shape = x.type.shape
+    if shape is None or shape[-1] == depth:
+        return None if shape is None else x
+    if op.name != "tfl.fully_connected" or op.attributes["keep_num_dims"] or None in shape or not depth:
+        return None
+    return b.reshape(x, (math.prod(d or 0 for d in shape) // depth, depth))
+
+
+def _filled(b: RuleBuilder, like: Value, number: int) -> Value:
+    """A tensor of a shape that holds one number."""
+    if like.is_constant:
+        return b.constant(np.full_like(like.array, number), like.type.storage)
+    return b.clamp(like, number, number)
+
+
+def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
+    """Tensors of one shape, joined along the last dim."""
+    if all(v.is_constant for v in parts):
+        return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)
+    *outer, last = parts[0].type.shape or ()
+    return b.concat(parts, len(outer), (*outer, (last or 0) * len(parts)))
 
 
 def _on(op: Op, x: Value) -> Op:
