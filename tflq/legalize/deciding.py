@@ -150,7 +150,7 @@ class Decider:
             why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
-                case.reasons.append(why_not)
+                case.reasons += [why_not] if why_not else []
                 if isinstance(answer, NotApplicable) and not self.b.real:
                     case.inexact.update(inexact(rule, case.op, answer))
                 continue
