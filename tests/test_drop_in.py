@@ -79,6 +79,24 @@ def test_resized_models_are_static_and_equal(
             np.testing.assert_array_equal(got[0], want[0])
 
 
+@pytest.mark.parametrize("name", ["mean", "sum", "reduce_max"])
+@pytest.mark.parametrize("shape", [(1, 3, 4, 2), (None, 3, None, 2)])
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0,), (1, 2)])
+def test_reductions_over_the_batch_can_be_resized(
+    name: str, shape: tuple[int | None, ...], axes: tuple[int, ...]
+) -> None:
+    q = UniformQuantizedType.of(ui8, 0.05, 131)
+    kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
+    y = Value(TensorType(kept, q if name == "reduce_max" else UniformQuantizedType.of(ui8, 0.06, 120)), "y")
+    data = one_op(f"tfl.{name}", [argument(shape, q), const(np.asarray(axes), i32, "axes")], [y], {"keep_dims": True})
+    made = tflq.convert(data).data
+    for size in ((1, 3, 4, 2), (3, 3, 4, 2), (7, 3, 4 if shape[2] else 9, 2)):
+        assert memory(made, size).dynamic == memory(data, size).dynamic == ()
+        inputs = edge_inputs([argument(size, q)])
+        for want, got in zip(interpret(data, inputs), interpret(made, inputs), strict=True):
+            np.testing.assert_array_equal(got[0], want[0])
+
+
 def test_a_window_of_an_int16_network_stays_static() -> None:
     """Depthwise, with columns that are picked and rows that are cut."""
     rng = np.random.default_rng(8)

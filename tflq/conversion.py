@@ -100,6 +100,8 @@ def convert(
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
+    cut: Sequence[str] = (),
+    cut_before_custom: bool = False,
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
@@ -125,6 +127,9 @@ def convert(
     batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
     shapes: whole shapes of inputs, by name.
     signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
+    cut: convert the part up to these tensors, by name: they become outputs, with their quantization. Outputs that do
+        not depend on them stay; a signature that loses an output is dropped, with a warning.
+    cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
@@ -140,7 +145,7 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(read(source), batch, shapes, signature, format)
+    module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):
         if tosa is None:
@@ -170,19 +175,22 @@ def convert(
     return conversion
 
 
-def _narrowed(
-    module: Module,
-    batch: int | None,
-    shapes: Mapping[str, Sequence[int]] | None,
-    signature: str | None,
-    format: Format,
-) -> Module:
-    """The module of one signature, its open dims bound; in a TOSA flatbuffer what follows from known shapes is known,
-    too."""
+def _cut(module: Module, signature: str | None, names: Sequence[str], before_custom: bool) -> Module:
+    """The module of one signature, up to the tensors at which it is cut."""
     if signature is not None:
         from tflq.passes.entry import extract
 
         module = extract(module, signature)
+    if names or before_custom:
+        from tflq.passes.cutting import cut_at, cut_before_custom
+
+        module = cut_at(module, names) if names else module
+        module = cut_before_custom(module) if before_custom else module
+    return module
+
+
+def _narrowed(module: Module, batch: int | None, shapes: Mapping[str, Sequence[int]] | None, format: Format) -> Module:
+    """The module with its open dims bound; in a TOSA flatbuffer what follows from known shapes is known, too."""
     given = batch is not None or bool(shapes)
     if is_tosa(module):
         if given:

@@ -72,6 +72,14 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="The whole shape of an input; may be repeated.",
 )
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
+@click.option(
+    "--cut",
+    metavar="TENSOR[,TENSOR]",
+    multiple=True,
+    callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
+    help="Convert the part up to these tensors, which become outputs.",
+)
+@click.option("--cut-before-custom", is_flag=True, help="Convert the part up to what custom operators read.")
 @click.option("--report", "report_path", type=FILE, help="Write a JSON report: what became of each operator.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")

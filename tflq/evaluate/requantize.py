@@ -2,15 +2,20 @@
 
 ext.rescale_f64    saturate(round_half_away(double(x - input_zp) * scale) + output_zp)
 ext.rescale_i64    `tflq.numerics.wrapping.rescale_i64`
+ext.rescale_mean   `tflq.numerics.reduction.divided_multiplier`
 ext.table_2d       entry 256 (x - minimum of x's type) + (y - minimum of y's type)
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
+from tflq.numerics.fixed_point import Multiplier, multiply
+from tflq.numerics.reduction import divided_multiplier
 from tflq.numerics.wrapping import rescale_i64
 
 __all__: list[str] = []
@@ -28,6 +33,14 @@ def _rescale_f64(op: Op, x: np.ndarray) -> np.ndarray:
 @evaluator("ext.rescale_i64")
 def _rescale_i64(op: Op, x: np.ndarray) -> np.ndarray:
     return rescale_i64(x, op.attributes["multiplier"], op.attributes["shift"])
+
+
+@evaluator("ext.rescale_mean")
+def _rescale_mean(op: Op, x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    a, to = op.attributes, op.result.type.storage
+    count = math.prod(values.shape[axis] for axis in a["axes"])
+    scaled = multiply(x, *divided_multiplier(Multiplier(a["multiplier"], a["shift"]), count)).astype(np.int64)
+    return np.clip(scaled + a["output_zp"], to.minimum, to.maximum).astype(to.dtype)
 
 
 @evaluator("ext.table_2d")

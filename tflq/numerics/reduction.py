@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
 
-__all__ = ["mean_multiplier", "product_bounds", "product_scale", "sum_multiplier"]
+__all__ = ["divided_multiplier", "mean_multiplier", "product_bounds", "product_scale", "sum_multiplier"]
 
 
 def sum_multiplier(scale_in: float, scale_out: float) -> Multiplier:
@@ -29,7 +29,12 @@ def sum_multiplier(scale_in: float, scale_out: float) -> Multiplier:
 
 def mean_multiplier(scale_in: float, scale_out: float, count: int) -> Multiplier:
     """What MEAN over `count` elements multiplies their sum by. ValueError if the ratio of the scales is too large."""
-    mantissa, left = sum_multiplier(scale_in, scale_out)
+    return divided_multiplier(sum_multiplier(scale_in, scale_out), count)
+
+
+def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
+    """A multiplier with 1 / count folded in."""
+    mantissa, left = multiplier
     folded = min(count.bit_length() - 1, 32, 31 + left)
     return Multiplier((mantissa << folded) // count, left - folded)
 

@@ -92,7 +92,7 @@ def test_refused_where_there_is_no_rule(tmp_path: Path) -> None:
 
 def test_options() -> None:
     file = svdf_model(np.random.default_rng(0))
-    with pytest.raises(tflq.UnsupportedError, match="state 'kept' is of TFLite files"):
+    with pytest.raises(tflq.OptionError, match="state 'kept' is for TFLite files"):
         tflq.convert(file, format="tosa", state="kept")
-    with pytest.raises(ValueError, match="state='held': not one of"):
+    with pytest.raises(ValueError, match="state='held' is not known; known are kept, variables"):
         tflq.convert(file, state="held")  # type: ignore[arg-type]

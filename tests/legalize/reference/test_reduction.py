@@ -160,9 +160,14 @@ def test_batch_known_when_the_model_runs(name: str, keep_dims: bool) -> None:
     assert conversion.report.rows[0].path == "integer"
 
 
-def test_a_size_known_when_the_model_runs_is_left_to_the_fallback() -> None:
-    element = quantized(i8)
-    model = reduction("tfl.mean", element, element, [1, 2], True, (1, None, 4, 3))
+def test_a_mean_of_a_size_known_when_the_model_runs() -> None:
+    model = reduction("tfl.mean", quantized(i8), quantized(i8, 0.06, -9), [1, 2], True, (1, None, 4, 3))
+    batch = np.random.default_rng(3).integers(-128, 128, (1, 11, 4, 3), np.int8)
+    assert convert_and_compare(model, [[batch]]).report.rows[0].path == "integer"
+
+
+def test_a_mean_that_may_shift_to_the_left_is_left_to_the_fallback_where_its_size_is_not_known() -> None:
+    model = reduction("tfl.mean", quantized(i8, 0.5), quantized(i8), [1, 2], True, (1, None, 4, 3))
     with pytest.raises(tflq.UnsupportedError, match="along a reduced axis is not known"):
         tflq.convert(model, fallback="error")
 

@@ -21,7 +21,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import scaled
 from tflq.numerics.fixed_point import quantize_multiplier
-from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
+from tflq.numerics.reduction import divided_multiplier, mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
 
@@ -38,13 +38,18 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(reduction, NotApplicable):
         return reduction
     x, axes, source, target = reduction
-    sizes = [(x.type.shape or ())[a] for a in axes]
-    if None in sizes:
-        return NotApplicable(f"the size of '{x.name}' along a reduced axis is not known")
-    count = prod(d for d in sizes if d is not None)
-    if not count:
+    sizes = {a: (x.type.shape or ())[a] for a in axes}
+    if 0 in sizes.values():
         return NotApplicable("no elements are reduced")
     averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
+    misread = not (averaged or source.storage == ui8 or b.real)
+    if None in sizes.values() or (0 in axes and not x.is_constant):
+        result = _over_any_number(op, b, x, axes, source, target)
+        if result is not None:
+            return _rewritten(result, misread)
+        if None in sizes.values():
+            return NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
+    count = prod(d for d in sizes.values() if d is not None)
     multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
     if source.zero_point:
@@ -54,7 +59,35 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
     if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
         b.ops[-1].attributes["input_range"] = bounds
-    misread = not (averaged or source.storage == ui8 or b.real)
+    return _rewritten(result, misread)
+
+
+def _over_any_number(
+    op: Op,
+    b: RuleBuilder,
+    x: Value,
+    axes: Sequence[int],
+    source: UniformQuantizedType,
+    target: UniformQuantizedType,
+) -> Value | None:
+    """A mean or sum over a number of elements that a batch of another size changes; None if its multiplier, with the
+    count folded in, may shift to the left."""
+    multiplier, to = sum_multiplier(source.scale, target.scale), target.storage
+    least = prod((x.type.shape or ())[a] or 1 for a in axes if a)
+    averaged = op.name == "tfl.mean"
+    if (divided_multiplier(multiplier, least) if averaged else multiplier).shift > 0:
+        return None
+    offsets = b.cast(b.value(x), i32)
+    if source.zero_point:
+        offsets = b.sub(offsets, b.constant(np.asarray(source.zero_point), i32))
+    total = _reduced(op, b, "sum", offsets, axes)
+    if not averaged:
+        return scaled(b, total, multiplier, to, (1 << 31) - 1, output_zp=target.zero_point)
+    numbers = {"multiplier": multiplier.mantissa, "shift": multiplier.shift, "output_zp": target.zero_point}
+    return b.emit("ext.rescale_mean", [total, b.value(x)], total.type.with_element(to), axes=tuple(axes), **numbers)
+
+
+def _rewritten(result: Value, misread: bool) -> Rewritten:
     return Rewritten([result], warning=_MISREAD if misread else "", exception="broken" if misread else "disregarded")
 
 

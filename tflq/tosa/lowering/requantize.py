@@ -12,6 +12,7 @@ is an int32. Sources: TOSA 1.0 specification, RESCALE, MUL, apply_scale_32; `tfl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
+from tflq.numerics.fixed_point import Multiplier
+from tflq.numerics.reduction import divided_multiplier
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.wide import bounds, narrow, product_by, widened_product
 
@@ -72,6 +75,20 @@ def rescale(op: Op, t: Tosa) -> Value:
     if zero and (x.type.storage != i8 or not i8.minimum <= zero <= i8.maximum):
         x, zero = t.sub(t.cast(x, i32), t.constant(np.asarray(zero))), 0
     return _rescale_32(x, _admissible(scaling), zero, t, to, output_zp)
+
+
+@lowering("ext.rescale_mean")
+def rescale_mean(op: Op, t: Tosa) -> Value:
+    """A RESCALE, where the number of elements is known."""
+    a, dims = op.attributes, t.value(op.operand(1)).type.shape or ()
+    sizes = [dims[axis] for axis in a["axes"]]
+    if None in sizes or 0 in sizes:
+        raise Refused("the number of elements in a mean is not known")
+    mantissa, left = divided_multiplier(Multiplier(a["multiplier"], a["shift"]), math.prod(d or 0 for d in sizes))
+    numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
+    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op)))
+    to, output_zp = t.storage(op.result), t.zero_point(op.result, a["output_zp"])
+    return _rescale_32(t.value(op.operand(0)), scaling, 0, t, to, output_zp)
 
 
 def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
