@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 DIFFERS = 5
-COLOURS = {"equal": "green", "differs": "red", "failed": "red"}
+COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
 SHOWN = 10
 
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -24,10 +24,24 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("a", type=MODEL)
 @click.argument("b", type=MODEL)
-@click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option(
+    "--inputs",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE.npz|FOLDER",
+    help="Run on these arrays instead: by input name, or a folder of .npy files by input, or of .npz files.",
+)
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets.")
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
+@click.option(
+    "--shape",
+    "shapes",
+    metavar="INPUT=1,224,224,3",
+    multiple=True,
+    callback=lambda _, __, given: input_shapes(given),
+    help="The whole shape of an input; may be repeated. Open dims are else run at two sizes above any window.",
+)
 @click.option(
     "--resolver",
     type=click.Choice(["reference", "optimized", "default"]),
@@ -40,20 +54,30 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
+@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
+@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that are so far away ...")
+@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this times the original's.")
+@click.option(
+    "--report",
+    type=MODEL,
+    metavar="FILE.json",
+    help="The report of the conversion: operators that it warns of as not reproduced may differ.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
-    names, shapes, types, quantization and signatures. Exit code 5 if anything differs or a model does not run.
+    names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
+    accepted, or a model does not run.
     """
     import tflq
 
-    with output.progress(f"running {a} and {b}", quiet=as_json):
-        result = tflq.verify(a, b, **options)
+    with output.counted_progress(quiet=as_json) as progress:
+        result = tflq.verify(a, b, progress=progress, **options)
     output.print_json(result.to_json()) if as_json else print_verification(result)
-    click.get_current_context().exit(0 if result.equal else DIFFERS)
+    click.get_current_context().exit(0 if result.passed else DIFFERS)
 
 
 def print_verification(result: Verification) -> None:
