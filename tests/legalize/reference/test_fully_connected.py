@@ -33,8 +33,8 @@ def test_weights_of_the_other_sign(x: ScalarType, w: ScalarType, zero: int) -> N
     assert (row.path, row.warning) == (
         "integer",
         (
-            f"'weights' is {w}: the kernel reads its bytes as {ui8 if x == ui8 else i8}, and the result is not what the "
-            "parameters say"
+            f"'weights' is {w}: the kernel reads its bytes as {ui8 if x == ui8 else i8}, and the result is not what "
+            "the parameters say"
         ),
     )
     (row,) = tflq.convert(model, semantics="real").report.rows
