@@ -118,7 +118,8 @@ class Decider:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            warning = recurrent.misread(case.op) if case.recurrent else disregarded(case.op)
+            wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
+            warning = _joined(*wrong) if wrong else disregarded(case.op)
             return Decision(case.op, "kept", "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None

@@ -7,6 +7,8 @@
 The products with the input are one convolution for all steps. Without auxiliary weights, the auxiliary input is the
 input of the backward direction; where the batch comes first, the kernel disregards it.
 
+The hybrid kernel of both directions goes through a time-major sequence as often as it has steps.
+
 Sources: kernels/basic_rnn.cc, unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc,
 internal/kernel_utils.cc, internal/reference/svdf.h.
 """
@@ -20,6 +22,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32
+from tflq.legalize.recurrent.signatures import repeated
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.joining import joined, part
@@ -142,7 +145,12 @@ def _direction(
         held[0] = float_activation(t, total, op.attributes["fused_activation_function"])
         return held[0]
 
-    result = _walked(op, t, x, step, backward=backward)
+    steps, _, _ = _steps_of(op, x)
+    times = steps if repeated(op) else 1
+    if steps * times > _MOST_STEPS:
+        raise Refused(f"{steps} steps, each {times} times, would be written out, more than {_MOST_STEPS} in all")
+    for _ in range(times):
+        result = _walked(op, t, x, step, backward=backward)
     _write_state(t, state, held[0])
     return result
 
