@@ -39,7 +39,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=-(-20000 // len(OPERATORS)), help="draws of each operator")
     parser.add_argument("--start", type=int, default=0, help="number of the first draw")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="operators, with commas between; what ends in * stands for a beginning")
+    parser.add_argument(
+        "--only", default="", help="operators, with commas between; what ends in * stands for a beginning"
+    )
     parser.add_argument("--draw", default="", help="OPERATOR:NUMBER")
     parser.add_argument("--save", type=Path, help="with --draw: write its files into this folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")

@@ -96,7 +96,9 @@ _DRAWN = {
     "zeros_like": "zeros_like",
 }
 """The operators that a generator draws."""
-_CALLING = frozenset("call call_once custom delegate if while stablehlo_case stablehlo_composite stablehlo_while".split())
+_CALLING = frozenset(
+    "call call_once custom delegate if while stablehlo_case stablehlo_composite stablehlo_while".split()
+)
 """What they compute, the operators of other functions do."""
 _ATTEMPTS = 40
 

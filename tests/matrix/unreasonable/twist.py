@@ -29,7 +29,9 @@ _EXTREME = (0.0, -0.0, 1e-45, 1e-20, -1.0, 1e10, -1e20, 3e38)
 Shapes = list[tuple[int, ...]]
 
 
-def twisted(draw: Draw, module: Module, op: Op, shapes: Sequence[tuple[int, ...]] | None) -> tuple[bytes, Shapes | None]:
+def twisted(
+    draw: Draw, module: Module, op: Op, shapes: Sequence[tuple[int, ...]] | None
+) -> tuple[bytes, Shapes | None]:
     """The model's file after some of these, and the shapes of its inputs, if these are others now; `shapes`: those it
     is run on."""
     rescale(draw, module)
