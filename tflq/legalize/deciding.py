@@ -20,7 +20,7 @@ from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import KEPT, RECURRENT
 from tflq.ir.types import TensorType
-from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
@@ -115,7 +115,7 @@ class Decider:
         if op.name not in KEPT or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return Decision(op, "kept", KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
+        return kept(op, KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
@@ -124,7 +124,7 @@ class Decider:
             self._pass_through(case.op)
             wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
             warning = _joined(*wrong) if wrong else disregarded(case.op)
-            return Decision(case.op, "kept", "hybrid: floats with quantized constants", warning)
+            return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
 
@@ -162,7 +162,8 @@ class Decider:
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
             words = _joined(*case.inexact, answer.warning, outlives)
-            exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
+            of_answer = answer.exception if answer.warning else "state" if outlives else ""
+            exception = next(iter(case.inexact.values()), of_answer)
             return Decision(case.op, "integer", answer.note, words, exception)
         return None
 
