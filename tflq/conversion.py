@@ -138,16 +138,15 @@ def convert(
     format = _format(format, destination)
     _check_options(mac, fallback, semantics, state)
     tosa, kernels = _target(target, format)
-    if tosa is not None and state == "kept":
-        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
-    if tosa is not None and reset_signature:
-        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if tosa is not None:
+        _check_for_tosa(format, mac, state, reset_signature)
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
     module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):
+        _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
         if tosa is None:
             module, report = from_tosa(module, mac=mac, reset=reset_signature)
         else:
@@ -268,6 +267,29 @@ def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -
         if value not in known:
             listed = ", ".join(str(k) for k in known if k is not None)
             raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
+
+
+def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
+    """Refuses options that do nothing for a TOSA file."""
+    if state == "kept":
+        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
+    if reset_signature:
+        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if mac != "integer":
+        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
+
+
+def _check_from_tosa(target: str | None, fallback: Fallback, semantics: Semantics, state: State | None) -> None:
+    """Refuses options that do nothing for a model that is TOSA already."""
+    for name, value, usual in (
+        ("target", target, "integer"),
+        ("fallback", fallback, "float"),
+        ("semantics", semantics, "interpreter"),
+        ("state", state, None),
+    ):
+        if value not in (None, usual):
+            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
+            raise OptionError(Reason(what, value=value, remedy="leave it out"))
 
 
 def _check_destination(path: Path, force: bool) -> None:
