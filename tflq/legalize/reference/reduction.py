@@ -128,7 +128,8 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
-        return NotApplicable("the scaled product can leave the 32 bits that the kernel has for it")
+        reason = "the scaled product can leave the 32 bits that the kernel has for it"
+        return NotApplicable(reason, f"{reason}; computed as the parameters say")
     multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
