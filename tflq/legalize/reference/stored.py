@@ -198,7 +198,8 @@ def bucketize(op: Op, b: RuleBuilder) -> Answer:
 def bitcast(op: Op, b: RuleBuilder) -> Answer:
     """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
     x, result = b.value(op.operand(0)), op.result.type.stripped()
-    warning = "BITCAST takes the stored integers, whatever they stand for"
+    same = op.operand(0).type.element == op.result.type.element
+    warning = "" if same else "BITCAST takes the stored integers, whatever they stand for"
     widths = x.type.storage.bits, result.storage.bits
     rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
     if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
