@@ -18,7 +18,7 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedType
 from tflq.report import Row, short_type
 
-__all__ = ["Trial", "measure", "settled_words"]
+__all__ = ["Trial", "measure", "misread_types", "settled_words"]
 
 _MOST_TYPES = 6
 _DISTANCE = re.compile(
@@ -60,6 +60,18 @@ def measure(case: Case) -> Trial:
         "left to chance" if case.chance else _apart(outputs, _run(conversion.data, batches, case.resets), kernel),
         _under_real(case, batches, outputs, real),
     )
+
+
+def misread_types(name: str, model: bytes) -> str:
+    """The types of a model that the interpreter runs and gets wrong. ValueError if it does not, or there is a warning."""
+    module, conversion = tflq.read(model), tflq.convert(model)
+    batches = inputs_of(module, name)
+    op = next(op for op in module.ops() if op.name == f"tfl.{name}")
+    given, made = (", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results))
+    far = _apart(module.main.outputs, _run(model, batches), _run(conversion.data, batches))
+    if any(row.warning for row in conversion.report.rows) or far in ("0", "1 count", "does not run"):
+        raise ValueError(f"{name} {given} → {made} belongs elsewhere: {far}")
+    return f"{given if len(op.operands) <= _MOST_TYPES else given.partition(', none')[0] + ', ...'} → {made}"
 
 
 def settled_words(warning: str) -> str:
