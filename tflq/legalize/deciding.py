@@ -25,6 +25,7 @@ from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.in_place import Memory
+from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.target_kernels import TargetKernels
@@ -86,7 +87,10 @@ class Decider:
             return Decision(op, "kept", "no quantized tensor")
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
-        return decision or self._in_float(case)
+        decision = decision or self._in_float(case)
+        if all(0 in (v.type.shape or ()) for v in op.results):
+            decision.warning = decision.exception = ""  # no value shows it
+        return decision
 
     def keep(self, op: Op) -> None:
         """The operator with its own quantized tensors."""
@@ -104,7 +108,7 @@ class Decider:
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [], {})
+        return _Case(op, stateful, hybrid, missing, narrow, [], {} if real else misread(op))
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
@@ -118,7 +122,8 @@ class Decider:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            warning = recurrent.misread(case.op) if case.recurrent else disregarded(case.op)
+            wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
+            warning = _joined(*wrong) if wrong else disregarded(case.op)
             return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
