@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tflq.cli import output
+from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import TflqError
-
-if TYPE_CHECKING:
-    from tflq.report import Report
 
 __all__ = ["command"]
 
@@ -112,10 +110,11 @@ def command(
         measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
         output.print_json({**document, "options": options, **measures, "report": report})
         return
-    output.heading(f"{source} -> {', '.join(map(str, written))}")
+    print_verdict(conversion.report)
+    output.line(f"{source} -> {', '.join(map(str, written))}")
+    output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s")
+    output.line()
     print_report(conversion.report)
-    output.field("size", f"{output.size(sizes[0])} -> {output.size(sizes[1])}")
-    output.field("time", f"{seconds:.2f} s")
 
 
 def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
@@ -144,23 +143,3 @@ def _check_paths(source: Path, destination: Path, report: Path | None, *, force:
             raise TflqError(f"{path}: there is no folder {path.parent}")
     if report is not None and report == destination:
         raise TflqError("OUT and --report are the same file")
-
-
-def print_report(report: Report) -> None:
-    """Operators by path, then each float fallback and kept operator with its reason, then the warnings."""
-    opcodes: dict[str, dict[str, int]] = {}
-    for row in report.rows:
-        counts = opcodes.setdefault(row.opcode, {"integer": 0, "float": 0, "kept": 0, "made": 0})
-        counts[row.path] += 1
-        counts["made"] += row.made
-    rows = [[opcode, *(str(n or "-") for n in counts.values())] for opcode, counts in sorted(opcodes.items())]
-    totals = [sum(counts[key] for counts in opcodes.values()) for key in ("integer", "float", "kept", "made")]
-    rows.append(["total", *(str(n or "-") for n in totals)])
-    output.table(["operator", "integer", "float", "kept", "made"], rows, right=(1, 2, 3, 4), total=True)
-    if report.requirements is not None:
-        output.field("needs", report.requirements)
-    for path, title in (("float", "computed in float"), ("kept", "kept as it is")):
-        for row in report.rows:
-            if row.path == path and row.reason != "no quantized tensor":
-                click.echo(f"{click.style(title, fg='yellow')}: {row.place}: {row.reason}")
-    output.warnings(report.warnings)
