@@ -58,7 +58,7 @@ def test_in_a_pipe_a_row_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_field_wraps_beside_its_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     output.field("size", "one two three four five")
-    assert capsys.readouterr().out == "size         one two three\n             four five\n"
+    assert capsys.readouterr().out == "size        one two three four\n            five\n"
 
 
 @pytest.mark.parametrize(("variable", "coloured"), [("FORCE_COLOR", True), ("NO_COLOR", False), ("", False)])

@@ -49,7 +49,7 @@ def heading(text: str, *, err: bool = False) -> None:
 
 def field(name: str, value: Cell, *, err: bool = False) -> None:
     """A line `name    value`."""
-    _columns([[(name, "dim"), value]], [11, None], err=err)
+    _columns([[(name, "dim"), value]], [11, None], gap=" ", err=err)
 
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:
@@ -85,18 +85,22 @@ def table(
 
 
 def _columns(
-    rows: Sequence[Sequence[Cell]], widths: Sequence[int | None], right: Sequence[int] = (), *, err: bool
+    rows: Sequence[Sequence[Cell]],
+    widths: Sequence[int | None],
+    right: Sequence[int] = (),
+    *,
+    gap: str = GAP,
+    err: bool = False,
 ) -> None:
     """Rows in columns of the widths given, or as wide as their longest cell."""
-    room = width(err)
-    most = None if room is None else room
+    most = width(err)
     longest = [max((len(_shown(row[i])) for row in rows), default=0) for i in range(len(widths))]
     found = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
     if most is None:
         found = [n if i in right else min(n, ALIGNED) for i, n in enumerate(found)]
     else:
         flexible = [i for i, width in enumerate(widths) if i not in right and width is None]
-        _shrink(found, flexible, sum(found) + len(GAP) * (len(found) - 1) - most)
+        _shrink(found, flexible, sum(found) + len(gap) * (len(found) - 1) - most)
     lines = []
     for row in rows:
         wrapped = [
@@ -108,7 +112,7 @@ def _columns(
             for i, pieces in enumerate(wrapped):
                 text = pieces[number] if number < len(pieces) else ""
                 text = text.rjust(found[i]) if i in right else text.ljust(found[i])
-                parts += [(text, _style(row[i])), GAP]
+                parts += [(text, _style(row[i])), gap]
             lines.append(_stripped(parts))
     _print(lines, err=err)
 
