@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.cli import talk
 from tflq.plain_numbers import plain_numbers
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ NARROWEST = 12
 """Columns of text get no narrower than this."""
 ALIGNED = 48
 """Without a width, what is longer than this does not push the next column to the right."""
-_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n != 10}
+_CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -53,8 +54,8 @@ def field(name: str, value: Cell, *, err: bool = False) -> None:
 
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:
-    """Each warning once."""
-    for message in dict.fromkeys(messages):
+    """Each warning once; none with `-q`."""
+    for message in () if talk.quiet() else dict.fromkeys(messages):
         line(("warning: ", "bold yellow"), message, err=err)
 
 
@@ -94,7 +95,7 @@ def _columns(
 ) -> None:
     """Rows in columns of the widths given, or as wide as their longest cell."""
     most = width(err)
-    longest = [max((len(_shown(row[i])) for row in rows), default=0) for i in range(len(widths))]
+    longest = [max((len(_cell(row[i])) for row in rows), default=0) for i in range(len(widths))]
     found = [n if width is None else max(width, n) for width, n in zip(widths, longest, strict=True)]
     if most is None:
         found = [n if i in right else min(n, ALIGNED) for i, n in enumerate(found)]
@@ -104,7 +105,7 @@ def _columns(
     lines = []
     for row in rows:
         wrapped = [
-            [_shown(cell)] if most is None or i in right else _wrap(_shown(cell), found[i])
+            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i])
             for i, cell in enumerate(row)
         ]
         for number in range(max(map(len, wrapped))):
@@ -156,6 +157,11 @@ def _shown(cell: Cell) -> str:
     return _text(cell).translate(_CONTROLS)
 
 
+def _cell(cell: Cell) -> str:
+    """The text of a table's cell, in one line."""
+    return _shown(cell).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
 def width(err: bool = False) -> int | None:
     """Columns to print in; None where nobody says how many."""
     stream = sys.stderr if err else sys.stdout
@@ -165,7 +171,12 @@ def width(err: bool = False) -> int | None:
 def _console(err: bool) -> Console:
     from rich.console import Console
 
-    return Console(stderr=err, highlight=False, markup=False, emoji=False)
+    class Printer(Console):
+        def on_broken_pipe(self) -> None:
+            """Leaves what to do to whoever runs the command."""
+            raise  # noqa: PLE0704 - the BrokenPipeError that is being handled
+
+    return Printer(stderr=err, highlight=False, markup=False, emoji=False)
 
 
 def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
@@ -177,14 +188,6 @@ def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
 
 @contextmanager
 def progress(what: str, *, quiet: bool) -> Iterator[None]:
-    """Shows that work is going on, and for how long, where someone can see it: on a terminal, and not with `--json`."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        display.add_task(what, total=None)
+    """Shows that work is going on, where someone can see it, and not with `--json`."""
+    with talk.progress(what, silent=quiet):
         yield
