@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,27 @@ __all__ = ["command"]
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
-@click.option("--target", help="The target that --why asks about: integer (the default), kernels, tosa, or a file.")
+@click.option(
+    "--target", help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["model-explorer"]),
+    help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
+)
+def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
     """Show what a model holds."""
+    if form and (ir or why or as_json):
+        raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
     import tflq
 
+    if form:
+        _print_graphs(model, target)
+        return
     if why:
         with output.progress(f"converting {model}", quiet=as_json):
             report = tflq.convert(model, format=_format(target), target=target).report
@@ -46,6 +60,16 @@ def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bo
 
     summary = Summary.of(module)
     output.print_json(summary.to_json()) if as_json else print_summary(summary, model.stat().st_size)
+
+
+def _print_graphs(model: Path, target: str | None) -> None:
+    from tflq.explorer import explore
+
+    with output.progress(f"converting {model}", quiet=False):
+        explored = explore(model, target)
+    click.echo(json.dumps(explored.stages, allow_nan=False))
+    if explored.refused is not None:
+        raise explored.refused
 
 
 def _format(target: str | None) -> Format:
