@@ -18,12 +18,11 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChanne
 if TYPE_CHECKING:
     from tflq.legalize import Decision
     from tflq.tosa.check import Requirements
+    from tflq.tosa.lowering.notes import Note
 
 __all__ = ["JSON_VERSION", "PATHS", "Report", "Row", "short_type"]
 
 JSON_VERSION = 1
-Note = tuple[Location | None, str]
-"""A sentence on the operator at a location."""
 PATHS = ("integer", "float", "kept")
 
 
@@ -97,9 +96,9 @@ class Report:
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         made = Counter(op.location for op in self._module.ops())
-        notes: dict[Location | None, dict[str, None]] = {}
-        for location, text in self._notes:
-            notes.setdefault(location, {})[text] = None
+        notes: dict[Location | None, dict[Note, None]] = {}
+        for note in self._notes:
+            notes.setdefault(note.location, {})[note] = None
         return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
 
     @cached_property
@@ -125,10 +124,13 @@ class Report:
         }
 
 
-def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str]) -> Row:
+def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Note]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
+    notes = [note.text for note in found if not note.exception]
+    warnings = [w for w in (decision.warning, *(note.text for note in found if note.exception)) if w]
+    exceptions = (decision.exception, *(note.exception for note in found))
     return Row(
         location.function,
         location.operator,
@@ -139,7 +141,7 @@ def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str
         decision.path,
         "" if integer else decision.reason,
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
-        decision.warning,
+        "; ".join(warnings),
         made[op.location],
-        decision.exception,
+        next(filter(None, exceptions), ""),
     )

@@ -173,17 +173,25 @@ def remainder(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.stablehlo_and", "tfl.stablehlo_or", "tfl.stablehlo_shift_left")
 def bits(op: Op, b: RuleBuilder) -> Answer:
     """result = the bits of stored integers, combined or shifted."""
-    storage = op.result.type.storage
-    if any(v.type.storage != storage for v in op.values) or storage not in (i8, ui8, i16, i32):
+    storage, kind = op.result.type.storage, op.operand(0).type.storage
+    if op.operand(1).type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
         return _rejected(op)
     x, y = (b.cast(b.value(op.operand(i)), i32) for i in (0, 1))
     if op.name.endswith("left"):
-        combined = b.logical_left_shift(x, b.clamp(y, 0, 31))
+        combined = b.logical_left_shift(x, _shift(op.operand(1), y, b))
     else:
         name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
         combined = b.emit(name, [x, y], x.type)
-    warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
-    return Rewritten([b.cast(combined, storage)], warning=warning)
+    note = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
+    return Rewritten([b.cast(b.cast(combined, kind), storage)], note=note)
+
+
+def _shift(amounts: Value, wide: Value, b: RuleBuilder) -> Value:
+    """How far x86-64 shifts: modulo 32, which C++ leaves undefined outside of 0 to 31."""
+    if amounts.is_constant and not ((amounts.array < 0) | (amounts.array > 31)).any():
+        return wide
+    b.note_undefined("the kernel shifts by amounts that may be negative or above 31")
+    return b.emit("tosa.bitwise_and", [wide, b.constant(np.asarray(31))], wide.type)
 
 
 @rule("tfl.stablehlo_clamp")
