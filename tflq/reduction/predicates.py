@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 import tflq
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.flatbuffer.identify import identify
@@ -57,11 +59,13 @@ class Conversion:
             return f"crash: {error}"
         if isinstance(converted, str):
             return converted
-        return (
-            self._of_tosa(model, converted, inputs)
-            if identify(converted) is TOSA
-            else self._run(model, converted, inputs)
-        )
+        try:
+            want = self._original.run(model, inputs)
+        except RunError:
+            return ""
+        if identify(converted) is TOSA:
+            return self._of_tosa(model, converted, inputs)
+        return self._compared(want, converted, inputs)
 
     def close(self) -> None:
         """Ends the interpreters' processes."""
@@ -74,11 +78,7 @@ class Conversion:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, model: bytes, converted: bytes, inputs: Inputs) -> str:
-        try:
-            want = self._original.run(model, inputs)
-        except RunError:
-            return ""
+    def _compared(self, want: list[np.ndarray], converted: bytes, inputs: Inputs) -> str:
         try:
             got = self._result.run(converted, list(inputs.values()))
         except RunError as error:
@@ -87,10 +87,8 @@ class Conversion:
         return "" if equal else "differs"
 
     def _of_tosa(self, model: bytes, converted: bytes, inputs: Inputs) -> str:
-        result = verify(model, converted, inputs=inputs, interface=False, timeout=self._timeout)
-        if result.verdict == "failed":
-            return "" if any(run.skipped for run in result.runs) else "does not run"
-        return "differs" if result.verdict == "differs" else ""
+        verdict = verify(model, converted, inputs=inputs, interface=False, timeout=self._timeout).verdict
+        return {"equal": "", "failed": "does not run"}.get(verdict, verdict)
 
 
 def _outcome(convert: Callable[[bytes], bytes], model: bytes) -> bytes | str:
