@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "inspect": "tflq.cli.inspect",
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
+    "reduce": "tflq.cli.reduce",
     "opt": "tflq.cli.opt",
 }
 
