@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "inspect": "tflq.cli.inspect",
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
+    "sweep": "tflq.cli.sweep",
     "opt": "tflq.cli.opt",
 }
 
