@@ -67,7 +67,9 @@ def misread_types(name: str, model: bytes) -> str:
     module, conversion = tflq.read(model), tflq.convert(model)
     batches = inputs_of(module, name)
     op = next(op for op in module.ops() if op.name == f"tfl.{name}")
-    given, made = (", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results))
+    given, made = (
+        ", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results)
+    )
     far = _apart(module.main.outputs, _run(model, batches), _run(conversion.data, batches))
     if any(row.warning for row in conversion.report.rows) or far in ("0", "1 count", "does not run"):
         raise ValueError(f"{name} {given} → {made} belongs elsewhere: {far}")

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
     "reduce": "tflq.cli.reduce",
+    "sweep": "tflq.cli.sweep",
     "opt": "tflq.cli.opt",
 }
 

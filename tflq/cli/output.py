@@ -105,8 +105,7 @@ def _columns(
     lines = []
     for row in rows:
         wrapped = [
-            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i])
-            for i, cell in enumerate(row)
+            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i]) for i, cell in enumerate(row)
         ]
         for number in range(max(map(len, wrapped))):
             parts: list[Cell] = []

@@ -111,5 +111,3 @@ class ModelCopy:
             self._words[targets[0][0] - _UINT32.size] = len(kept)
         for (place, _), index in zip(targets, kept, strict=False):
             self._words[place] = targets[index][1] - place
-
-

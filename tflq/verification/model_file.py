@@ -25,7 +25,6 @@ RESET: Final = "tflq_reset"
 """The signature that a conversion adds to reset state; it is no entry of the model."""
 
 
-
 def _names(enumeration: type) -> dict[int, str]:
     return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
 
