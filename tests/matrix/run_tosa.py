@@ -20,7 +20,7 @@ from tflq.ir.calls import entry_functions
 from tflq.ir.core import Value
 from tflq.legalize.deciding import Semantics
 
-__all__ = ["INTEGER", "run_tosa"]
+__all__ = ["INTEGER", "differs_from", "on_reference_model", "open_shapes", "run_tosa"]
 
 INTEGER = '[target]\nprofiles = ["pro_int"]\nextensions = ["int16", "controlflow", "variable"]\n'
 """A device without floats and without double rounding."""
@@ -59,7 +59,7 @@ def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, ba
         except RuntimeError as error:
             return Outcome("skipped", str(error))
         try:
-            shapes = _shapes(module.functions[index].inputs, batches[0])
+            shapes = open_shapes(module.functions[index].inputs, batches[0])
             outcome = _compared(original, shapes, batches, (first, wanted), case.tolerance, options)
         except tflq.UnsupportedError as error:
             return Outcome("refused", str(error))
@@ -71,7 +71,7 @@ def run_tosa(case: Case, *, target: Path | None = None, strict: bool = False, ba
     return Outcome("ok")
 
 
-def _shapes(inputs: Sequence[Value], arrays: Sequence[np.ndarray]) -> dict[str, tuple[int, ...]]:
+def open_shapes(inputs: Sequence[Value], arrays: Sequence[np.ndarray]) -> dict[str, tuple[int, ...]]:
     """The shapes of the inputs whose dims are open."""
     pairs = zip(inputs, arrays, strict=True)
     return {value.name: array.shape for value, array in pairs if not value.type.is_static}
@@ -89,24 +89,24 @@ def _compared(
     first, following = wanted
     target = None if options.target is None else str(options.target)
     conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target, semantics=options.semantics)
-    if options.kernels and any("the interpreter may quantize" in row.note for row in conversion.report.rows):
+    if options.kernels and any("rounds the activations" in row.warning for row in conversion.report.rows):
         return Outcome("skipped", "a hybrid kernel quantizes the activations, TOSA computes in float")
     if conversion.report.counts["float"]:
         tolerance = max(tolerance, 1)
     if options.strict and (problem := invalid(tflq.convert(conversion.data, format="mlir", target=target).data)):
         return Outcome("not valid", problem)
     narrow = [[np.asarray(a, np.int32 if a.dtype == np.int64 else a.dtype) for a in arrays] for arrays in batches]
-    problem, results = _on_reference_model(conversion, narrow, first)
+    problem, results = on_reference_model(conversion, narrow, first)
     if problem:
         return Outcome("does not run on the reference model", problem)
-    if problem := _difference(first, results, tolerance):
+    if problem := differs_from(first, results, tolerance):
         return Outcome("differs on the reference model", problem)
     if options.back:
         try:
             results = _back(conversion.data, narrow, following)
         except RuntimeError as error:
             return Outcome("back: does not run", str(error))
-        if problem := _difference(following, results, tolerance):
+        if problem := differs_from(following, results, tolerance):
             return Outcome("back: differs", problem)
     return Outcome("ok")
 
@@ -125,7 +125,7 @@ def _as_wanted(outputs: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> l
     return [o.view(w.dtype) if o.dtype.itemsize == w.itemsize else o for o, w in pairs]
 
 
-def _on_reference_model(
+def on_reference_model(
     conversion: Conversion, batches: list[list[np.ndarray]], wanted: list[list[np.ndarray]]
 ) -> tuple[str, list[list[np.ndarray]]]:
     """What is wrong, and the outputs; of the originals' types where these are as wide."""
@@ -139,7 +139,7 @@ def _on_reference_model(
     return "", results
 
 
-def _difference(wanted: list[list[np.ndarray]], got: list[list[np.ndarray]], tolerance: int) -> str:
+def differs_from(wanted: list[list[np.ndarray]], got: list[list[np.ndarray]], tolerance: int) -> str:
     for batch, (ws, gs) in enumerate(zip(wanted, got, strict=True)):
         for index, (w, g) in enumerate(zip(ws, gs, strict=True)):
             if w.shape != g.shape or (w.dtype != g.dtype and w.dtype != np.int64):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import output
+from tflq.cli import output, talk
+from tflq.cli.shapes import input_shapes
 
 if TYPE_CHECKING:
-    from tflq.verification import Verification
+    from tflq.verification import Difference, Verification
 
 __all__ = ["command"]
 
@@ -31,7 +33,9 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Run on these arrays instead: by input name, or a folder of .npy files by input, or of .npz files.",
 )
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
+)
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
 @click.option(
@@ -74,8 +78,13 @@ def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
     """
     import tflq
 
-    with output.counted_progress(quiet=as_json) as progress:
-        result = tflq.verify(a, b, progress=progress, **options)
+    with talk.progress("opening the models", silent=as_json, total=0) as display:
+
+        def show(what: str, done: int, total: int) -> None:
+            if display is not None:
+                display.update(display.task_ids[0], description=what, completed=done, total=total)
+
+        result = tflq.verify(a, b, progress=show, **options)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 
@@ -85,41 +94,73 @@ def print_verification(result: Verification) -> None:
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
     _print_runs(result)
+    for apart in result.apart:
+        output.field("apart", str(apart))
     if result.interpreter:
         output.field("interface", "equal" if not result.interface else "differs")
     for text in result.interface:
         click.echo(f"  {text}")
     _print_layers(result)
+    _print_expected(result)
+    for note in result.notes:
+        output.field("note", note)
     for failure in result.failures:
         click.echo(click.style("failed: ", fg="red", bold=True) + failure)
     click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
 
 
 def _print_runs(result: Verification) -> None:
-    made = list(dict.fromkeys(run.inputs for run in result.runs if not run.skipped))
+    made = [run for run in result.runs if not run.skipped]
     if made:
-        output.field("inputs", ", ".join(made))
+        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in made)))
+    shapes = list(dict.fromkeys(run.shapes for run in made if run.shapes))
+    if len(shapes) > len({run.entry for run in made}):
+        listed = [", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in each) for each in shapes]
+        output.field("shapes", "; ".join(listed))
     for run in result.runs:
         if run.skipped:
             where = f"signature '{run.entry}', " if run.entry else ""
             output.warnings([f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"])
-    rows = []
-    for (entry, name), found in result.outputs.items():
-        unit = f" {found.unit}" if found.unit == "LSB" else ""
-        largest = found.problem or f"{found.largest:.4g}{unit}"
-        where = f"{entry}: {name}" if entry else name
-        rows.append([where, str(found.elements), f"{found.differing} ({found.share:.2%})", largest])
+    rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
     if rows:
         click.echo()
-        output.table(["output", "elements", "differing", "largest"], rows, right=(1, 2, 3))
+        head = ["output", "elements", "differing", "largest", "mean", "cosine", "SNR"]
+        output.table(head, rows, right=(1, 2, 3, 4, 5, 6))
         click.echo()
+
+
+def _row(name: str, found: Difference) -> list[str]:
+    differing = f"{found.differing} ({found.share:.2%})"
+    if found.problem:
+        return [name, str(found.elements), differing, found.problem, "", "", ""]
+    unit = f" {found.unit}" if found.unit == "LSB" else ""
+    measures = ["-" if math.isnan(x) else text for x, text in _measures(found)]
+    return [name, str(found.elements), differing, f"{found.largest:.4g}{unit}", *measures]
+
+
+def _measures(found: Difference) -> list[tuple[float, str]]:
+    """Mean, cosine, and signal to noise, with how they are shown."""
+    ratio = "∞" if math.isinf(found.snr) else f"{found.snr:.1f} dB"
+    return [(found.mean, f"{found.mean:.3g}"), (found.cosine, f"{found.cosine:.6f}"), (found.snr, ratio)]
+
+
+def _print_expected(result: Verification) -> None:
+    for each in result.expected:
+        if each.difference.equal:
+            continue
+        verdict = "expected" if each.accepted else "more than expected"
+        output.field(verdict, f"{each}: {each.reason}")
+    if result.expected:
+        output.field("fed", f"{len(result.expected)} results of the original, to compare what follows them")
 
 
 def _print_layers(result: Verification) -> None:
     if result.layers is None or not result.runs:
         return
     layers = result.layers
-    outcome = f"{len(layers.diverging)} differ, the first:" if layers.first else "all equal"
+    accepted = sum(d.difference.accepted for d in layers.diverging)
+    within = f" ({accepted} within what is accepted)" if accepted else ""
+    outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
     output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
     for divergence in layers.diverging[:SHOWN]:
         click.echo(f"  {divergence}")

@@ -18,13 +18,14 @@ from typing import Literal
 
 from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import KEPT, RECURRENT
+from tflq.ir.forms import KEPT, RECURRENT, UNQUANTIZED
 from tflq.ir.types import TensorType
-from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.in_place import Memory
+from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.target_kernels import TargetKernels
@@ -83,10 +84,13 @@ class Decider:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
         if not any(v.type.quantized for v in op.values):
             self._pass_through(op)
-            return Decision(op, "kept", "no quantized tensor")
+            return Decision(op, "kept", UNQUANTIZED)
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
-        return decision or self._in_float(case)
+        decision = decision or self._in_float(case)
+        if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
+            decision.warning = decision.exception = ""  # no value shows it
+        return decision
 
     def keep(self, op: Op) -> None:
         """The operator with its own quantized tensors."""
@@ -104,22 +108,23 @@ class Decider:
         elif hybrid:
             missing = without_kernel(op, real=real)
         narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
-        return _Case(op, stateful, hybrid, missing, narrow, [], {})
+        return _Case(op, stateful, hybrid, missing, narrow, [], {} if real else misread(op))
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
         if op.name not in KEPT or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return Decision(op, "kept", KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
+        return kept(op, KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            warning = recurrent.misread(case.op) if case.recurrent else disregarded(case.op)
-            return Decision(case.op, "kept", "hybrid: floats with quantized constants", warning)
+            wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
+            warning = _joined(*wrong) if wrong else disregarded(case.op)
+            return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
 
@@ -157,7 +162,8 @@ class Decider:
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
             words = _joined(*case.inexact, answer.warning, outlives)
-            exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
+            of_answer = answer.exception if answer.warning else "state" if outlives else ""
+            exception = next(iter(case.inexact.values()), of_answer)
             return Decision(case.op, "integer", answer.note, words, exception)
         return None
 

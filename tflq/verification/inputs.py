@@ -27,17 +27,17 @@ EDGES = ("minimum", "maximum", "zero point")
 
 
 def made(
-    side: Side, seeds: int, shapes: Sequence[tuple[int, ...]], seed: int = 0
+    side: Side, seeds: int, shapes: Sequence[tuple[int, ...]] | None, seed: int = 0
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """`seeds` random sets over the full storage range, then all minimum, all maximum and all zero point, in these
-    shapes. `seed`: another one gives other random sets.
+    shapes, or those of the file. `seed`: another one gives other random sets.
 
     Floats are drawn from [-1, 1]. Integers that are not quantized and wider than a byte are often indices or sizes: 0
     or 1.
     """
     for name in (*(f"random {number}" for number in range(seeds)), *EDGES):
         rng = np.random.default_rng((zlib.crc32(name.encode()), seed))
-        pairs = zip(side, shapes, strict=True)
+        pairs = zip(side, shapes or [tuple(description["shape"]) for _, description in side], strict=True)
         yield name, [_draw(name, description, shape, rng) for (_, description), shape in pairs]
 
 

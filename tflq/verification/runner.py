@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal
+from types import MappingProxyType, TracebackType
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.verification import worker
 
-__all__ = ["Child", "Opened", "Resolver", "RunError"]
+__all__ = ["Answer", "Child", "Opened", "Resolver", "RunError", "Runner"]
 
 Resolver = Literal["reference", "optimized", "default"]
+Entries = dict[str, dict[str, list[tuple[str, dict[str, Any]]]]]
 
 
 class RunError(Exception):
@@ -135,6 +136,56 @@ class Child:
         )
         how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
         return f"{self._what}'s process {how}{said}"
+
+
+class Answer(NamedTuple):
+    """Outputs of a run in the entry's order, and the tensors fetched; None for one without data."""
+
+    outputs: list[np.ndarray]
+    fetched: list[np.ndarray | None]
+
+
+class Runner:
+    """One TFLite model after another in the interpreter, whole, in one process. `entries` is what the interpreter says
+    of the inputs and outputs of the one that is open."""
+
+    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
+        """Opens a model by its path. keep: all tensors keep their data, and can be fetched. RunError if the interpreter
+        refuses it; TflqError without an interpreter."""
+        self._request = {"resolver": resolver, "keep": keep}
+        self._child = Child("the interpreter", timeout)
+        self._opened: Opened | None = None
+        try:
+            self.reopen(model)
+        except BaseException:
+            self.close()
+            raise
+
+    def reopen(self, model: str) -> None:
+        """Opens another model in the same process, which takes no time to start. RunError as for the first."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._opened = Opened(self._child, {"model": os.path.abspath(model), **self._request})
+        self.entries: Entries = self._opened.head["entries"]
+
+    def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
+        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
+        if self._opened is None:
+            raise RunError("no model is open")
+        outputs = self._opened.run(entry, inputs)
+        return Answer(outputs, [self._opened.fetch(place) for place in fetch])
+
+    def close(self) -> None:
+        self._child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _close(stream: Any) -> None:

@@ -6,7 +6,7 @@ line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, a
 a number, "id", that the request to open it gives.
 
     {"do": "kernels", "resolver": NAME, "models": [PATH, ...]}           → {"found": [BOOL, ...]}
-    {"do": "open", "id": N, "model": PATH, "resolver": NAME, "anew": BOOL, "inner": BOOL}
+    {"do": "open", "id": N, "model": PATH, "resolver": NAME, "anew": BOOL, "inner": BOOL, "keep": BOOL}
                                                                          → {"interpreter": ..., "entries": {...}}
     {"do": "open", "id": N, "parts": [...], "inputs": [INDEX, ...], "outputs": [...], "kept": [...]}
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
@@ -109,12 +109,13 @@ def _plain(array: np.ndarray) -> np.ndarray:
 class Model:
     """One model in one interpreter."""
 
-    def __init__(self, path: str, resolver: str, anew: bool, inner: bool) -> None:
+    def __init__(self, path: str, resolver: str, *, anew: bool, inner: bool, keep: bool) -> None:
         self.label, interpreter, resolvers = load()
         self._open = partial(
             interpreter,
             model_path=path,
             experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]),
+            experimental_preserve_all_tensors=keep,
             num_threads=1,
         )
         self._anew = anew
@@ -284,8 +285,9 @@ def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
     if "parts" in request:
         parts = Parts(request)
         return parts, {"interpreter": parts.label}
-    model = Model(request["model"], request["resolver"], request["anew"], request["inner"])
-    return model, {"interpreter": model.label, "entries": {} if request["inner"] else model.entries()}
+    flags = {name: request.get(name, False) for name in ("anew", "inner", "keep")}
+    model = Model(request["model"], request["resolver"], **flags)
+    return model, {"interpreter": model.label, "entries": {} if flags["inner"] else model.entries()}
 
 
 def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.ndarray]) -> Response:

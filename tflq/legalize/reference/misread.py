@@ -82,7 +82,7 @@ def misread(op: Op, b: RuleBuilder) -> Answer:
     of_sums, axis, summed = _SUMS[op.name]
     scales, shape = scales_of(weights), weights.type.shape or ()
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
-        return NotApplicable("the weights' shape is not known, or no kernel takes as many scales")
+        return NotApplicable("")
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
         return NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
     connected = op.name == "tfl.fully_connected"

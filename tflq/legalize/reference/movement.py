@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, i8, i16, i32, ui8
+from tflq.ir.parameters import parameters
+from tflq.ir.types import ScalarType, i1, i8, i16, i32, ui8
 from tflq.ir.versions import version_info
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
@@ -148,4 +151,19 @@ def cast(op: Op, b: RuleBuilder) -> Answer:
     made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_info(op)).result
     if whole:
         made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
-    return Rewritten([made], warning="CAST converts the stored integers, whatever scale and zero point they have")
+    return Rewritten([made], warning="" if _stored_is_real(op) else _CAST)
+
+
+_CAST = "CAST converts the stored integers, whatever scale and zero point they have"
+
+
+def _stored_is_real(op: Op) -> bool:
+    """Whether a CAST of stored integers is one of what they stand for: they are the same, or so are all parameters, or
+    only what is 0 counts."""
+    source, target = op.operand(0).type, op.result.type
+    if source.quantized and source.element == target.element:
+        return True
+    for scale, zero_point in (parameters(t) for t in (source, target) if t.quantized):
+        if np.any(zero_point) or (target.storage != i1 and np.any(scale != 1)):
+            return False
+    return True

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics import softmax as numerics
 from tflq.numerics.fixed_point import Multiplier, rounding_divide_by_pot
@@ -40,7 +40,9 @@ def softmax(op: Op, b: RuleBuilder) -> Answer:
     try:
         if source.storage is i16:
             return _softmax_16bit(op, b, numerics.multiplier_16bit(_beta(op), source.scale))
-        return _softmax_8bit(op, b, numerics.difference_table(_beta(op), source.scale), output.storage)
+        made = _softmax_8bit(op, b, numerics.difference_table(_beta(op), source.scale), output.storage)
+        other = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
+        return Rewritten([made], warning="the kernel disregards the result's parameters" if other else "")
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
 

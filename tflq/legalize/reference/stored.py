@@ -138,11 +138,13 @@ def _zero_point(value: Value) -> int | None:
 
 @rule("tfl.bitwise_xor", "tfl.right_shift", "tfl.broadcast_args")
 def stored(op: Op, b: RuleBuilder) -> Answer:
-    """result = the kernel's, of the stored integers."""
+    """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
     operands = [None if v is None else b.value(v) for v in op.operands]
-    made = b.op(op.name, operands, [v.type.stripped() for v in op.results], op.attributes, version_info(op))
-    raw = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
-    return Rewritten(made.results, note=raw if b.real else "", warning="" if b.real else raw)
+    kind = op.operand(0).type.storage
+    types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
+    made = b.op(op.name, operands, types, op.attributes, version_info(op)).results
+    results = [b.cast(new, old.type.storage) for new, old in zip(made, op.results, strict=True)]
+    return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
 
 @rule("tfl.where")
@@ -198,17 +200,17 @@ def bucketize(op: Op, b: RuleBuilder) -> Answer:
 def bitcast(op: Op, b: RuleBuilder) -> Answer:
     """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
     x, result = b.value(op.operand(0)), op.result.type.stripped()
-    warning = "BITCAST takes the stored integers, whatever they stand for"
+    note = "BITCAST takes the stored integers, whatever they stand for"
     widths = x.type.storage.bits, result.storage.bits
     rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
     if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
-        return Rewritten([b.cast(x, result.storage)], warning=warning)
+        return Rewritten([b.cast(x, result.storage)], note=note)
     if rank is not None and not open_dims and widths == (16, 8):
         low = b.cast(x, i32)
         high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
-        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], warning=warning)
+        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], note=note)
     if rank and not open_dims and widths == (8, 16):
         shape = list(x.type.shape or ())
         wide = b.cast(x, i32)
@@ -217,6 +219,6 @@ def bitcast(op: Op, b: RuleBuilder) -> Answer:
         low, high = (b.emit("tosa.slice", [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
         low = b.emit("tosa.bitwise_and", [low, b.constant(np.asarray(255))], types)
         whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
-        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], warning=warning)
+        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     made = b.op(op.name, [x], [result], op.attributes, version_info(op))
-    return Rewritten(made.results, warning=warning)
+    return Rewritten(made.results, note=note)

@@ -39,6 +39,10 @@ _COMPARE: Mapping[str, RealFunction] = {
     "LT": lambda x, y: np.less(x, y).astype(np.float64),
 }
 _NOTE = "no kernel computes it; the real function, rounded"
+_SHIFTS = (
+    "amounts that are negative or above 31 shift as C++ leaves undefined, and as interpreters differ on; here they are "
+    "taken modulo 32"
+)
 
 
 @rule(*_KERNELS)
@@ -173,17 +177,20 @@ def remainder(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.stablehlo_and", "tfl.stablehlo_or", "tfl.stablehlo_shift_left")
 def bits(op: Op, b: RuleBuilder) -> Answer:
     """result = the bits of stored integers, combined or shifted."""
-    storage = op.result.type.storage
-    if any(v.type.storage != storage for v in op.values) or storage not in (i8, ui8, i16, i32):
+    storage, kind = op.result.type.storage, op.operand(0).type.storage
+    if op.operand(1).type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
         return _rejected(op)
     x, y = (b.cast(b.value(op.operand(i)), i32) for i in (0, 1))
+    note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if op.name.endswith("left"):
-        combined = b.logical_left_shift(x, b.clamp(y, 0, 31))
+        combined = b.logical_left_shift(x, b.emit("tosa.bitwise_and", [y, b.constant(np.asarray(31))], y.type))
+        amounts = op.operand(1)
+        if not (amounts.is_constant and ((amounts.array >= 0) & (amounts.array < 32)).all()) and not b.real:
+            warning = _SHIFTS
     else:
         name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
         combined = b.emit(name, [x, y], x.type)
-    warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for"
-    return Rewritten([b.cast(combined, storage)], warning=warning)
+    return Rewritten([b.cast(b.cast(combined, kind), storage)], note, warning, "unsettled")
 
 
 @rule("tfl.stablehlo_clamp")

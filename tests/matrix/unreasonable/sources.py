@@ -1,0 +1,201 @@
+"""A draw of an operator: a model from the generators of the matrix or from the coverage table, made unreasonable."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+from harness import edge_inputs
+
+import tflq
+from matrix.draw import GENERATORS, Draw, describe
+from matrix.unreasonable.twist import twisted
+from tflq.coverage.samples import operators, samples_of
+from tflq.ir.core import Module, Op
+from tflq.ir.types import bf16
+
+__all__ = ["OPERATORS", "Subject", "subject"]
+
+T = TypeVar("T")
+
+_DRAWN = {
+    "add_n": "add_n",
+    "arg": "arg_max arg_min",
+    "basic_lstm": "lstm",
+    "batch_matmul": "batch_matmul",
+    "binary": "add sub mul",
+    "bits": "bitwise_xor right_shift bitcast",
+    "bits_of_other_width": "bitcast",
+    "bucketize": "bucketize",
+    "cast": "cast",
+    "comparison": "equal not_equal less less_equal greater greater_equal",
+    "concatenation": "concatenation",
+    "conv_2d": "conv_2d",
+    "cumsum": "cumsum",
+    "depthwise_conv_2d": "depthwise_conv_2d",
+    "dequantize": "dequantize",
+    "diagonal": "matrix_diag matrix_set_diag",
+    "dilate": "dilate",
+    "division": "div",
+    "embedding_lookup": "embedding_lookup",
+    "fill": "fill",
+    "fully_connected": "fully_connected",
+    "gather": "gather gather_nd",
+    "gather_nd": "gather_nd",
+    "hard_swish": "hard_swish",
+    "hashtable_lookup": "hashtable_lookup",
+    "hybrid": "batch_matmul conv_2d conv_3d depthwise_conv_2d embedding_lookup fully_connected transpose_conv",
+    "integer_lstm": "lstm unidirectional_sequence_lstm",
+    "l2_normalization": "l2_normalization",
+    "l2_pool": "l2_pool_2d",
+    "leaky_relu": "leaky_relu",
+    "local_response_normalization": "local_response_normalization",
+    "log_softmax": "log_softmax",
+    "logistic_tanh": "logistic tanh",
+    "maximum_minimum": "maximum minimum",
+    "one_hot": "one_hot",
+    "pack_unpack": "pack unpack",
+    "pad": "pad padv2 mirror_pad",
+    "pool": "average_pool_2d max_pool_2d",
+    "prelu": "prelu",
+    "quantize": "quantize",
+    "reduce": "mean sum reduce_max reduce_min",
+    "reduce_prod": "reduce_prod",
+    "reduce_window": "reduce_window",
+    "relu": "relu relu6 relu_n1_to_1 relu_0_to_1",
+    "reshape": "reshape",
+    "resize": "resize_bilinear resize_nearest_neighbor",
+    "reverse": "reverse_sequence reverse_v2",
+    "scatter_nd": "scatter_nd",
+    "segment_sum": "segment_sum",
+    "select": "select select_v2",
+    "shape_of": "rank shape",
+    "slice": "slice",
+    "softmax": "softmax",
+    "space_batch": "space_to_batch_nd batch_to_space_nd",
+    "space_depth": "depth_to_space space_to_depth",
+    "sparse_to_dense": "sparse_to_dense",
+    "split": "split split_v",
+    "squared_difference": "squared_difference",
+    "squeeze_expand": "squeeze expand_dims",
+    "strided_slice": "strided_slice",
+    "svdf": "svdf",
+    "tile": "tile broadcast_to",
+    "top_k": "topk_v2",
+    "transpose": "transpose",
+    "transpose_conv": "transpose_conv",
+    "unary": "abs neg exp log sqrt rsqrt elu gelu",
+    "unique": "unique",
+    "unsorted_segment": "unsorted_segment_sum unsorted_segment_max unsorted_segment_min",
+    "update_slice": "dynamic_update_slice",
+    "where": "where",
+    "zeros_like": "zeros_like",
+}
+"""The operators that a generator draws."""
+_CALLING = frozenset(
+    "call call_once custom delegate if while stablehlo_case stablehlo_composite stablehlo_while".split()
+)
+"""What they compute, the operators of other functions do."""
+_ATTEMPTS = 40
+
+
+@cache
+def _samples(name: str) -> tuple[bytes, ...]:
+    return tuple(model for _, model in samples_of(name))
+
+
+OPERATORS = tuple(name for name in operators() if name not in _CALLING and next(iter(samples_of(name)), None))
+"""Those that have a quantized signature, by name."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, what to run it on, and what it is in words."""
+
+    model: bytes
+    batches: list[list[np.ndarray]]
+    text: str
+
+
+class _Odd(Draw):
+    """Draws one operator where a generator has several; shapes with dims of 0 and 1, any fused activation."""
+
+    def __init__(self, seed: Sequence[int], operator: str) -> None:
+        super().__init__(seed)
+        self.operator = operator
+
+    def one(self, *options: T) -> T:
+        wanted = [option for option in options if isinstance(option, str) and option == self.operator]
+        return wanted[0] if wanted else super().one(*options)
+
+    def dims(self, rank: int, low: int = 1, high: int = 6) -> tuple[int, ...]:
+        kind = self.rng.random()
+        if kind < 0.15:
+            return tuple(1 if self.chance(0.6) else self.whole(low, high) for _ in range(rank))
+        dims = super().dims(rank, low, high)
+        if kind > 0.97 and rank:
+            at = self.whole(0, rank - 1)
+            return (*dims[:at], 0, *dims[at + 1 :])
+        return dims
+
+    def activation(self) -> str:
+        return self.one("NONE", "RELU", "RELU6", "RELU_N1_TO_1", "NONE", "RELU", "TANH", "SIGN_BIT")
+
+
+def subject(operator: str, number: int, seed: int = 0) -> Subject:
+    """Draw `number` of an operator; the same in every run."""
+    for attempt in range(_ATTEMPTS):
+        draw = _Odd([seed, *operator.encode(), number, attempt], operator)
+        try:
+            found = _drawn(draw, operator)
+        except (ArithmeticError, IndexError, ValueError, tflq.TflqError):
+            continue  # a generator that its parameters take out of what numpy or the format holds
+        if found is not None:
+            return found
+    raise RuntimeError(f"{operator} {number}: no model drawn")
+
+
+def _drawn(draw: _Odd, operator: str) -> Subject | None:
+    generators = [name for name, drawn in _DRAWN.items() if operator in drawn.split()]
+    if generators and draw.chance(0.65):
+        with np.errstate(all="ignore"):
+            case = GENERATORS[draw.one(*generators)](draw)
+        model, batches = case.model, draw.one(case.batches, *case.more)
+    else:
+        model, batches = draw.one(*_samples(operator)), None
+    module = tflq.read(model)
+    op = _operator(module, operator)
+    if op is None or any(v.type.storage == bf16 for v in (*module.main.inputs, *module.main.outputs)):
+        return None
+    made, shapes = twisted(draw, module, op, None if batches is None else [a.shape for a in batches[0]])
+    again = tflq.read(made)
+    if batches is None or shapes is not None:
+        batches = _inputs(again, shapes, draw.whole(0, 1 << 30))
+    if len(batches[0]) != len(again.main.inputs):
+        return None
+    return Subject(made, batches, "; ".join(map(_words, again.ops())) + f" crc {zlib.crc32(made):08x}")
+
+
+def _operator(module: Module, name: str) -> Op | None:
+    return next((op for op in module.main.ops if op.name == f"tfl.{name}"), None)
+
+
+def _inputs(module: Module, shapes: Sequence[Sequence[int]] | None, seed: int) -> list[list[np.ndarray]]:
+    from harness import argument
+
+    values = list(module.main.inputs)
+    if shapes is not None:
+        values = [argument(shape, v.type.element) for shape, v in zip(shapes, values, strict=True)]
+    return edge_inputs(values, seed)
+
+
+def _words(op: Op) -> str:
+    def types(values: Sequence[object]) -> Iterator[str]:
+        return (describe(v) for v in values)  # type: ignore[arg-type]
+
+    attributes = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in op.attributes.items()}
+    return f"{op.name[4:]}({', '.join(types(op.operands))}) -> {', '.join(types(op.results))} {attributes}"

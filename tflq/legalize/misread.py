@@ -1,0 +1,69 @@
+"""Tensors that kernels misread where they run: the result says nothing of the model, or is of another type than stated.
+
+    per axis    the kernel asks a tensor of several scales for its one, and computes with 0
+    result      the kernel takes the result to be of its operand's type, and says so to the interpreter, or writes past
+                what it holds
+    int4        the kernel reads two packed values as one byte
+    floats      the kernel reads the stored integers of a constant as floats
+
+Other kernels refuse these, or move them as they are. What is misread is computed as the model's types say, and the
+report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the coverage table for each.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.core import Op
+from tflq.ir.types import UniformQuantizedPerAxisType, element_storage, f32, i4
+
+__all__ = ["misread"]
+
+
+def _operators(names: str) -> frozenset[str]:
+    return frozenset(f"tfl.{name}" for name in names.split())
+
+
+_PER_AXIS = _operators(
+    "abs elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min reduce_prod "
+    "relu relu6 relu_0_to_1 relu_n1_to_1 sub sum tanh"
+)
+_OF_OPERAND = _operators(
+    "add bitwise_xor exp floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum neg prelu reduce_prod "
+    "right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and stablehlo_gather "
+    "stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_or stablehlo_shift_left sub sum"
+)
+_PACKED = _operators("broadcast_to cast dilate gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad")
+_POOLS = _operators("average_pool_2d max_pool_2d")
+_AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")
+
+_SAID = "; computed as the model's types say"
+
+
+def misread(op: Op) -> dict[str, str]:
+    """A warning, and the exception that it is, if a kernel runs the op and misreads a tensor of it; else nothing."""
+    why = _why(op)
+    return {why + _SAID: "broken"} if why else {}
+
+
+def _why(op: Op) -> str:
+    quantized = [v for v in op.values if v.type.quantized]
+    asked = op.operands if op.name == "tfl.quantize" else op.values
+    several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
+    if op.name in _AS_FLOATS and (op.name == "tfl.fake_quant" or not op.results[0].type.quantized):
+        return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
+    if op.name in _PER_AXIS and several is not None:
+        return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
+    fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
+    if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
+        return f"the kernel finds no scale for the fused activation, where '{op.result.name}' has several"
+    if op.name in _PACKED and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
+        return f"the kernel reads '{packed.name}' of packed int4 as int8"
+    if op.name == "tfl.dequantize" and op.result.type.storage != f32:
+        return f"the kernel makes '{op.result.name}' of f32"
+    if op.name not in _OF_OPERAND:
+        return ""
+    source = next((v for v in op.operands if v is not None and v.type.quantized), None)
+    result = next((v for v in op.results if v.type.quantized), None)
+    if source is None or result is None or source.type.storage == result.type.storage:
+        return ""
+    stored, stated = element_storage(source.type.element), element_storage(result.type.element)
+    return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"
