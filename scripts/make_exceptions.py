@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from exception_cases import CASES, no_kernel  # noqa: E402
+from exception_cases import CASES, misread  # noqa: E402
 
 from scripts.exception_trials import Trial, measure, misread_types  # noqa: E402
 from tflq.legalize.exceptions import EXCEPTIONS  # noqa: E402
@@ -25,21 +25,20 @@ HEAD = """# Exceptions
 
 A converted model gives what the interpreter's reference kernels give, bit for bit, and that is what the quantization
 parameters say, but for rounding. This page lists the cases in which one of the two does not hold. In each of them the
-conversion warns, `exception` in the report's row is the heading here, and the warning is the words below (after which
-it can say how far off results can be). Search the page for the words of a warning.
+conversion warns: the field `exception` of the report's row has the name of a section below, and `warning` the words in
+its table, to which it can add how far off results are. Search the page for them.
 
 Two things can be wanted, and `--semantics` says which:
 
-- `interpreter` (the default): what the interpreter gives, where it gives one result everywhere that says something of
-  the model
-- `real`: what the parameters say. Nothing is warned of then: what an integer rule cannot give is computed in float
+- `interpreter` (the default): what the interpreter gives, if that is one result that says something of the model
+- `real`: what the parameters say. Nothing is warned of then; what has no integer form is computed in float
 
-`tflq inspect --why MODEL` shows the cases of a model before it is converted. `--fallback error` does not refuse them.
+`tflq inspect --why MODEL` shows the cases of a model before it is converted.
 
 Made by `scripts/make_exceptions.py`: each line is a small model that was converted and run, measured with
-{interpreter}, the reference kernels, on x86-64; a test holds the page against the script. What C++ leaves undefined was
-also measured on the wheels of ai-edge-litert 2.1.6 and of tensorflow-cpu 2.20 and 2.21: they agree on all that is under
-"undefined" and "range"; on other processors, or compiled by others, kernels may give something else there.
+{interpreter}, the reference kernels, on x86-64; a test holds the page against the script. ai-edge-litert 2.1.6
+gives the same results for all of them but SUM's; tensorflow-cpu 2.20 and 2.21 do for the elementwise operators under
+"undefined". On other processors, or compiled otherwise, kernels may give something else there.
 
 - **operator and types**: `qi8 0.5:3 [1,4]` is int8 of scale 0.5 and zero point 3, of shape 1 by 4; `qi8/axis0` has
   several scales, `qi8/blocks` one per block
@@ -86,18 +85,12 @@ variable tensors alone. Measured: three runs, with a reset before the third.
 What to do: create the interpreter anew for a new sequence, or convert with `--reset-signature` and call the signature
 `tflq_reset`; or keep the state as it is, which is the default.""",
 }
-NO_KERNEL = """## Types that no kernel is for
+MISREAD = """Some kernels do not look at all types of their tensors, and run where others refuse: they take a tensor for one of another
+type, or find no scale where there are several. Some of what they give is left over in memory; all of it, measured, is
+more than a count off the real value, or of another type than stated. Warnings name the tensor. Types that kernels read in a way that can be reproduced are under "disregarded".
 
-Some kernels do not look at all types, and run on tensors that they are not for: they read bytes as those of another
-type, or find no scale and take 0. Where parameters are per layer and types those that a kernel is chosen by, the result
-is reproduced, with a warning (above). For the types below it says nothing of the model; it is computed as the parameters
-say, within one count, in integers or in float, as for any other types without a kernel. There is no warning, but the report says "no kernel
-computes it", or why the operator is computed in float. Measured: the interpreter runs each, and is more than one count
-off.
-
-| operator | types |
-|---|---|
-"""
+| operator | types | warning |
+|---|---|---|"""
 TITLE = "| operator and types | warning | interpreter off from real by | converted off from interpreter by | real off by |\n"
 
 
@@ -109,9 +102,11 @@ def page() -> str:
         rows = sorted(set(map(_line, (trial for trial in trials if trial.exception == name))))
         lines += [f"## {name}", "", f"*{caveat.text[0].upper()}{caveat.text[1:]}.* {WORDS[name]}", ""]
         lines += [f"{TITLE}{'|---' * 5}|", *rows, ""]
+        if name == "broken":
+            lines += [MISREAD, *_misread(), ""]
     if stray := [f"{t.operator} ({t.types})" for t in trials if t.exception not in EXCEPTIONS]:
         raise ValueError(f"no exceptions: {', '.join(stray)}")
-    return "\n".join(lines) + "\n" + NO_KERNEL + "\n".join(_without_kernel()) + "\n"
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _line(trial: Trial) -> str:
@@ -119,12 +114,13 @@ def _line(trial: Trial) -> str:
     return f"| {' | '.join((first, trial.warning, trial.kernel, trial.converted, trial.real))} |"
 
 
-def _without_kernel() -> Iterator[str]:
-    found: dict[str, list[str]] = {}
-    for name, model in no_kernel.models():
-        found.setdefault(name.upper(), []).append(misread_types(name, model))
-    for name, types in found.items():
-        yield f"| {name} | {'; '.join(dict.fromkeys(types))} |"
+def _misread() -> Iterator[str]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, model in misread.models():
+        types, warning = misread_types(name, model)
+        found.setdefault((name.upper(), warning), []).append(types)
+    for (name, warning), types in found.items():
+        yield f"| {name} | {'; '.join(dict.fromkeys(types))} | {warning} |"
 
 
 if __name__ == "__main__":
