@@ -68,7 +68,9 @@ def misread_types(name: str, model: bytes) -> tuple[str, str]:
     interpreter does not run it, or is right, or if there is no warning."""
     module, conversion = tflq.read(model), tflq.convert(model)
     batches, op = inputs_of(module, name), next(op for op in module.ops() if op.name == f"tfl.{name}")
-    given, made = (", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results))
+    given, made = (
+        ", ".join("none" if v is None else short_type(v) for v in side) for side in (op.operands, op.results)
+    )
     got, wanted = _run(model, batches), _run(conversion.data, batches)
     far = _apart(module.main.outputs, got, wanted)
     alike = [a.dtype == b.dtype for a, b in zip((got or [[]])[0], (wanted or [[]])[0], strict=False)]

@@ -43,55 +43,65 @@ gives the same results for all of them but SUM's; tensorflow-cpu 2.20 and 2.21 d
 - **operator and types**: `qi8 0.5:3 [1,4]` is int8 of scale 0.5 and zero point 3, of shape 1 by 4; `qi8/axis0` has
   several scales, `qi8/blocks` one per block
 - **warning**: the report's words
-- **interpreter**: how far its results are from the real ones at most: the same operator on floats, quantized
-- **converted**: how far the converted model is from the interpreter
-- **real**: how far the model converted with `--semantics real` is from the real results, and how it computes
+- **interpreter from real**: how far its results are from the real ones at most: the same operator on floats, quantized
+- **converted from interpreter**: how far the converted model is from the interpreter
+- **`--semantics real` from real**: how far the model converted so is from the real results, and how it computes
 
 One count is one step of the result's type. "Does not run": the interpreter refuses the model, or dies. "Left to
 chance": the kernel reads memory that is not the model's, and each run gives something else.
 """
 WORDS = {
-    "disregarded": """The kernel computes with stored integers, or with some of the parameters, where the model states others: it copies
-integers between tensors of different scales, say. The result is the interpreter's. Wherever the parameters are the
+    "disregarded": """\
+The kernel computes with stored integers, or with some of the parameters, where the model states others: say, it copies
+integers between tensors of different scales. The result is the interpreter's. Wherever the parameters are the
 same there is no warning, which is so in nearly all models that a converter made.
 
 What to do: if the model was evaluated in the interpreter, nothing; that is what it does. If it was trained or exported
 to do what its parameters say, convert with `--semantics real`.""",
-    "undefined": """The kernel comes to an operation that C++ leaves undefined, mostly a shift by too many bits, at scales that are far
+    "undefined": """\
+The kernel comes to an operation that C++ leaves undefined, mostly a shift by too many bits, at scales that are far
 apart. The result is what kernels compiled for x86-64 give, which the interpreters named above agree on. There is no
 warning where no value that the tensors can have shows it.
 
 What to do: such scales are mostly a fault of quantization: a constant or dead tensor was given a tiny scale.
 `--semantics real` saturates, which is what is meant.""",
-    "range": """The kernel's arithmetic is defined, but leaves the range of its types: a scaled sum wraps, or ends at the wrong end of
+    "range": """\
+The kernel's arithmetic is defined, but leaves the range of its types: a scaled sum wraps, or ends at the wrong end of
 the range. The result is the interpreter's.
 
 What to do: as above. Where a channel is dead (all its sums are zero) nothing of it shows.""",
-    "unsettled": """The kernel's result is undefined in C++, and differs from one interpreter to the next, from one size of batch to
+    "unsettled": """\
+The kernel's result is undefined in C++, and differs from one interpreter to the next, from one size of batch to
 another, or from run to run. There is nothing to be equal to: the result is what the parameters say.
 
 What to do: nothing in the conversion. Do not compare with the interpreter there.""",
-    "inexact": """The interpreter has a result, and no integer form here gives it: the result is what the parameters say, in integers or in
-float, and differs from the interpreter's by as much as is stated.
+    "inexact": """\
+The interpreter has a result, and no integer form here gives it. The converted model's is what the parameters say, in
+integers or in float.
 
-What to do: state the sizes that are open (`--batch`, `--shape`); else use the result as it is.""",
-    "broken": """The kernel runs, and its result says nothing of the model. The result is what the parameters say.
+What to do: state sizes that are open (`--batch`, `--shape`), which settles those lines below that have "?" or "open";
+else use the result as it is.""",
+    "broken": """\
+The kernel runs, but not on what the model states. The converted model's result is what the parameters say.
 
 What to do: nothing in the conversion. Do not compare with the reference kernels there: others may do better (SUM's
 optimized kernels are right).""",
-    "state": """State that is lowered into resource variables (`--state variables`) is not reset by `reset_all_variables()`, which resets
-variable tensors alone. Measured: three runs, with a reset before the third.
+    "state": """\
+State that is lowered into resource variables (`--state variables`) is not reset by `reset_all_variables()`, which
+resets variable tensors alone. Measured: three runs, with a reset before the third.
 
 What to do: create the interpreter anew for a new sequence, or convert with `--reset-signature` and call the signature
 `tflq_reset`; or keep the state as it is, which is the default.""",
 }
-MISREAD = """Some kernels do not look at all types of their tensors, and run where others refuse: they take a tensor for one of another
-type, or find no scale where there are several. Some of what they give is left over in memory; all of it, measured, is
-more than a count off the real value, or of another type than stated. Warnings name the tensor. Types that kernels read in a way that can be reproduced are under "disregarded".
+MISREAD = """\
+Some kernels do not look at all types of their tensors, and run where others refuse: they take a tensor for one of
+another type, or find no scale where there are several. Some of what they give is left over in memory; all of it,
+measured, is more than a count off the real value, or of another type than stated. Warnings name the tensor. What
+kernels read in a way that can be reproduced is under "disregarded".
 
 | operator | types | warning |
 |---|---|---|"""
-TITLE = "| operator and types | warning | interpreter off from real by | converted off from interpreter by | real off by |\n"
+TITLE = "| operator and types | warning | interpreter from real | converted from interpreter | `--semantics real` from real |\n"
 
 
 def page() -> str:
@@ -100,7 +110,7 @@ def page() -> str:
     trials = [measure(case) for make in CASES for case in make()]
     for name, caveat in EXCEPTIONS.items():
         rows = sorted(set(map(_line, (trial for trial in trials if trial.exception == name))))
-        lines += [f"## {name}", "", f"*{caveat.text[0].upper()}{caveat.text[1:]}.* {WORDS[name]}", ""]
+        lines += [f"## {name}", "", f"*{caveat.text[0].upper()}{caveat.text[1:]}.*", "", WORDS[name], ""]
         lines += [f"{TITLE}{'|---' * 5}|", *rows, ""]
         if name == "broken":
             lines += [MISREAD, *_misread(), ""]
@@ -119,8 +129,8 @@ def _misread() -> Iterator[str]:
     for name, model in misread.models():
         types, warning = misread_types(name, model)
         found.setdefault((name.upper(), warning), []).append(types)
-    for (name, warning), types in found.items():
-        yield f"| {name} | {'; '.join(dict.fromkeys(types))} | {warning} |"
+    for (operator, words), listed in found.items():
+        yield f"| {operator} | {'; '.join(dict.fromkeys(listed))} | {words} |"
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from exception_cases.case import Case, cases, per_layer
 from harness import argument, const, one_op
 
+from exception_cases.case import Case, cases, per_layer
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
 __all__: list[str] = []
@@ -129,9 +129,16 @@ def of_several() -> Iterator[Case]:
     model = one_op("tfl.concatenation", operands, [argument((2, 256), fine, "z")], options, 2)
     yield Case("CONCATENATION", model, "", [[_every(ui8)[None]] * 2])
     wide = per_layer(i32, 0.1)
-    model = one_op("tfl.add_n", [argument((1, 256), wide, n) for n in "ab"], [argument((1, 256), per_layer(i32, 0.3), "y")], {})
+    model = one_op(
+        "tfl.add_n", [argument((1, 256), wide, n) for n in "ab"], [argument((1, 256), per_layer(i32, 0.3), "y")], {}
+    )
     yield Case("ADD_N", model, "", [[_every(i32)[None] // 4] * 2])
-    model = one_op("tfl.zeros_like", [argument((1, 4), per_layer(i32, 0.1, 5))], [argument((1, 4), per_layer(i32, 0.1, 5), "y")], {})
+    model = one_op(
+        "tfl.zeros_like",
+        [argument((1, 4), per_layer(i32, 0.1, 5))],
+        [argument((1, 4), per_layer(i32, 0.1, 5), "y")],
+        {},
+    )
     yield Case("ZEROS_LIKE", model, "", [[np.zeros((1, 4), np.int32)]])
     pool = {**_FUSED, "padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
     for name in ("average_pool_2d", "max_pool_2d"):
@@ -140,4 +147,3 @@ def of_several() -> Iterator[Case]:
         options = {**pool, "fused_activation_function": "RELU6"}
         model = one_op(f"tfl.{name}", [argument((1, 16, 16, 1), element)], made, options, 2)
         yield Case(name.upper(), model, "fused RELU6", [[_every(i8).reshape(1, 16, 16, 1)]], chance=True)
-

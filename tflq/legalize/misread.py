@@ -33,16 +33,17 @@ def _operators(names: str) -> frozenset[str]:
 
 
 _PER_AXIS = _operators(
-    "abs div elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min reduce_prod "
-    "relu relu6 relu_0_to_1 relu_n1_to_1 rsqrt sqrt sub sum tanh"
+    "abs div elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min "
+    "reduce_prod relu relu6 relu_0_to_1 relu_n1_to_1 rsqrt sqrt sub sum tanh"
 )
 _OF_OPERAND = _operators(
     "add bitwise_xor div embedding_lookup exp floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum neg "
-    "prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and stablehlo_gather "
-    "stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
+    "prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and "
+    "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
 )
 _PACKED = _operators(
-    "bitcast broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
+    "bitcast broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag "
+    "stablehlo_pad"
 )
 _AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")
 
