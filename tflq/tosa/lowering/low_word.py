@@ -22,13 +22,14 @@ from tflq.ir.types import TensorType, i4, i8, i16, i32, i64
 from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa, lowering
 from tflq.tosa.lowering.requantize import constant_row, emit_rescale, operand_range
 
-__all__ = ["greater_wide"]
+__all__ = ["greater_wide", "is_wide_sum"]
 
 _I31 = 1 << 31
 _I47 = 1 << 47
 _LIMB = 0xFFFF
 _MOST_TERMS = 32000
 """Products of two bytes, and of two more, whose sums fit int32."""
+_SUMS = frozenset({"tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"})
 _ZERO_POINTS = {"tosa.matmul": ("a_zp", "b_zp")}
 
 
@@ -93,7 +94,7 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
 def _sums(source: Value, t: Tosa) -> list[Value | None]:
     """p0, p1 and p2 of the op that makes a sum."""
     op = source.producer
-    if op is None or op.name not in ("tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"):
+    if op is None or op.name not in _SUMS:
         raise Refused("TOSA has no form for the low bits of scaled sums but of products and convolutions")
     if _terms(op) > _MOST_TERMS:
         raise Refused(f"TOSA has no form for the low bits of scaled sums of more than {_MOST_TERMS} products")
@@ -182,6 +183,11 @@ def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
     p1 = t.add(p1, w.high(p0, 8))
     p2 = t.add(p2, w.high(p1, 8))
     return p2, t.binary("bitwise_or", w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
+
+
+def is_wide_sum(x: Value) -> bool:
+    """Whether x, of the integer form, is a sum of 48 bits."""
+    return x.type.storage == i64 and x.producer is not None and x.producer.name in _SUMS
 
 
 def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
