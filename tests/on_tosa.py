@@ -74,4 +74,4 @@ def assert_near_kernel(model: bytes, arrays: Sequence[np.ndarray], tolerance: fl
         assert (got.shape, got.dtype) == (want.shape, want.dtype)
         scale = float(np.abs(want).max(initial=1)) if want.dtype.kind == "f" else 0
         np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale)
-    return [text for _, text in notes]
+    return [note.text for note in notes]

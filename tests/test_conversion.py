@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +154,26 @@ def test_the_same_scale_identity_keeps_both_names() -> None:
     assert [v.name for v in tflq.read(converted).main.outputs] == ["y"]
     for want, got in zip(interpret(data, edge_inputs([x])), interpret(converted, edge_inputs([x])), strict=True):
         np.testing.assert_array_equal(got[0], want[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mac": "float32"}, "mac 'float32' is for TFLite files"),
+        ({"state": "kept"}, "state 'kept' is for TFLite files"),
+        ({"reset_signature": True}, "a reset signature is for TFLite files"),
+    ],
+)
+def test_options_that_do_nothing_for_a_tosa_file(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(tflq.OptionError, match=message):
+        tflq.convert(MODELS / "cnn_int8.tflite", format="tosa", **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"target": "kernels"}, {"fallback": "error"}, {"semantics": "real"}, {"state": "variables"}], ids=str
+)
+def test_options_that_do_nothing_for_a_model_that_is_tosa(options: dict[str, Any]) -> None:
+    tosa = tflq.convert(MODELS / "cnn_int8.tflite", format="tosa").data
+    name, value = next(iter(options.items()))
+    with pytest.raises(tflq.OptionError, match=f"{name} '{value}' is for models with quantized operators"):
+        tflq.convert(tosa, **options)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import zipfile
+import sysconfig
+import venv
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import tflq
 from tflq.resources import resource
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,20 +28,49 @@ def test_a_file_that_is_not_there() -> None:
         resource("schema/nothing.toml")
 
 
-def test_wheel(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="needs the build backend: pip install tflq[dev]")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    code = f"from tflq.resources import resource\nfor name in {FILES!r}: print(resource(name))"
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert run.stdout.split() == [str(tmp_path / "site" / "tflq" / name) for name in FILES]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an sdist, and the wheel that is built from it."""
+    for module in ("build", "hatchling"):
+        pytest.importorskip(module, reason="needs the build tools: pip install tflq[dev]")
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
+    return folder
+
+
+def run(*command: object, **options: Any) -> str:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_sdist_and_wheel_are_as_an_index_wants_them(built: Path) -> None:
+    pytest.importorskip("twine", reason="needs twine: pip install tflq[dev]")
+    files = sorted(built.iterdir())
+    assert [path.name for path in files] == [
+        f"tflq-{tflq.__version__}-py3-none-any.whl",
+        f"tflq-{tflq.__version__}.tar.gz",
+    ]
+    assert "FAILED" not in run(sys.executable, "-m", "twine", "check", "--strict", *files)
+
+
+def test_the_wheel_converts_in_an_environment_of_its_own(built: Path, tmp_path: Path) -> None:
+    """The dependencies are this environment's: they are read behind what the wheel installs."""
+    pytest.importorskip("pip", reason="needs pip")
+    (wheel,) = built.glob("*.whl")
+    venv.create(tmp_path / "env", symlinks=True)
+    python = tmp_path / "env" / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index", wheel)
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    code = f"import tflq.resources as r\nfor name in {FILES!r}: print(r.resource(name))"
+    assert run(python, "-P", "-c", code, cwd=tmp_path).split() == [str(site / "tflq" / name) for name in FILES]
+    command = tmp_path / "env" / "bin" / "tflq"
+    assert tflq.__version__ in run(command, "--version", cwd=tmp_path)
+    source, made = ROOT / "models" / "cnn_int8.tflite", tmp_path / "made.tflite"
+    run(command, "convert", source, made, cwd=tmp_path)
+    assert made.read_bytes() == tflq.convert(source).data
+
+
+def test_the_changelog_has_the_version() -> None:
+    assert f"\n## {tflq.__version__} (" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ NAMES = {
 KEYWORDS = {
     "convert": [
         *("format", "target", "mac", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
-        *("signature", "force"),
+        *("signature", "cut", "cut_before_custom", "force"),
     ],
     "verify": ["inputs", "seeds", "layers", "batch", "resolver", "interface", "timeout"],
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tflq.ir.core import Module
     from tflq.verification import Verification, verify
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOME = {
     "Conversion": "tflq.conversion",

@@ -100,12 +100,14 @@ def convert(
     batch: int | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     signature: str | None = None,
+    cut: Sequence[str] = (),
+    cut_before_custom: bool = False,
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
     format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
-        says, else "tflite".
+        says, else "tflite". A suffix that says another is an error.
     target: what the result may hold. For TFLite "integer" (builtins on plain integer tensors), "kernels" (beside them
         the quantized kernels that the interpreter gets right: rules/kernels.toml), or a path to a file of kernels like
         rules/npu_example.toml. For TOSA "tosa" (1.0 with both profiles: rules/tosa.toml), or a path to a file like that
@@ -125,6 +127,9 @@ def convert(
     batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
     shapes: whole shapes of inputs, by name.
     signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
+    cut: convert the part up to these tensors, by name: they become outputs, with their quantization. Outputs that do
+        not depend on them stay; a signature that loses an output is dropped, with a warning.
+    cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
@@ -133,16 +138,15 @@ def convert(
     format = _format(format, destination)
     _check_options(mac, fallback, semantics, state)
     tosa, kernels = _target(target, format)
-    if tosa is not None and state == "kept":
-        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
-    if tosa is not None and reset_signature:
-        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if tosa is not None:
+        _check_for_tosa(format, mac, state, reset_signature)
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(read(source), batch, shapes, signature, format)
+    module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):
+        _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
         if tosa is None:
             module, report = from_tosa(module, mac=mac, reset=reset_signature)
         else:
@@ -170,19 +174,22 @@ def convert(
     return conversion
 
 
-def _narrowed(
-    module: Module,
-    batch: int | None,
-    shapes: Mapping[str, Sequence[int]] | None,
-    signature: str | None,
-    format: Format,
-) -> Module:
-    """The module of one signature, its open dims bound; in a TOSA flatbuffer what follows from known shapes is known,
-    too."""
+def _cut(module: Module, signature: str | None, names: Sequence[str], before_custom: bool) -> Module:
+    """The module of one signature, up to the tensors at which it is cut."""
     if signature is not None:
         from tflq.passes.entry import extract
 
         module = extract(module, signature)
+    if names or before_custom:
+        from tflq.passes.cutting import cut_at, cut_before_custom
+
+        module = cut_at(module, names) if names else module
+        module = cut_before_custom(module) if before_custom else module
+    return module
+
+
+def _narrowed(module: Module, batch: int | None, shapes: Mapping[str, Sequence[int]] | None, format: Format) -> Module:
+    """The module with its open dims bound; in a TOSA flatbuffer what follows from known shapes is known, too."""
     given = batch is not None or bool(shapes)
     if is_tosa(module):
         if given:
@@ -230,7 +237,10 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
     if format is not None and format not in get_args(Format):
         known = ", ".join(get_args(Format))
         raise OptionError(Reason(f"format={format!r} is not known", value=format, remedy=f"known are {known}"))
-    named: Format = (format or "tflite") if destination is None else named_by(destination)
+    suffixes = tuple(f".{known}" for known in get_args(Format))
+    if destination is None or (format is not None and not os.fspath(destination).endswith(suffixes)):
+        return format or "tflite"
+    named = named_by(destination)
     if format not in (None, named):
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
@@ -262,8 +272,31 @@ def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -
             raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
 
 
+def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
+    """Refuses options that do nothing for a TOSA file."""
+    if state == "kept":
+        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
+    if reset_signature:
+        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if mac != "integer":
+        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
+
+
+def _check_from_tosa(target: str | None, fallback: Fallback, semantics: Semantics, state: State | None) -> None:
+    """Refuses options that do nothing for a model that is TOSA already."""
+    for name, value, usual in (
+        ("target", target, "integer"),
+        ("fallback", fallback, "float"),
+        ("semantics", semantics, "interpreter"),
+        ("state", state, None),
+    ):
+        if value not in (None, usual):
+            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
+            raise OptionError(Reason(what, value=value, remedy="leave it out"))
+
+
 def _check_destination(path: Path, force: bool) -> None:
-    if path.exists() and not force:
+    if path.is_file() and not force:
         raise FileError(os.fspath(path), "it exists already", remedy="give force (--force) to replace it")
     if not path.parent.is_dir():
         raise FileError(os.fspath(path), f"there is no folder {path.parent}", errno=errno.ENOENT)

@@ -3,6 +3,7 @@
 to_tflite   legalize → simplify → tabulate → select → check
 to_tosa     legalize → simplify → lower → check
 from_tosa   the integer form that TOSA's operators say, then as to_tflite
+integer_form  the part that to_tflite, to_tosa and from_tosa begin with
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tflq.evaluate import CONTROL
+from tflq.formats import is_tosa
 from tflq.ir.core import Module, Op
 from tflq.ir.forms import Form
 from tflq.ir.versions import state_runtime
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from tflq.select.lowering import Mac
     from tflq.tosa.target import Target
 
-__all__ = ["from_tosa", "to_tflite", "to_tosa"]
+__all__ = ["from_tosa", "integer_form", "to_tflite", "to_tosa"]
 
 
 def to_tflite(
@@ -48,9 +50,8 @@ def to_tflite(
     resets what state is lowered."""
     from tflq.shapes import settle
 
-    held: State = state or ("kept" if kernels.recurrent else "variables")
     names, stated = _names(module), settle(module)
-    module, decisions = _integer_form(module, fallback, real_semantics, held, kernels)
+    module, decisions = _integer_form(module, fallback, real_semantics, _held(state, kernels), kernels)
     module, report = _select(module, decisions, mac, names, kernels, reset)
     stated.put_back(module)
     return module, report
@@ -60,14 +61,11 @@ def from_tosa(module: Module, *, mac: Mac, reset: bool = False) -> tuple[Module,
     """A module in the tosa form → one on builtins of TFLite. UnsupportedError lists every operator refused,
     InvalidModelError names one that breaks a law of TOSA's. reset: a signature resets variables."""
     from tflq.tosa.check import check_laws
-    from tflq.tosa.raising import raise_module
 
     check_laws(module)
     names = _names(module)
     decisions = [Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]
-    module = raise_module(module)
-    verify_stage(module, "integer", "reading TOSA")
-    return _select(_run(module, "integer", *_simplification(False)), decisions, mac, names, reset=reset)
+    return _select(_raised(module), decisions, mac, names, reset=reset)
 
 
 def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: bool) -> tuple[Module, Report]:
@@ -83,7 +81,26 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     module, notes = lower(module, target)
     verify_stage(module, "tosa", "lowering to TOSA")
     module = _run(module, "tosa", CommonSubexpressionElimination(), Fold(), DeadCodeElimination())
-    return module, Report.of(module, decisions, notes)
+    told = [note for note in notes if not (real_semantics and note.exception)]  # how far from the interpreter
+    return module, Report.of(module, decisions, told)
+
+
+def integer_form(
+    module: Module,
+    *,
+    fallback: bool = True,
+    real_semantics: bool = False,
+    kernels: Kernels = INTEGER,
+    state: State | None = None,
+) -> Module:
+    """A module in the tfl or the tosa form → the integer form that selection and TOSA's lowerings read.
+    UnsupportedError lists every operator refused."""
+    if is_tosa(module):
+        return _raised(module)
+    from tflq.shapes import settle
+
+    settle(module)
+    return _integer_form(module, fallback, real_semantics, _held(state, kernels), kernels)[0]
 
 
 def _integer_form(
@@ -98,6 +115,19 @@ def _integer_form(
     )
     verify_stage(module, "integer", "legalization")
     return _run(module, "integer", *_simplification(real_semantics)), decisions
+
+
+def _raised(module: Module) -> Module:
+    from tflq.tosa.raising import raise_module
+
+    module = raise_module(module)
+    verify_stage(module, "integer", "reading TOSA")
+    return _run(module, "integer", *_simplification(False))
+
+
+def _held(state: State | None, kernels: Kernels) -> State:
+    """What becomes of state: it is kept by default, if the target runs recurrent operators."""
+    return state or ("kept" if kernels.recurrent else "variables")
 
 
 def _select(

@@ -10,21 +10,22 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tflq.ir.core import Location, Module, Value
+from tflq.ir.forms import OF_TARGET, UNQUANTIZED
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 
 if TYPE_CHECKING:
     from tflq.legalize import Decision
     from tflq.tosa.check import Requirements
+    from tflq.tosa.lowering.notes import Note
 
-__all__ = ["JSON_VERSION", "PATHS", "Report", "Row", "short_type"]
+__all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
 
 JSON_VERSION = 1
-Note = tuple[Location | None, str]
-"""A sentence on the operator at a location."""
 PATHS = ("integer", "float", "kept")
+Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
 
 
 def short_type(value: Value) -> str:
@@ -47,6 +48,7 @@ class Row:
     note: how it was lowered, where there is more than one way. warning: where the result may surprise; exception: which
     of the exceptions in docs/exceptions.md that is.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
+    custom_code: the name of a custom operator, whose opcode is "CUSTOM".
     """
 
     subgraph: int
@@ -61,6 +63,27 @@ class Row:
     warning: str
     made: int
     exception: str = ""
+    custom_code: str = ""
+
+    @property
+    def name(self) -> str:
+        """The opcode, or a custom operator's own name."""
+        return self.custom_code or self.opcode
+
+    @property
+    def outcome(self) -> Outcome:
+        """The path, and of what is kept whether it is a "kernel" of the target, "unquantized" (a builtin without
+        quantized tensors) or "kept" though it has some."""
+        if self.path != "kept":
+            return "integer" if self.path == "integer" else "float"
+        if self.reason.startswith(OF_TARGET):
+            return "kernel"
+        return "unquantized" if self.reason == UNQUANTIZED and not self.custom_code else "kept"
+
+    @property
+    def number(self) -> str:
+        """The operator's number in the file: "3", or "1:3" in a subgraph that is not the first."""
+        return f"{self.subgraph}:{self.operator}" if self.subgraph else str(self.operator)
 
     @property
     def place(self) -> str:
@@ -97,9 +120,9 @@ class Report:
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         made = Counter(op.location for op in self._module.ops())
-        notes: dict[Location | None, dict[str, None]] = {}
-        for location, text in self._notes:
-            notes.setdefault(location, {})[text] = None
+        notes: dict[Location | None, dict[Note, None]] = {}
+        for note in self._notes:
+            notes.setdefault(note.location, {})[note] = None
         return tuple(_row(decision, made, tuple(notes.get(decision.op.location, ()))) for decision in self._decisions)
 
     @cached_property
@@ -125,10 +148,13 @@ class Report:
         }
 
 
-def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str]) -> Row:
+def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Note]) -> Row:
     op = decision.op
     location = op.location or Location("", 0, 0, op.name, "")
     integer = decision.path == "integer"
+    notes = [note.text for note in found if not note.exception]
+    warnings = [w for w in (decision.warning, *(note.text for note in found if note.exception)) if w]
+    exceptions = (decision.exception, *(note.exception for note in found))
     return Row(
         location.function,
         location.operator,
@@ -139,7 +165,8 @@ def _row(decision: Decision, made: Counter[Location | None], notes: Sequence[str
         decision.path,
         "" if integer else decision.reason,
         "; ".join((decision.reason, *notes) if integer and decision.reason else notes),
-        decision.warning,
+        "; ".join(warnings),
         made[op.location],
-        decision.exception,
+        next(filter(None, exceptions), ""),
+        str(op.attributes.get("custom_code", "")) if op.name == "tfl.custom" else "",
     )

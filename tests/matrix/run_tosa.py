@@ -89,7 +89,7 @@ def _compared(
     first, following = wanted
     target = None if options.target is None else str(options.target)
     conversion = tflq.convert(original, format="tosa", shapes=shapes, target=target, semantics=options.semantics)
-    if options.kernels and any("the interpreter may quantize" in row.note for row in conversion.report.rows):
+    if options.kernels and any("rounds the activations" in row.warning for row in conversion.report.rows):
         return Outcome("skipped", "a hybrid kernel quantizes the activations, TOSA computes in float")
     if conversion.report.counts["float"]:
         tolerance = max(tolerance, 1)

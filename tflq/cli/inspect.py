@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tflq.cli import output
+from tflq.cli.output import Cell
+from tflq.cli.verdict import COLOURS, print_verdict, types, warnings
 
 if TYPE_CHECKING:
     from tflq.formats import Format
@@ -21,14 +24,27 @@ __all__ = ["command"]
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
-@click.option("--target", help="The target that --why asks about: integer (the default), kernels, tosa, or a file.")
+@click.option(
+    "--target", help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool) -> None:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["model-explorer"]),
+    help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
+)
+def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
     """Show what a model holds."""
+    if form and (ir or why or as_json):
+        raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
     import tflq
 
+    if form:
+        _print_graphs(model, target)
+        return
     if why:
         with output.progress(f"converting {model}", quiet=as_json):
             report = tflq.convert(model, format=_format(target), target=target).report
@@ -46,6 +62,16 @@ def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bo
     output.print_json(summary.to_json()) if as_json else print_summary(summary, model.stat().st_size)
 
 
+def _print_graphs(model: Path, target: str | None) -> None:
+    from tflq.explorer import explore
+
+    with output.progress(f"converting {model}", quiet=False):
+        explored = explore(model, target)
+    click.echo(json.dumps(explored.stages, allow_nan=False))
+    if explored.refused is not None:
+        raise explored.refused
+
+
 def _format(target: str | None) -> Format:
     """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
     from tflq.targets import is_of_tosa
@@ -54,20 +80,21 @@ def _format(target: str | None) -> Format:
 
 
 def print_why(report: Report) -> None:
-    several = any(row.subgraph for row in report.rows)
-    rows = [
+    print_verdict(report)
+    output.line()
+    rows: list[list[Cell]] = [
         [
-            f"{row.subgraph}:{row.operator}" if several else str(row.operator),
-            row.opcode,
-            f"{', '.join(row.operands)} -> {', '.join(row.results)}",
-            row.path,
+            row.number,
+            row.name,
+            types(row.operands, row.results),
+            (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
             row.reason or row.note,
         ]
         for row in report.rows
     ]
     output.table(["#", "operator", "types", "path", "made", "why"], rows, right=(0, 4))
-    output.warnings(report.warnings)
+    output.warnings(warnings(report))
 
 
 def print_summary(summary: Summary, size: int) -> None:
@@ -81,7 +108,7 @@ def print_summary(summary: Summary, size: int) -> None:
     if summary.metadata:
         output.field("metadata", ", ".join(summary.metadata))
     for index, function in enumerate(summary.functions):
-        click.echo()
+        output.line()
         output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
         _print_function(function)
     output.warnings(summary.warnings)
@@ -91,8 +118,8 @@ def _print_function(function: FunctionSummary) -> None:
     for kind, tensors in (("input", function.inputs), ("output", function.outputs)):
         for tensor in tensors:
             output.field(kind, _tensor(tensor))
-    click.echo()
-    rows = [[opcode, types, str(count)] for opcode, types, count in function.operators]
+    output.line()
+    rows: list[list[Cell]] = [[opcode, types, str(count)] for opcode, types, count in function.operators]
     rows.append(["total", "", str(sum(count for _, _, count in function.operators))])
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 

@@ -18,9 +18,9 @@ from typing import Literal
 
 from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import KEPT, RECURRENT
+from tflq.ir.forms import KEPT, RECURRENT, UNQUANTIZED
 from tflq.ir.types import TensorType
-from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
 from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
@@ -84,7 +84,7 @@ class Decider:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
         if not any(v.type.quantized for v in op.values):
             self._pass_through(op)
-            return Decision(op, "kept", "no quantized tensor")
+            return Decision(op, "kept", UNQUANTIZED)
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
@@ -115,15 +115,16 @@ class Decider:
         if op.name not in KEPT or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return Decision(op, "kept", KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
+        return kept(op, KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            warning = recurrent.misread(case.op) if case.recurrent else disregarded(case.op)
-            return Decision(case.op, "kept", "hybrid: floats with quantized constants", warning)
+            wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
+            warning = _joined(*wrong) if wrong else disregarded(case.op)
+            return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
 
@@ -154,14 +155,15 @@ class Decider:
             why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
             if isinstance(answer, NotApplicable) or why_not:
                 del self.b.ops[start:]
-                case.reasons.append(why_not)
+                case.reasons += [why_not] if why_not else []
                 if isinstance(answer, NotApplicable) and not self.b.real:
                     case.inexact.update(inexact(rule, case.op, answer))
                 continue
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
             words = _joined(*case.inexact, answer.warning, outlives)
-            exception = next(iter(case.inexact.values()), answer.exception if answer.warning else "")
+            of_answer = answer.exception if answer.warning else "state" if outlives else ""
+            exception = next(iter(case.inexact.values()), of_answer)
             return Decision(case.op, "integer", answer.note, words, exception)
         return None
 

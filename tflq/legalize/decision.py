@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tflq.ir.core import Op
 
-__all__ = ["Decision", "Refusal"]
+__all__ = ["Decision", "Refusal", "kept"]
 
 
 @dataclass(slots=True)
@@ -19,6 +19,11 @@ class Decision:
     warning: str = ""
     exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
     made: list[Op] = field(default_factory=list)
+
+
+def kept(op: Op, reason: str, warning: str) -> Decision:
+    """An operator that stays as it is. What there is to warn of is what its kernel disregards."""
+    return Decision(op, "kept", reason, warning, "disregarded" if warning else "")
 
 
 class Refusal(Exception):  # noqa: N818 caught where the refusals of a module are collected

@@ -16,7 +16,7 @@ from tflq.ir.forms import KEPT
 from tflq.ir.types import ElementType, UniformQuantizedType
 from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
 from tflq.legalize.deciding import Decider, Policy
-from tflq.legalize.decision import Decision, Refusal
+from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.in_place import Memory
 from tflq.legalize.scaling import requantized
 from tflq.legalize.variables import Variables
@@ -140,7 +140,7 @@ class Walk:
         calls = self._shared.calls
         if problem := calls.problem(op):
             raise Refusal(problem)
-        decision = Decision(op, "kept", KEPT[op.name], calls.warning(op))
+        decision = kept(op, KEPT[op.name], calls.warning(op))
         if not calls.strips:
             self._decider.keep(op)
             return decision

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tflq.errors import OptionError, Reason
 from tflq.ir.calls import callees, renumber
 from tflq.ir.core import Module
 
-__all__ = ["entries", "extract"]
+__all__ = ["entries", "extract", "keep"]
 
 _OF_ALL = ("metadata_buffer", "absent")
 """What a file says by indices into all that it holds."""
@@ -28,15 +30,25 @@ def extract(module: Module, key: str) -> Module:
         known = ", ".join(repr(k) for k in entries(module) if k)
         remedy = f"there are {known}" if known else "the model has none"
         raise OptionError(Reason(f"there is no signature {key!r}", module.source, value=key, remedy=remedy))
-    order = _reached(module, 0 if chosen is None else chosen.function)
+    first = 0 if chosen is None else chosen.function
+    kept = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == first)]
+    if module.signatures is not None:
+        module.signatures = kept
+    return keep(module, [first])
+
+
+def keep(module: Module, first: Sequence[int]) -> Module:
+    """The module reduced to some functions, in this order, and those that they run, with their indices anew; signatures
+    of others go. The functions are those of `module`, which is not to be used any more."""
+    order = _reached(module, first)
     numbers = {old: new for new, old in enumerate(order)}
     functions = [module.functions[index] for index in order]
     for function in functions:
         for op in function.ops:
             renumber(op, numbers)
-    kept = [s for s in module.signatures or () if s is chosen or (chosen is None and s.function == order[0])]
+    kept = [s for s in module.signatures or () if s.function in numbers]
     for signature in kept:
-        signature.function = 0
+        signature.function = numbers[signature.function]
     return Module(
         functions,
         kept if module.signatures is not None else None,
@@ -49,9 +61,9 @@ def extract(module: Module, key: str) -> Module:
     )
 
 
-def _reached(module: Module, first: int) -> list[int]:
-    """A function and all that run from it, in the order they are met."""
-    order = [first]
+def _reached(module: Module, first: Sequence[int]) -> list[int]:
+    """Some functions and all that run from them, in the order they are met."""
+    order = [*first]
     for index in order:
         for op in module.functions[index].ops:
             order.extend(dict.fromkeys(i for i in callees(op) if i not in order))

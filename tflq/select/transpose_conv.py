@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value, constant
 from tflq.select.convolution import convolve
 from tflq.select.im2col import Geometry
@@ -20,12 +19,10 @@ __all__: list[str] = []
 
 @lowering("tosa.transpose_conv2d")
 def transpose_conv2d(op: Op, k: Kernels) -> Value:
-    """The convolution, interleaved and cropped. The filters are constant."""
+    """The convolution, interleaved and cropped."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     a = op.attributes
-    if not weights.is_constant:
-        raise UnsupportedError(Reason.at(op.location, f"{op.name} with filters that are computed"))
-    outputs, kernel_h, kernel_w, _ = weights.array.shape
+    outputs, kernel_h, kernel_w, _ = (d or 0 for d in weights.type.shape or ())
     batch, height, width, _ = x.type.shape or (None,) * 4
     _, out_h, out_w, _ = (d or 0 for d in op.result.type.shape or ())
     stride_h, stride_w = a["stride"]
@@ -33,7 +30,11 @@ def transpose_conv2d(op: Op, k: Kernels) -> Value:
     taps_h, above, below, skip_h = _placed(kernel_h, stride_h, top, height or 0, out_h)
     taps_w, before, after, skip_w = _placed(kernel_w, stride_w, left, width or 0, out_w)
 
-    filters = constant(_cells(weights.array, (stride_h, stride_w), (taps_h, taps_w), a["weight_zp"]))
+    cell, taps = (stride_h, stride_w), (taps_h, taps_w)
+    if weights.is_constant:
+        filters = constant(_cells(weights.array, cell, taps, a["weight_zp"]))
+    else:
+        filters = _gathered_cells(k, weights, cell, taps, a["weight_zp"])
     tiled = _tiled(k, bias, stride_h * stride_w)
     geometry = Geometry((taps_h, taps_w), (above, below, before, after), (1, 1), (1, 1))
     cells = convolve(k, op, x, filters, tiled, geometry)
@@ -67,6 +68,20 @@ def _cells(weights: np.ndarray, stride: tuple[int, int], taps: tuple[int, int], 
     full[:, :kernel_h, :kernel_w] = weights
     apart = full.reshape(outputs, taps[0], stride[0], taps[1], stride[1], inputs)[:, ::-1, :, ::-1]
     return np.ascontiguousarray(apart.transpose(2, 4, 0, 1, 3, 5)).reshape(-1, *taps, inputs)
+
+
+def _gathered_cells(k: Kernels, weights: Value, stride: tuple[int, int], taps: tuple[int, int], fill: int) -> Value:
+    """`_cells` of filters that are computed."""
+    outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
+    count, places = kernel_h * kernel_w, stride[0] * stride[1]
+    rows = k.reshape(weights, (outputs, count, inputs))
+    if taps[0] * taps[1] * places > count:
+        beyond = k.constant(np.full((outputs, 1, inputs), fill), weights.type.storage)
+        rows = k.concatenation([rows, beyond], 1, (outputs, count + 1, inputs))
+    order = _cells(np.arange(count).reshape(1, kernel_h, kernel_w, 1), stride, taps, count)
+    apart = k.gather(rows, k.constant(order.reshape(-1)), 1)
+    apart = k.transpose(k.reshape(apart, (outputs, places, taps[0] * taps[1], inputs)), (1, 0, 2, 3))
+    return k.reshape(apart, (places * outputs, *taps, inputs))
 
 
 def _tiled(k: Kernels, bias: Value, count: int) -> Value:

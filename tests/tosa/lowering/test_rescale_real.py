@@ -129,6 +129,6 @@ def test_sums_of_48_bits() -> None:
     check(types, product(2.0**-13 * 0.77, 3 << 27), [small, y])
     module = single(types, product(2.0**-18 * 0.77, 3 << 30))
     _, notes = lower(module, Target())
-    assert ["one count off" in text for _, text in notes] == [True]
+    assert ["one count off" in note.text for note in notes] == [True]
     exact = np.rint((x.astype(np.int64) @ y).astype(np.float64) * 2.0**-18 * 0.77)
     assert np.abs(lowered_outputs(module, [x, y]) - exact).max() <= 1

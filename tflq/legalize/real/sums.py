@@ -20,6 +20,8 @@ from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,
     UniformQuantizedType,
+    i2,
+    i4,
     i8,
     i16,
     i32,
@@ -158,7 +160,7 @@ def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.
     spread[axis] = -1
     centred = plain.array.astype(np.int32) - zeros.reshape(spread).astype(np.int32)
     magnitudes = np.abs(centred).sum(others, dtype=np.int64)
-    if (zeros == zero).all() and (storage in (i8, ui8, i16) or not zero):
+    if (zeros == zero).all() and (storage in (i8, ui8, i16) or (storage in (i2, i4) and not zero)):
         return plain, zero, magnitudes
     narrow = i8 if (centred == centred.astype(np.int8)).all() else i16
     if (centred != centred.astype(np.int16)).any():

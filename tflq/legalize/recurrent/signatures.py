@@ -28,7 +28,7 @@ from tflq.legalize.reference.accumulate import unused_zero_point
 from tflq.numerics.recurrent import power_of_two
 from tflq.passes.effects import is_variable
 
-__all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "without_kernel"]
+__all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "without_kernel"]
 
 _STATES: Final = frozenset("hc")
 _LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
@@ -89,7 +89,20 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     if problem or not real:
         return problem
     unused = (v for role, v in _roles(op) if (v.is_constant or role == "c") and unused_zero_point(v))
-    return next((f"{name}'s kernel disregards the zero point of '{v.name}'" for v in unused), "")
+    return next((f"{name}'s kernel disregards the zero point of '{v.name}'" for v in unused), repeated(op))
+
+
+def repeated(op: Op) -> str:
+    """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
+    shape = op.operand(0).type.shape or (None,)
+    if op.name != "tfl.bidirectional_sequence_rnn" or not op.attributes["time_major"] or shape[0] == 1:
+        return ""
+    if _hybrid_weights(op) not in ((True, i8), (True, ui8)):
+        return ""
+    return (
+        "the hybrid kernel of BIDIRECTIONAL_SEQUENCE_RNN goes through a time-major sequence as many times as it has "
+        "steps, with the state that the last time left"
+    )
 
 
 def misread(op: Op) -> str:

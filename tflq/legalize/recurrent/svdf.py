@@ -26,7 +26,7 @@ from tflq.legalize.reference.accumulate import (
 )
 from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.reference.wrapping import wrapped_sum
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer
 from tflq.numerics.recurrent import product_scale
 
@@ -70,8 +70,11 @@ def svdf(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(result, NotApplicable):
         return result
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
-    warnings = dict.fromkeys((newest.warning, result.warning, IGNORED_ZERO_POINT if ignored else ""))
-    return Rewritten([result.value], note="its state is a variable", warning="; ".join(w for w in warnings if w))
+    others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
+    others.pop(result.warning, None)
+    answer = result.rewritten(None, *others)
+    exception = "range" if newest.warning else answer.exception
+    return replace(answer, note="its state is a variable", exception=exception)
 
 
 def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:

@@ -28,6 +28,7 @@ __all__ = [
     "bias_of",
     "bounds_of",
     "scales_of",
+    "unread_bias",
     "unused_zero_point",
     "viewed",
     "weight_zero_point",
@@ -127,8 +128,17 @@ def accumulator(op: Op, bias: Value | None) -> ScalarType | NotApplicable:
         return i32
     acc = i32 if declared == "INT32" else i64
     if bias is not None and bias.type.storage != acc:
-        return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {acc}")
+        answer = unread_bias(bias, acc)
+        refused = op.name == "tfl.depthwise_conv_2d"  # by the interpreter, too
+        return NotApplicable(answer.reason) if refused else answer
     return acc
+
+
+def unread_bias(bias: Value, acc: ScalarType) -> NotApplicable:
+    """For a bias of another type than the kernel reads; where that is a wider one, the kernel reads past its end."""
+    words = f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {acc}"
+    past = acc.bits > bias.type.storage.bits and acc == i64
+    return NotApplicable(words, unsettled=f"{words}, past its end" if past else "")
 
 
 def bias_of(b: RuleBuilder, bias: Value | None, channels: int, acc: ScalarType) -> Value:

@@ -48,7 +48,8 @@ def convolution(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the input or the result is not quantized per layer")
     if source.storage not in _WEIGHTS or target.storage != source.storage:
         return NotApplicable(f"no kernel for {source.storage} input and {target.storage} result")
-    if weights.type.storage not in _WEIGHTS[source.storage]:
+    packed = depthwise and (source.storage, weights.type.storage) == (i16, i4)  # which the kernel does not unpack
+    if packed or weights.type.storage not in _WEIGHTS[source.storage]:
         return NotApplicable(f"no kernel for {source.storage} input and {weights.type.storage} weights")
     if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
         return NotApplicable("the weights' shape is not known")
@@ -92,11 +93,14 @@ def conv_2d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     groups = depth // inputs
     if groups == 1:
         return Sums(_convolved(op, b, terms, x, weights, terms.bias))
-    if not (weights.is_constant and terms.bias.is_constant):
-        return NotApplicable("grouped convolution with weights or a bias that are not constant")
     if inputs == 1:
-        taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
-        return Sums(_convolved(op, b, terms, x, b.constant(taps, _unpacked(weights)), terms.bias, depthwise=True))
+        shape = (kernel_h, kernel_w, depth, outputs // depth)
+        if weights.is_constant:
+            taps = b.constant(np.moveaxis(weights.array[..., 0], 0, -1).reshape(shape), _unpacked(weights))
+        else:
+            rows = b.reshape(weights, (outputs, kernel_h, kernel_w))
+            taps = b.reshape(b.transpose(rows, (1, 2, 0)), shape)
+        return Sums(_convolved(op, b, terms, x, taps, terms.bias, depthwise=True))
     return Sums(_grouped(op, b, terms, x, groups))
 
 
@@ -163,7 +167,16 @@ def _grouped(op: Op, b: RuleBuilder, terms: Terms, x: Value, groups: int) -> Val
     for group in range(groups):
         start, size = (0, 0, 0, group * inputs), (batch, height, width, inputs)
         part = b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)
-        rows = slice(group * outputs // groups, (group + 1) * outputs // groups)
-        filters, offset = b.constant(weights.array[rows], _unpacked(weights)), b.constant(bias.array[rows], terms.acc)
+        first, count = group * outputs // groups, outputs // groups
+        filters, offset = _rows(b, weights, first, count, _unpacked(weights)), _rows(b, bias, first, count, terms.acc)
         parts.append(_convolved(op, b, terms, part, filters, offset))
     return b.concat(parts, 3, (*(parts[0].type.shape or ())[:3], outputs))
+
+
+def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType) -> Value:
+    """So many of a tensor's rows."""
+    if x.is_constant:
+        return b.constant(x.array[first : first + count], storage)
+    shape = x.type.shape or ()
+    start, size = (first, *[0] * (len(shape) - 1)), (count, *shape[1:])
+    return b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)

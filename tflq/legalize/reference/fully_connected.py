@@ -11,9 +11,8 @@ The kernels differ in `scale` and in the weights they take:
     uint8   uint8           int16   float64, s_in * s_w / s_out                 yes
     int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
 
-Weights of the other sign are read as if they were of the input's, int8 beside int16, with their own zero point. With
-int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one that
-is the halves of its first elements.
+With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one
+that is the halves of its first elements. On other types: `misread.py`.
 
 Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
 """
@@ -33,6 +32,7 @@ from tflq.legalize.reference.accumulate import (
     bias_of,
     bounds_of,
     scales_of,
+    unread_bias,
     unused_zero_point,
     viewed,
     weight_zero_point,
@@ -41,16 +41,11 @@ from tflq.legalize.reference.rescaled import fixed, real
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
-__all__ = ["fully_connected_sums"]
+__all__ = ["HALVED_BIAS", "bias_as_read", "fully_connected_sums"]
 
-_READ_AS: dict[tuple[ScalarType, ScalarType, ScalarType], ScalarType] = {
-    (i8, ui8, i8): i8,
-    (i16, ui8, i16): i8,
-    (ui8, i8, ui8): ui8,
-}
-"""By types of input, weights and result: what kernels take weights of the other sign for."""
-_MISREAD = "'{}' is {}: the kernel reads it as {}"
-_HALVED_BIAS = "the kernel reads the int64 bias as int32 beside int16 weights, unless quantized_bias_type is INT64"
+HALVED_BIAS = (
+    "the kernel reads the int64 bias as int32, unless input and result are int16 and quantized_bias_type INT64"
+)
 
 
 @rule("tfl.fully_connected")
@@ -68,16 +63,12 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     outputs = weights.type.shape[0] or 0
     if scales is None or scales.size not in (1, outputs):
         return NotApplicable(f"the weights do not have 1 or {outputs} scales")
-    stored = weights.type.storage
-    read_as = _READ_AS.get((source.storage, stored, target.storage), stored) if scales.size == 1 else stored
-    if read_as != stored and not b.real and weights.is_constant:
-        return _other_sign(op, b, read_as, float(scales[0]))
-    kernel = _kernel(source, stored, target, scales.size > 1)
+    kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
     if kernel is None:
         return NotApplicable(
             f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    read = _read_bias(op, b, source, weights, bias)
+    read = bias_as_read(op, b, source.storage, weights.type.storage, bias)
     if isinstance(read, NotApplicable):
         return read
     acc, bias, halved = read
@@ -100,49 +91,14 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(answer, NotApplicable):
         return answer
     ignored = not per_layer and unused_zero_point(weights)
-    warning = _HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
+    warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
     return answer.rewritten(sums.finish(b, answer.value), warning)
 
 
-def _other_sign(op: Op, b: RuleBuilder, storage: ScalarType, scale: float) -> Answer:
-    """On weights read with the other sign. A zero point that their type has not becomes a second half of the product:
-    x w - x z = x (w - y) + x (v - y), where y is as near to z as can be, and v = 2 y - z."""
-    x, weights, result = op.operand(0), op.operand(1), op.result
-    source, target = x.type.element, result.type.element
-    assert isinstance(source, UniformQuantizedType)
-    assert isinstance(target, UniformQuantizedType)
-    read = _read_bias(op, b, source, weights, op.optional(2))
-    if isinstance(read, NotApplicable):
-        return read
-    if _kernel(source, storage, target, False) is None:
-        return NotApplicable(f"FULLY_CONNECTED on {source.storage} has no kernel for zero points of input or result")
-    acc, bias, _ = read
-    outputs = weights.array.shape[0]
-    zero = weight_zero_point(weights)
-    inside = min(max(zero, storage.minimum), storage.maximum)
-    matrix = np.ascontiguousarray(weights.array).view(storage.dtype)
-    if inside != zero:
-        if x.type.shape is None or x.type.shape.count(None) > 1:
-            return NotApplicable(f"more than one dim of '{x.name}' is not known")
-        matrix = np.concatenate([matrix, np.full_like(matrix, 2 * inside - zero)], 1)
-    terms = Terms(b.constant(matrix, storage), bias_of(b, bias, outputs, acc), source.zero_point, inside, acc)
-    sums = fully_connected_sums(op, b, terms, 1 + (inside != zero))
-    if isinstance(sums, NotApplicable):
-        return sums
-    bounds = bounds_of(source, terms.weights, (1,), inside, terms.bias)
-    factors = double_scales(source.scale, np.asarray([scale]), target.scale)
-    answer = real(b, sums.value, factors, target, op.attributes["fused_activation_function"], bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
-    warning = _MISREAD.format(weights.name, weights.type.storage, storage)
-    return answer.rewritten(sums.finish(b, answer.value), warning)
-
-
-def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms, times: int = 1) -> Sums | NotApplicable:
-    """A 1x1 convolution with weights [O, K]; or of rows that are repeated, each of K / times."""
+def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+    """A 1x1 convolution with weights [O, K]."""
     x = b.value(op.operand(0))
-    outputs, width = (d or 0 for d in terms.weights.type.shape or ())
-    depth = width // times
+    outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
     if x.type.shape is None or not outputs or not depth:
         return NotApplicable("the input's rank is not known, or the weights are empty")
     keep = bool(op.attributes["keep_num_dims"])
@@ -151,9 +107,7 @@ def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms, times: int = 1) -
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
         return NotApplicable("more than one dim of the result is not known")
     matrix = _opened(b, x) if opened else b.reshape(x, (_rows(x.type.shape, depth), 1, 1, depth))
-    if times > 1:
-        matrix = b.concat([matrix] * times, 3, (*(matrix.type.shape or ())[:3], width))
-    filters = viewed(b, terms.weights, (outputs, 1, 1, width))
+    filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
     made = (*(matrix.type.shape or ())[:3], outputs)
     x_zp, w_zp = terms.input_zp, terms.weight_zp
     sums = b.conv2d(matrix, filters, terms.bias, made, input_zp=x_zp, weight_zp=w_zp, acc=terms.acc)
@@ -196,18 +150,19 @@ def _kernel(
     return "fixed" if types == (i16, i16) and weights == i16 else None
 
 
-def _read_bias(
-    op: Op, b: RuleBuilder, source: UniformQuantizedType, weights: Value, bias: Value | None
+def bias_as_read(
+    op: Op, b: RuleBuilder, x: ScalarType, weights: ScalarType, bias: Value | None
 ) -> tuple[ScalarType, Value | None, bool] | NotApplicable:
-    """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says."""
+    """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says. `x` and
+    `weights`: the types that the kernel reads them as."""
     declared = op.attributes.get("quantized_bias_type", "FLOAT32")
-    wide = weights.type.storage == i16
-    narrow = source.storage != i16 or declared == "INT32" or (wide and declared != "INT64")
+    wide = weights == i16
+    narrow = x != i16 or declared == "INT32" or (wide and declared != "INT64")
     wanted = i32 if narrow else i64
     acc = i64 if wide else wanted
     if bias is None or bias.type.storage == wanted:
         return acc, bias, False
-    if wide and bias.type.storage == i64 and bias.is_constant:
+    if wanted == i32 and bias.type.storage == i64 and bias.is_constant:
         words = bias.array.reshape(-1).view(np.int32)
         return acc, b.constant(words[: bias.array.size], i32), True
-    return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, but the kernel reads it as {wanted}")
+    return unread_bias(bias, wanted)

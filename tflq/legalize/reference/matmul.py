@@ -39,6 +39,8 @@ __all__ = ["product", "sizes_of"]
 
 _ACCUMULATORS = {(i8, i8, i8): i32, (i8, i8, i32): i32, (i16, i16, i16): i64, (i16, i8, i16): i64}
 """What the kernel sums in, for the types of x, y and the result."""
+_WRITTEN = {(i8, i8): i32, (i16, i16): i16, (i16, i8): i16}
+"""What it writes into a result of any other type."""
 
 _SCALE_OF_NOTHING = (
     "an operand is quantized per axis: the kernel reads its scale as 0, and the result is its zero point everywhere; "
@@ -61,7 +63,9 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
     types = (x.type.storage, y.type.storage, result.type.storage)
     acc = _ACCUMULATORS.get(types)
     if acc is None:
-        return NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}")
+        written = _WRITTEN.get(types[:2], types[2])
+        words = "" if written == types[2] else f"the kernel writes {written} into a result of {types[2]}"
+        return NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}", unsettled=words)
     sizes = sizes_of(op)
     if isinstance(sizes, NotApplicable):
         return sizes

@@ -84,8 +84,6 @@ def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotAppli
         return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
         return NotApplicable("the input's shape is not known")
-    if not terms.weights.is_constant:
-        return NotApplicable(f"weights '{op.operand(1).name}' are not constant")
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
     out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape

@@ -12,15 +12,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflq.ir.core import Location, Module, Op, Value, constant
+from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
+from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.state import Scope
 from tflq.tosa.target import Target
 
 __all__ = ["Refused", "Tosa"]
 
-Report = Callable[[Location | None, str], None]
+Report = Callable[[Note], None]
 
 
 class Refused(Exception):  # noqa: N818  an answer, not an error
@@ -93,7 +94,12 @@ class Tosa(TosaBuilder):
 
     def note(self, text: str) -> None:
         """Adds to what the report says of the operator being lowered."""
-        self._report(self.location, text)
+        self._report(Note(self.location, text))
+
+    def warn(self, text: str, exception: str) -> None:
+        """Adds to what the report warns of: where the result is not the interpreter's. `exception`: which of those that
+        `tflq.legalize.exceptions` names."""
+        self._report(Note(self.location, text, exception))
 
     def need(self, name: str, reason: str) -> None:
         """Refused unless the target has a profile or an extension; `reason` says what needs it."""

@@ -13,27 +13,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Function, Location, Module, Op, Signature, Value
+from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.passes.effects import is_pure
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import LOWERINGS
 from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
-__all__ = ["Note", "lower"]
+__all__ = ["lower"]
 
-Note = tuple[Location | None, str]
 _ONE = Multiplier(1 << 30, 1)
 _REFUSED = "refused"
 """Stands for an operator that has no form, until it is known whether something needs it."""
 
 
 def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
-    """The module on TOSA's operators, and notes for the report: (location of an operator, sentence).
+    """The module on TOSA's operators, and notes for the report.
 
     UnsupportedError lists every operator that has no form on the target.
     """
@@ -122,7 +122,7 @@ class _Function:
         self.parent = parent
         self.source = function
         self.entry = scope is None
-        self.t = Tosa(parent.target, lambda location, text: parent.notes.append((location, text)))
+        self.t = Tosa(parent.target, parent.notes.append)
         self.t.module = parent.module
         self.t.callee = parent.callee
         self.t.lower_ops = self._lower

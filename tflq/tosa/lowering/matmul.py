@@ -17,7 +17,7 @@ from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.convolution import narrowed
 from tflq.tosa.lowering.floats.arithmetic import need_float
-from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.wide_weights import fit_halves
 
@@ -38,7 +38,10 @@ def batch_matmul(op: Op, t: Tosa) -> Value:
     integer = op.operand(0).type.storage == i8 and op.result.type.storage == i32
     if not integer:
         need_float(t, "BATCH_MATMUL")
-    x, y = (t.value(op.operand(i)) if integer else real(t, op.operand(i)) for i in range(2))
+    if integer:
+        x, y = t.value(op.operand(0)), t.value(op.operand(1))
+    else:
+        x, y = real(t, op.operand(0)), factor(op, t, op.operand(1), -2 if op.attributes["adj_y"] else -1)
     x, y = _swapped(t, x, op.attributes["adj_x"]), _swapped(t, y, op.attributes["adj_y"])
     return _integer(t, x, y, (0, 0), i32) if integer else _product(t, x, y, (0, 0), f32, f32)
 

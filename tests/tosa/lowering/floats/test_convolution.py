@@ -75,7 +75,7 @@ def test_quantized_filters(per_axis: bool) -> None:
     notes = assert_near_kernel(
         one_op("tfl.conv_2d", operands, [argument((1, 5, 5, 4), f32, "y")], options, 5), [x], 0.03
     )
-    assert any("'w' is dequantized" in note for note in notes)
+    assert any("rounds the activations that meet 'w'" in note for note in notes)
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

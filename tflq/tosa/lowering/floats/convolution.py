@@ -16,7 +16,7 @@ from tflq.ir.types import Shape, TensorType, f32
 from tflq.legalize.known import known_elements
 from tflq.numerics.convolution import window
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
-from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.window import extents, fitted, same_or_valid
 
@@ -51,7 +51,7 @@ def conv_2d(op: Op, t: Tosa) -> Value:
 
 @lowering("tfl.depthwise_conv_2d")
 def depthwise_conv_2d(op: Op, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 0, 1, 4)
+    x, weights = _operands(op, t, 0, 1, 4, 3)
     one, kernel_h, kernel_w, outputs = _static(weights)
     depth = (x.type.shape or ())[3]
     if one != 1 or not depth or outputs % depth:
@@ -63,7 +63,7 @@ def depthwise_conv_2d(op: Op, t: Tosa) -> Value:
 
 @lowering("tfl.conv_3d")
 def conv_3d(op: Op, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 0, 1, 5)
+    x, weights = _operands(op, t, 0, 1, 5, 4)
     *kernel, inputs, outputs = _static(weights)
     if (x.type.shape or ())[4] != inputs:
         raise Refused(f"filters of {inputs} input channels do not meet those of {x.type}")
@@ -125,10 +125,10 @@ def fully_connected(op: Op, t: Tosa) -> Value:
     return _activated(op, t, sums)
 
 
-def _operands(op: Op, t: Tosa, x: int, weights: int, rank: int | None) -> tuple[Value, Value]:
-    """Input and weights in float; Refused for another rank."""
+def _operands(op: Op, t: Tosa, x: int, weights: int, rank: int | None, axis: int = 0) -> tuple[Value, Value]:
+    """Input and weights in float, whose dim `axis` counts the results; Refused for another rank."""
     need_float(t, op.name.removeprefix("tfl.").upper())
-    values = real(t, op.operand(x)), real(t, op.operand(weights))
+    values = real(t, op.operand(x)), factor(op, t, op.operand(weights), axis)
     if any(v.type.shape is None or (rank is not None and len(v.type.shape) != rank) for v in values):
         raise Refused("the rank of the input or of the weights is not the kernel's, or not known")
     return values

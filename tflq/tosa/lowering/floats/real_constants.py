@@ -1,33 +1,68 @@
 """Float operands of operators that TFLite computes in float on quantized constants (hybrid kernels).
 
-Their kernels quantize the activations as they run, or dequantize the constants; here constants are dequantized once:
+Constants are dequantized once, as the kernels read them: stored * scale in float32, per layer, per axis or per block.
+They take no zero point, and bytes of uint8 as int8; where they find no scale they take 0. What parameters say that is
+not this has been made float before where it must hold (`tflq.legalize.hybrid`).
 
-    (stored - zero_point) * scale        in float32, per layer or per axis
+Their kernels multiply by activations that they round to 8 bits, by a scale per row of the input or per item of the
+batch, as they run. Activations stay float here, which is nearer to the real value; the report says how far that is from
+the interpreter's. An activation is rounded by half a step of 1/127 of the largest at most, twice that if the range is
+not symmetric.
+
+Sources: kernels/conv.cc, depthwise_conv.cc, transpose_conv.cc, fully_connected.cc, batch_matmul.cc, svdf.cc,
+basic_rnn.cc, embedding_lookup.cc, internal/portable_tensor_utils.cc.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Value, constant
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.parameters import parameters
-from tflq.ir.types import f16, f32
+from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
 from tflq.tosa.lowering.context import Refused, Tosa
 
-__all__ = ["real"]
+__all__ = ["factor", "real"]
+
+_HALF_STEP = 1 / 254
+_STEP = 1 / 127
+_ROUNDED = (
+    "the interpreter's kernel rounds the activations that meet '{}' to 8 bits as it runs, TOSA's operators do not: the "
+    "products with it are up to {:.3g} times the largest activation apart"
+)
+_BLOCKS = (
+    "the interpreter's reference kernel finds no scale of '{}' and gives the bias alone; others, and this, take the "
+    "scale per block"
+)
 
 
 def real(t: Tosa, operand: Value) -> Value:
-    """A float operand as float32; a quantized or half-precision constant as what it stands for."""
+    """A float operand as float32; a quantized or half-precision constant as what it stands for to a kernel."""
     if operand.type.quantized:
         if not operand.is_constant:
             raise Refused(f"'{operand.name}' is quantized and not constant")
-        t.note(f"'{operand.name}' is dequantized, the activations stay float: the interpreter may quantize them")
-        scale, zero = parameters(operand.type)
-        return constant((operand.array.astype(np.int32) - zero).astype(np.float32) * scale)
+        stored = np.ascontiguousarray(operand.array)
+        scale, _ = parameters(operand.type)
+        return constant((stored.view(np.int8) if operand.type.storage == ui8 else stored).astype(np.float32) * scale)
     found = t.value(operand)
     if found.type.storage == f16 and found.is_constant:
         return constant(found.array.astype(np.float32))
     if found.type.storage != f32:
         raise Refused(f"'{operand.name}' is {found.type.storage}, not f32")
+    return found
+
+
+def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
+    """An operand of a product as float32. Of quantized weights, whose dim `axis` counts the results, a warning how far
+    the product is from the kernel's."""
+    found = real(t, operand)
+    if not operand.type.quantized:
+        return found
+    if isinstance(operand.type.element, UniformQuantizedSubChannelType):
+        if (op.name, operand.type.storage) != ("tfl.fully_connected", i4):
+            return constant(np.zeros_like(found.array))  # the kernel finds no scale, and says so
+        t.warn(_BLOCKS.format(operand.name), "inexact")
+    sums = np.abs(found.array).sum(tuple(a for a in range(found.array.ndim) if a != axis % found.array.ndim))
+    step = _STEP if op.attributes.get("asymmetric_quantize_inputs") else _HALF_STEP
+    t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact")
     return found

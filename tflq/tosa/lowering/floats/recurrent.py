@@ -7,6 +7,8 @@
 The products with the input are one convolution for all steps. Without auxiliary weights, the auxiliary input is the
 input of the backward direction; where the batch comes first, the kernel disregards it.
 
+The hybrid kernel of both directions goes through a time-major sequence as often as it has steps.
+
 Sources: kernels/basic_rnn.cc, unidirectional_sequence_rnn.cc, bidirectional_sequence_rnn.cc,
 internal/kernel_utils.cc, internal/reference/svdf.h.
 """
@@ -20,8 +22,9 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32
+from tflq.legalize.recurrent.signatures import repeated
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
-from tflq.tosa.lowering.floats.real_constants import real
+from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.joining import joined, part
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 
@@ -105,7 +108,8 @@ def _at(op: Op, t: Tosa, values: Value, x: Value, place: int) -> Value:
 @lowering("tfl.rnn", "tfl.unidirectional_sequence_rnn")
 def rnn(op: Op, t: Tosa) -> Value:
     need_float(t, op.name.removeprefix("tfl.").upper())
-    x, weights, recurrent, bias = (real(t, op.operand(i)) for i in range(4))
+    x, bias = real(t, op.operand(0)), real(t, op.operand(3))
+    weights, recurrent = (factor(op, t, op.operand(i), 0) for i in (1, 2))
     return _direction(op, t, x, _product(t, x, weights, bias), recurrent, op.operand(4))
 
 
@@ -116,7 +120,8 @@ def both_ways(op: Op, t: Tosa) -> list[Value]:
     linked = op.optional(9) if len(op.operands) > 9 else None
     results = []
     for first in (1, 5):
-        weights, recurrent, bias = (real(t, op.operand(first + i)) for i in range(3))
+        weights, recurrent = (factor(op, t, op.operand(first + i), 0) for i in range(2))
+        bias = real(t, op.operand(first + 2))
         place = 10 if first == 1 else 11
         own = op.optional(place) if len(op.operands) > place else None
         source = x
@@ -124,7 +129,7 @@ def both_ways(op: Op, t: Tosa) -> list[Value]:
             source = real(t, linked)
         given = _product(t, source, weights, bias)
         if linked is not None and own is not None:
-            given = t.add(given, _product(t, real(t, linked), real(t, own)))
+            given = t.add(given, _product(t, real(t, linked), factor(op, t, own, 0)))
         results.append(_direction(op, t, x, given, recurrent, op.operand(first + 3), backward=first == 5))
     return [joined(t, results, 2)] if op.attributes["merge_outputs"] else results
 
@@ -140,7 +145,12 @@ def _direction(
         held[0] = float_activation(t, total, op.attributes["fused_activation_function"])
         return held[0]
 
-    result = _walked(op, t, x, step, backward=backward)
+    steps, _, _ = _steps_of(op, x)
+    times = steps if repeated(op) else 1
+    if steps * times > _MOST_STEPS:
+        raise Refused(f"{steps} steps, each {times} times, would be written out, more than {_MOST_STEPS} in all")
+    for _ in range(times):
+        result = _walked(op, t, x, step, backward=backward)
     _write_state(t, state, held[0])
     return result
 
@@ -148,7 +158,7 @@ def _direction(
 @lowering("tfl.svdf")
 def svdf(op: Op, t: Tosa) -> Value:
     need_float(t, "SVDF")
-    x, feature, time = (real(t, op.operand(i)) for i in range(3))
+    x, feature, time = real(t, op.operand(0)), factor(op, t, op.operand(1), 0), real(t, op.operand(2))
     (batch, _), (filters, memory) = _sizes(x), _sizes(time)
     units, rank = filters // op.attributes["rank"], op.attributes["rank"]
     newest = t.reshape(_product(t, x, feature), (batch, filters, 1))

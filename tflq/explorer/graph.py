@@ -1,0 +1,190 @@
+"""One module as graphs of Model Explorer: a graph per function, as plain data.
+
+The fields are those of Model Explorer's `graph_builder` (0.1): nodes with namespaces, attributes, incoming edges, and
+metadata per input and output. Its tags are used where it knows them: `tensor_shape` is shown on edges, `quantization`
+is read as a formula, and constants are `pseudo_const` nodes, which it hides until they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from tflq.explorer.text import attribute_text, constant_text, quantization, shape_text
+from tflq.ir.calls import callees
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.dialects import Slot, declaration
+from tflq.ir.types import ElementType
+
+__all__ = ["Describe", "Json", "graphs"]
+
+Json = dict[str, Any]
+Describe = Callable[[Op], tuple[Mapping[str, str], str]]
+"""What else is known of an op: attributes to show, and the colour of its border ("" for the usual one)."""
+
+NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
+
+_INPUTS, _OUTPUTS, _CONSTANT = "GraphInputs", "GraphOutputs", "pseudo_const"
+_CALLS = ("subgraph", "_graph", "called_computations")
+
+
+def graphs(
+    module: Module, stage: str, describe: Describe, quantized: Mapping[str, ElementType] = NOTHING
+) -> list[Json]:
+    """The graphs of a module's functions. `stage` is a part of their ids, so that they differ between modules.
+
+    quantized: the quantized types of the source's tensors by name, shown of tensors that hold their integers alone.
+    """
+    ids = _graph_ids(module, stage)
+    return [
+        _FunctionGraph(function, ids, module.signatures or (), describe, quantized).graph(ids[index])
+        for index, function in enumerate(module.functions)
+    ]
+
+
+def _graph_ids(module: Module, stage: str) -> list[str]:
+    names = [function.name or f"subgraph {index}" for index, function in enumerate(module.functions)]
+    return [
+        f"{name} ({stage})" if names.count(name) == 1 else f"{name}, subgraph {index} ({stage})"
+        for index, name in enumerate(names)
+    ]
+
+
+class _FunctionGraph:
+    """The nodes of one function: its inputs, its ops in order, each after its constants, its outputs."""
+
+    def __init__(
+        self,
+        function: Function,
+        ids: list[str],
+        signatures: Iterable[Signature],
+        describe: Describe,
+        quantized: Mapping[str, ElementType],
+    ) -> None:
+        self._function = function
+        self._ids = ids
+        self._describe = describe
+        self._quantized = quantized
+        self._names = {
+            value: name or "" for s in signatures for pairs in (s.inputs, s.outputs) for name, value in pairs or ()
+        }
+        self._numbers = {value: index for index, value in enumerate(function.tensors)}
+        self._sources: dict[Value, tuple[str, int]] = {}
+        self._nodes: list[Json] = []
+
+    def graph(self, key: str) -> Json:
+        function = self._function
+        for index, value in enumerate(function.inputs):
+            self._sources[value] = _INPUTS, index
+        if function.inputs:
+            outputs = [self._tensor(i, v) for i, v in enumerate(function.inputs)]
+            self._nodes.append(_node(_INPUTS, _INPUTS, outputs=outputs))
+        for index, op in enumerate(function.ops):
+            self._add(op, str(index))
+        edges = [edge for i, v in enumerate(function.outputs) for edge in self._edge(i, v, "")]
+        inputs = [self._tensor(i, v) for i, v in enumerate(function.outputs)]
+        if function.outputs:
+            self._nodes.append(_node(_OUTPUTS, _OUTPUTS, edges=edges, inputs=inputs))
+        return {"id": key, "nodes": self._nodes}
+
+    def _add(self, op: Op, key: str) -> None:
+        known, colour = self._describe(op)
+        namespace = _namespace(op)
+        slots = declaration(op.name)
+        operands = _tags(op.operands, slots.signatures[0].operands if slots else ())
+        results = _tags(op.results, slots.signatures[0].results if slots else ())
+        edges = [edge for i, v in enumerate(op.operands) if v is not None for edge in self._edge(i, v, namespace)]
+        called = [self._ids[i] for i in callees(op) if i < len(self._ids)]
+        attributes = {
+            name: attribute_text(value)
+            for name, value in op.attributes.items()
+            if value is not None and not any(part in name for part in _CALLS)
+        }
+        node = _node(
+            key,
+            op.name.partition(".")[2] if op.name.startswith("tfl.") else op.name,
+            namespace,
+            {**attributes, **known},
+            edges,
+            [self._tensor(i, v, operands[i]) for i, v in enumerate(op.operands) if v is not None],
+            [self._tensor(i, v, results[i]) for i, v in enumerate(op.results)],
+        )
+        if called:
+            node["subgraphIds"] = called
+        if colour:
+            node["style"] = {"borderColor": colour, "hoveredBorderColor": colour}
+        self._nodes.append(node)
+        self._sources |= {value: (key, i) for i, value in enumerate(op.results)}
+
+    def _edge(self, index: int, value: Value, namespace: str) -> list[Json]:
+        """The edge into an input; a constant has its node added before, once. None from an operand of no producer."""
+        if value not in self._sources:
+            if value.buffer is None and not value.is_constant:
+                return []
+            key = f"constant {len(self._nodes)}"
+            self._nodes.append(
+                _node(key, _CONSTANT, namespace, {"__value": constant_text(value)}, outputs=[self._tensor(0, value)])
+            )
+            self._sources[value] = key, 0
+        source, output = self._sources[value]
+        return [{"sourceNodeId": source, "sourceNodeOutputId": str(output), "targetNodeInputId": str(index)}]
+
+    def _tensor(self, index: int, value: Value, tag: str = "") -> Json:
+        """What is shown of a node's input or output."""
+        shown = {
+            "__tensor_tag": tag,
+            "tensor_index": str(self._numbers[value]) if value in self._numbers else "",
+            "tensor_name": value.name,
+            "tensor_shape": shape_text(value.type),
+            "signature_name": self._names.get(value, ""),
+            **quantization(value.type.element),
+        }
+        if not value.type.quantized and value.name in self._quantized:
+            source = quantization(self._quantized[value.name])
+            shown |= {f"source: {name}": text for name, text in source.items()}
+        return {"id": str(index), "attrs": _pairs(shown)}
+
+
+def _node(
+    key: str,
+    label: str,
+    namespace: str = "",
+    attributes: Mapping[str, str] | None = None,
+    edges: list[Json] | None = None,
+    inputs: list[Json] | None = None,
+    outputs: list[Json] | None = None,
+) -> Json:
+    return {
+        "id": key,
+        "label": label,
+        "namespace": namespace,
+        "subgraphIds": [],
+        "attrs": _pairs(attributes or {}),
+        "incomingEdges": edges or [],
+        "inputsMetadata": inputs or [],
+        "outputsMetadata": outputs or [],
+    }
+
+
+def _pairs(attributes: Mapping[str, str]) -> list[Json]:
+    return [{"key": name, "value": text} for name, text in attributes.items() if text]
+
+
+def _namespace(op: Op) -> str:
+    """The layers a node is in: what the source's tensor name says by its slashes, then the operator of the source."""
+    if op.location is None:
+        return ""
+    first = op.location.tensor.partition(";")[0].strip("/")
+    place = f"{op.location.opcode} {op.location.operator}"
+    return "/".join(part for part in (*first.split("/")[:-1], place) if part)
+
+
+def _tags(values: list[Any], slots: tuple[Slot, ...]) -> list[str]:
+    """The name of each operand or result: that of its slot, the last one's for all that are left if it is variadic."""
+    names = []
+    for index in range(len(values)):
+        slot = slots[min(index, len(slots) - 1)] if slots else None
+        fits = slot is not None and (index < len(slots) or slot.variadic)
+        names.append(slot.name if slot is not None and fits else "")
+    return names

@@ -1,0 +1,17 @@
+"""What a lowering says of an operator, for the report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tflq.ir.core import Location
+
+__all__ = ["Note"]
+
+
+class Note(NamedTuple):
+    """A sentence on the operator at a location; a warning, if it names one of `tflq.legalize.exceptions`."""
+
+    location: Location | None
+    text: str
+    exception: str = ""
