@@ -123,7 +123,7 @@ def product(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
         reason = "there are no elements, and the kernel multiplies none"
-        return NotApplicable(reason, f"{reason}: its result is what its memory held; computed as the parameters say")
+        return NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         return NotApplicable(f"{count} factors are more than {_FACTORS}")
