@@ -90,7 +90,7 @@ def test_convert_prints_json(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, printed, _ = cli("convert", model, tmp_path / "out.tflite", "--json", "--mac", "float32")
     document = json.loads(printed)
     assert code == 0
-    assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 1, "float32")
+    assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 2, "float32")
     assert document["report"]["operators"] | {"made": 1} == {"integer": 1, "float": 0, "kept": 0, "total": 1, "made": 1}
     assert document["bytes_in"] == model.stat().st_size
 
@@ -224,7 +224,7 @@ def test_opt_of_a_binary_file(cli: Cli, tmp_path: Path) -> None:
     path.write_bytes(bytes(range(256)))
     code, _, err = cli("opt", path, "-p", "cse")
     assert code == 3
-    assert "neither a model nor text" in err
+    assert "not a TFLite model" in err
 
 
 def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,11 @@ _KEYS = [
     *(f"{name} i16: other scales" for name in _OTHER_SCALES_16),
     *(f"{name} i8: equal scales" for name in _STORED),
     *("arg_max i8 per axis, operand 0: ", "arg_min i8 per axis, operand 0: "),
-    *("batch_matmul i8 per axis, operand 0: ", "batch_matmul f32 × i8: constant i8", "batch_matmul f32 × i8: blockwise"),
+    *(
+        "batch_matmul i8 per axis, operand 0: ",
+        "batch_matmul f32 × i8: constant i8",
+        "batch_matmul f32 × i8: blockwise",
+    ),
     *("batch_matmul i8 × i8 → i32: per layer", "cast i8 → f32: ", "cast f32 → i8: ", "cast i8 → i16: other scales"),
     *("conv_2d ui8 × i8: per layer", "conv_2d i16 × i16: per layer", "conv_2d f32 × i8: blockwise"),
     *("conv_2d f32 × ui8: per layer", "depthwise_conv_2d i16 × i16: per layer", "div i8: equal scales"),

@@ -105,8 +105,7 @@ def _columns(
     lines = []
     for row in rows:
         wrapped = [
-            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i])
-            for i, cell in enumerate(row)
+            [_cell(cell)] if most is None or i in right else _wrap(_cell(cell), found[i]) for i, cell in enumerate(row)
         ]
         for number in range(max(map(len, wrapped))):
             parts: list[Cell] = []
@@ -174,7 +173,7 @@ def _console(err: bool) -> Console:
     class Printer(Console):
         def on_broken_pipe(self) -> None:
             """Leaves what to do to whoever runs the command."""
-            raise  # noqa: PLE0704 - the BrokenPipeError that is being handled
+            raise
 
     return Printer(stderr=err, highlight=False, markup=False, emoji=False)
 

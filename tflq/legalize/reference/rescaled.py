@@ -52,7 +52,10 @@ class Rescaled(NamedTuple):
 
     def rewritten(self, value: Value | None = None, *warnings: str) -> Rewritten:
         """The answer of a rule: the result, or what is made of it, with other warnings."""
-        words, exception = "; ".join(w for w in (self.warning, *warnings) if w), "range" if self.warning else "disregarded"
+        words, exception = (
+            "; ".join(w for w in (self.warning, *warnings) if w),
+            "range" if self.warning else "disregarded",
+        )
         return Rewritten([value or self.value], warning=words, exception=exception)
 
 
