@@ -11,6 +11,7 @@ import pytest
 
 import tflq
 from tflq.cli import main
+from tflq.ir.types import UniformQuantizedType
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -80,7 +81,7 @@ def test_convert_writes_the_model_and_the_report(cli: Cli, model: Path, tmp_path
     assert "PAD" in printed
     assert tflq.read(out).main.inputs[0].name == "x"
     document = json.loads(report.read_text())
-    assert (document["format"], document["version"]) == ("tflq.report", 1)
+    assert (document["format"], document["version"]) == ("tflq.report", 2)
     row = document["rows"][0]
     assert (row["opcode"], row["path"], row["operands"], row["results"]) == ("PAD", "integer", ["qi8", "i32"], ["qi8"])
     assert row["made"] >= 1
@@ -160,9 +161,19 @@ def test_inspect(cli: Cli, models: Path) -> None:
 def test_inspect_json(cli: Cli, models: Path) -> None:
     code, out, _ = cli("inspect", models / "two_signatures.tflite", "--json")
     document = json.loads(out)
-    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 1)
+    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 2)
     assert [s["key"] for s in document["signatures"]] == ["classify", "embed"]
-    assert document["functions"][0]["inputs"][0]["shape"] == [None, 16, 16, 1]
+    (tensor,) = document["functions"][0]["inputs"]
+    assert tensor["shape"] == [None, 16, 16, 1]
+    element = tflq.read(models / "two_signatures.tflite").functions[0].inputs[0].type.element
+    assert isinstance(element, UniformQuantizedType)
+    assert tensor["quantization"] == {
+        "scales": [element.scale],
+        "zero_points": [-1],
+        "axis": None,
+        "axes": None,
+        "block_sizes": None,
+    }
 
 
 def test_inspect_why(cli: Cli, model: Path) -> None:

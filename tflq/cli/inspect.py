@@ -130,4 +130,4 @@ def _print_function(function: FunctionSummary) -> None:
 
 def _tensor(tensor: TensorSummary) -> str:
     shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
-    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", tensor.quantization) if part)
+    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", str(tensor.quantization or "")) if part)
