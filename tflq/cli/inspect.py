@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.output import Cell
+from tflq.cli.verdict import COLOURS, print_verdict, types, warnings
 
 if TYPE_CHECKING:
     from tflq.formats import Format
@@ -78,20 +80,21 @@ def _format(target: str | None) -> Format:
 
 
 def print_why(report: Report) -> None:
-    several = any(row.subgraph for row in report.rows)
-    rows = [
+    print_verdict(report)
+    output.line()
+    rows: list[list[Cell]] = [
         [
-            f"{row.subgraph}:{row.operator}" if several else str(row.operator),
-            row.opcode,
-            f"{', '.join(row.operands)} -> {', '.join(row.results)}",
-            row.path,
+            row.number,
+            row.name,
+            types(row.operands, row.results),
+            (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
             row.reason or row.note,
         ]
         for row in report.rows
     ]
     output.table(["#", "operator", "types", "path", "made", "why"], rows, right=(0, 4))
-    output.warnings(report.warnings)
+    output.warnings(warnings(report))
 
 
 def print_summary(summary: Summary, size: int) -> None:
@@ -105,7 +108,7 @@ def print_summary(summary: Summary, size: int) -> None:
     if summary.metadata:
         output.field("metadata", ", ".join(summary.metadata))
     for index, function in enumerate(summary.functions):
-        click.echo()
+        output.line()
         output.heading(f"subgraph {index}" + (f": {function.name}" if function.name else ""))
         _print_function(function)
     output.warnings(summary.warnings)
@@ -115,8 +118,8 @@ def _print_function(function: FunctionSummary) -> None:
     for kind, tensors in (("input", function.inputs), ("output", function.outputs)):
         for tensor in tensors:
             output.field(kind, _tensor(tensor))
-    click.echo()
-    rows = [[opcode, types, str(count)] for opcode, types, count in function.operators]
+    output.line()
+    rows: list[list[Cell]] = [[opcode, types, str(count)] for opcode, types, count in function.operators]
     rows.append(["total", "", str(sum(count for _, _, count in function.operators))])
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 

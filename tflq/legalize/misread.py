@@ -13,7 +13,7 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 from __future__ import annotations
 
 from tflq.ir.core import Op
-from tflq.ir.types import UniformQuantizedPerAxisType, element_storage, i4
+from tflq.ir.types import UniformQuantizedPerAxisType, element_storage, f32, i4
 
 __all__ = ["misread"]
 
@@ -31,9 +31,8 @@ _OF_OPERAND = _operators(
     "right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and stablehlo_gather "
     "stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_or stablehlo_shift_left sub sum"
 )
-_PACKED = _operators(
-    "bitcast broadcast_to cast dilate gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
-)
+_PACKED = _operators("broadcast_to cast dilate gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad")
+_POOLS = _operators("average_pool_2d max_pool_2d")
 _AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")
 
 _SAID = "; computed as the model's types say"
@@ -53,8 +52,13 @@ def _why(op: Op) -> str:
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
     if op.name in _PER_AXIS and several is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
+    fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
+    if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
+        return f"the kernel finds no scale for the fused activation, where '{op.result.name}' has several"
     if op.name in _PACKED and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}' of packed int4 as int8"
+    if op.name == "tfl.dequantize" and op.result.type.storage != f32:
+        return f"the kernel makes '{op.result.name}' of f32"
     if op.name not in _OF_OPERAND:
         return ""
     source = next((v for v in op.operands if v is not None and v.type.quantized), None)

@@ -19,8 +19,9 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module
 from tflq.verification.difference import difference
 from tflq.verification.inputs import GivenInputs, Side, given, made
-from tflq.verification.interface import interface_differences, same_inputs
+from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
 from tflq.verification.layers import Plan, combine, compare, function_of, places, plan, seen_as
+from tflq.verification.model_file import ModelFile
 from tflq.verification.outcome import Layers, Run, Verification
 from tflq.verification.runner import Answer, Resolver, RunError, Runner
 
@@ -104,11 +105,12 @@ def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRu
 
 
 def _has_variables(path: str) -> bool:
-    """Whether a model has resource variables, which nothing resets."""
+    """Whether a model has resource variables, which nothing resets unless it has a signature for it."""
     try:
-        return any(code.get("builtin_code") == "VAR_HANDLE" for code in read(path).operator_codes)
+        file = ModelFile(path)
     except TflqError:
         return False  # the interpreter says what is wrong with it
+    return file.has_variables and not file.resets
 
 
 def _plan(key: str, a: AnyRunner, b: AnyRunner, modules: tuple[Module, Module]) -> Plan:
@@ -169,8 +171,15 @@ class _Comparison:
         if isinstance(b, Runner) and not isinstance(a, Runner):
             return self._aligned(b, paths[1], a)
         keys = list(a.entries) if interface else [""]
-        if interface or not same_inputs(a.entries, b.entries, "", fit=True):
-            self.result.interface = interface_differences(a.entries, b.entries)
+        if isinstance(a, Runner) and isinstance(b, Runner):
+            if interface or not same_inputs(a.entries, b.entries, "", fit=True):
+                self.result.interface = interface_differences(*map(ModelFile, paths))
+            if interface and not self.result.interface:
+                self.result.interface = allocation_differences(a.entries, b.entries)
+        elif interface:
+            from tflq.verification.alignment import tosa_differences
+
+            self.result.interface = tosa_differences(a.entries, b.entries)
         keys = keys if len(keys) > 2 else keys[:1]
         return [key for key in keys if same_inputs(a.entries, b.entries, key, fit=not interface)]
 
@@ -178,7 +187,7 @@ class _Comparison:
         """The entry of a TFLite model that a TOSA file is, if they can be compared."""
         from tflq.verification.alignment import align
 
-        key, self.result.interface = align(model, read(path), tosa)
+        key, self.result.interface = align(model, ModelFile(path), tosa)
         return [] if key is None or self.result.interface else [key]
 
     def _get(self, future: Future[T], label: str) -> T | None:

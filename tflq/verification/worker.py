@@ -30,6 +30,8 @@ __all__ = ["NO_INTERPRETER", "NO_REFERENCE_MODEL", "main", "receive", "send"]
 
 NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
+RESET = "tflq_reset"
+"""The signature that a conversion adds to reset state; it is no entry of the model."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
@@ -109,7 +111,9 @@ class Model:
         self._anew = anew
         self.interpreter = self._open()
         self.interpreter.allocate_tensors()
-        self.signatures = [key for key in self.interpreter.get_signature_list() if key]
+        keys = [key for key in self.interpreter.get_signature_list() if key]
+        self.signatures = [key for key in keys if key != RESET]
+        self._resets = RESET in keys
 
     def entries(self) -> dict[str, Any]:
         """Inputs and outputs of each entry, as [name, description]: the tensor's name, or the signature's for it."""
@@ -127,6 +131,8 @@ class Model:
             self.interpreter = self._open()
             self.interpreter.allocate_tensors()
         self.interpreter.reset_all_variables()
+        if self._resets:
+            self.interpreter.get_signature_runner(RESET)()
         if entry:
             runner = self.interpreter.get_signature_runner(entry)
             results = runner(**dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))

@@ -41,6 +41,11 @@ def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple
     return None if ready is None else (ready, "")
 
 
+def _not_copied(reason: str, warning: str) -> NotApplicable:
+    """Where the kernel copies integers that come under other parameters, and no rule here does."""
+    return NotApplicable(reason, f"{warning}; here they are what the parameters say" if warning else "")
+
+
 def _refused(op: Op) -> Rejected:
     return Rejected(
         f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
@@ -53,9 +58,11 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand with stored values between and around its elements."""
     x, result = op.operand(0), op.result
     found = _sources(op, b, [x, op.operand(1)], kernel=True)
-    if found is None or not x.type.is_static:
+    if found is None:
         return NotApplicable(COPIED)
     (plain, fill), warning = found
+    if not x.type.is_static:
+        return _not_copied(f"the shape of '{x.name}' is not known", warning)
     low, high, inner = (
         _option(op, f"{name}") for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
     )
@@ -87,9 +94,11 @@ def gather(op: Op, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
     x, indices, result = op.operand(0), op.operand(1), op.result
     found = _sources(op, b, [x], kernel=True)
-    if found is None or not x.type.is_static or not indices.is_constant:
-        return NotApplicable(COPIED if found is None else f"indices '{indices.name}' are not constant")
+    if found is None:
+        return NotApplicable(COPIED)
     (plain,), warning = found
+    if not x.type.is_static or not indices.is_constant:
+        return _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
     shape = [d or 0 for d in x.type.shape or ()]
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
