@@ -1,4 +1,4 @@
-"""Reader and writer against the classes that ai-edge-litert has of the schema, which has every table: each field of each
+"""Reader and writer against the classes that ai-edge-litert has of the schema, with every table: each field of each
 file is read as they read it, and they find in a written file what was in the one it was read from."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from corpus import CORPUS
+
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.layout import Field, enum, table, union
 from tflq.flatbuffer.reader import read
