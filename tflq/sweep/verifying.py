@@ -96,7 +96,7 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for failure in v.failures
     ]
     return {
-        "verdict": next((v for v in ("failed", "differs") if v in verdicts), "equal"),
+        "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
         "inputs": list(dict.fromkeys(run.inputs for run in runs if not run.skipped)),
@@ -105,6 +105,8 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "expected": [each.to_json() for verification in done for each in verification.expected],
+        "apart": [each.to_json() for verification in done for each in verification.apart],
         "layers": _layers(done),
     }
 
@@ -136,8 +138,10 @@ def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
         if part["verdict"] == "failed":
             return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
     differing = [output for part in parts for output in part["outputs"] if not output["equal"]]
-    if not differing:
+    if not any(part["verdict"] == "differs" for part in parts):
         return {"status": "ok", "why": ""}
+    if not differing:
+        return {"status": "differs", "why": "an operator's result differs by more than is expected of it"}
     worst = max(differing, key=lambda d: float("inf") if d["largest"] is None else d["largest"])
     return {"status": "differs", "why": _how_much(worst)}
 
