@@ -40,7 +40,9 @@ def _rescale(op: Op) -> str:
     if a["multiplier"].size == 1:
         scaled = f"{x} · {int(a['multiplier'][0])} / 2^{int(a['shift'][0])}"
     else:
-        scaled = f"{x} · M[c] / 2^s[c], M {_span(a['multiplier'])}, s {_span(a['shift'])}, {a['multiplier'].size} channels"
+        scaled = (
+            f"{x} · M[c] / 2^s[c], M {_span(a['multiplier'])}, s {_span(a['shift'])}, {a['multiplier'].size} channels"
+        )
     rounding = a.get("rounding") or _ROUNDINGS[a["rounding_mode"]]
     return f"saturate({scaled}, {rounding}{_plus(a['output_zp'])})"
 
@@ -61,7 +63,9 @@ def _convolution(op: Op) -> str:
 
 def _table(op: Op) -> str:
     entries = op.operand(len(op.operands) - 1)
-    return f"table[x], {shape_text(entries.type)}: {attribute_text(entries.array)}" if entries.is_constant else "table[x]"
+    return (
+        f"table[x], {shape_text(entries.type)}: {attribute_text(entries.array)}" if entries.is_constant else "table[x]"
+    )
 
 
 def _clamp(op: Op) -> str:

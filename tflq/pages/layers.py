@@ -52,7 +52,9 @@ class Row:
     def status(self) -> str:
         if self.difference is None:
             return "not compared"
-        return "equal" if self.difference.equal else "differs"
+        if self.difference.equal:
+            return "equal"
+        return "accepted" if self.difference.accepted else "differs"
 
     @property
     def height(self) -> float:
@@ -78,7 +80,7 @@ def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Ro
     """A row for each operator result of the original's entries that were run."""
     entries = list(dict.fromkeys(run.entry for run in result.runs))
     found: dict[tuple[str, int, str], Difference] = {}
-    for each in result.layers.every if result.layers else ():
+    for each in (*(result.layers.every if result.layers else ()), *result.expected):
         key = each.entry, each.operator, each.tensor
         found[key] = found[key] + each.difference if key in found else each.difference
     shown = [_described(module, entry) for entry in entries]

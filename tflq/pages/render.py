@@ -13,9 +13,7 @@ __all__ = ["render"]
 @cache
 def _environment() -> Environment:
     loader = PackageLoader("tflq.pages")
-    return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def render(template: str, **values: Any) -> str:
