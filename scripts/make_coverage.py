@@ -1,4 +1,5 @@
-"""Write docs/coverage.md: what becomes of each operator on each signature, for the targets of `rules/`.
+"""Write what becomes of each operator on each signature, for the targets of `rules/`: docs/coverage.md, and the table
+that `tflq ops` prints (tflq/coverage/rows.json).
 
 python scripts/make_coverage.py
 """
@@ -7,17 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.coverage import PATHS, CoverageRow, coverage  # noqa: E402
+from tflq.coverage.rows import PATHS, SHIPPED, TARGETS, CoverageRow, dump_rows  # noqa: E402
+from tflq.coverage.table import coverage  # noqa: E402
 from tflq.targets import load_target  # noqa: E402
 from tflq.tosa.target import load_target as load_tosa  # noqa: E402
 
 PAGE = ROOT / "docs" / "coverage.md"
-TARGETS = ("integer", "kernels", "tosa")
 HEAD = """# Coverage
 
 What becomes of each operator on each signature, as `tflq ops` says for the target at hand. Made by
@@ -36,7 +38,7 @@ floating-point profile, be it for tensors of floats alone. A target's reason sta
 Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/blocks` one per block;
 `f32` and `i32` plain.
 
-`tflq ops --json` gives the rows of one target: a document of `format` "tflq.ops", `version` 1 and `target`, whose
+`tflq ops --json` gives the rows of one target: a document of `format` "tflq.ops", `version` 2 and `target`, whose
 `rows` have
 
 - `operator`, and the types of `operands` and `results` as above
@@ -47,15 +49,19 @@ Types: `qi8` one scale per tensor, `qi8/axis0` one per index of an axis, `qi4/bl
 """
 
 
-def page() -> str:
+def tables() -> dict[str, list[CoverageRow]]:
+    """The rows of each target."""
+    return {name: list(coverage(load_tosa() if name == "tosa" else load_target(name))) for name in TARGETS}
+
+
+def page(tables: Mapping[str, list[CoverageRow]]) -> str:
     """The page's text."""
-    tables = [*(list(coverage(load_target(name))) for name in TARGETS[:2]), list(coverage(load_tosa()))]
     lines = [HEAD, f"| rows | {' | '.join(PATHS)} |", "|---" * (1 + len(PATHS)) + "|"]
-    for name, rows in zip(TARGETS, tables, strict=True):
+    for name, rows in tables.items():
         counts = Counter(row.path for row in rows)
         lines.append(f"| {name} | {' | '.join(str(counts[path]) for path in PATHS)} |")
     lines += ["", f"| operator | types | {' | '.join(TARGETS)} | why |", "|---" * (3 + len(TARGETS)) + "|"]
-    lines.extend(map(_line, zip(*tables, strict=True)))
+    lines.extend(map(_line, zip(*tables.values(), strict=True)))
     return "\n".join(lines) + "\n"
 
 
@@ -79,5 +85,7 @@ def _why(rows: tuple[CoverageRow, ...]) -> str:
 
 
 if __name__ == "__main__":
+    made = tables()
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(page(made), encoding="utf-8")
+    SHIPPED.write_text(dump_rows(made), encoding="utf-8")

@@ -14,6 +14,7 @@ from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
 from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
+from tflq.logs import LOG, stage
 from tflq.passes.contract import Pipeline
 from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
@@ -107,7 +108,7 @@ def convert(
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
     format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
-        says, else "tflite".
+        says, else "tflite". A suffix that says another is an error.
     target: what the result may hold. For TFLite "integer" (builtins on plain integer tensors), "kernels" (beside them
         the quantized kernels that the interpreter gets right: rules/kernels.toml), or a path to a file of kernels like
         rules/npu_example.toml. For TOSA "tosa" (1.0 with both profiles: rules/tosa.toml), or a path to a file like that
@@ -143,7 +144,8 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
+    with stage("reading"):
+        module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):
         _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
@@ -168,9 +170,12 @@ def convert(
 
         report.requirements = check(module, tosa, static=format == "tosa")
     conversion = Conversion(module, report, format, tosa)
+    for text in dict.fromkeys(report.warnings):
+        LOG.warning("%s", text)
     if path is not None:
         for place, function in destinations(conversion, path, force):
-            replace_file(place, conversion.pieces(function))
+            with stage(f"writing {place}"):
+                replace_file(place, conversion.pieces(function))
     return conversion
 
 
@@ -237,7 +242,10 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
     if format is not None and format not in get_args(Format):
         known = ", ".join(get_args(Format))
         raise OptionError(Reason(f"format={format!r} is not known", value=format, remedy=f"known are {known}"))
-    named: Format = (format or "tflite") if destination is None else named_by(destination)
+    suffixes = tuple(f".{known}" for known in get_args(Format))
+    if destination is None or (format is not None and not os.fspath(destination).endswith(suffixes)):
+        return format or "tflite"
+    named = named_by(destination)
     if format not in (None, named):
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
@@ -293,7 +301,7 @@ def _check_from_tosa(target: str | None, fallback: Fallback, semantics: Semantic
 
 
 def _check_destination(path: Path, force: bool) -> None:
-    if path.exists() and not force:
+    if path.is_file() and not force:
         raise FileError(os.fspath(path), "it exists already", remedy="give force (--force) to replace it")
     if not path.parent.is_dir():
         raise FileError(os.fspath(path), f"there is no folder {path.parent}", errno=errno.ENOENT)

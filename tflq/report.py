@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tflq.ir.core import Location, Module, Value
+from tflq.ir.forms import OF_TARGET, UNQUANTIZED
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 
 if TYPE_CHECKING:
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from tflq.tosa.check import Requirements
     from tflq.tosa.lowering.notes import Note
 
-__all__ = ["JSON_VERSION", "PATHS", "Report", "Row", "short_type"]
+__all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
+Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
 
 
 def short_type(value: Value) -> str:
@@ -46,6 +48,7 @@ class Row:
     note: how it was lowered, where there is more than one way. warning: where the result may surprise; exception: which
     of the exceptions in docs/exceptions.md that is.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
+    custom_code: the name of a custom operator, whose opcode is "CUSTOM".
     """
 
     subgraph: int
@@ -60,6 +63,27 @@ class Row:
     warning: str
     made: int
     exception: str = ""
+    custom_code: str = ""
+
+    @property
+    def name(self) -> str:
+        """The opcode, or a custom operator's own name."""
+        return self.custom_code or self.opcode
+
+    @property
+    def outcome(self) -> Outcome:
+        """The path, and of what is kept whether it is a "kernel" of the target, "unquantized" (a builtin without
+        quantized tensors) or "kept" though it has some."""
+        if self.path != "kept":
+            return "integer" if self.path == "integer" else "float"
+        if self.reason.startswith(OF_TARGET):
+            return "kernel"
+        return "unquantized" if self.reason == UNQUANTIZED and not self.custom_code else "kept"
+
+    @property
+    def number(self) -> str:
+        """The operator's number in the file: "3", or "1:3" in a subgraph that is not the first."""
+        return f"{self.subgraph}:{self.operator}" if self.subgraph else str(self.operator)
 
     @property
     def place(self) -> str:
@@ -144,4 +168,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         "; ".join(warnings),
         made[op.location],
         next(filter(None, exceptions), ""),
+        str(op.attributes.get("custom_code", "")) if op.name == "tfl.custom" else "",
     )

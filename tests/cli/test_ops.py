@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,28 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert head.split() == ["operator", "types", "path", "why"]
     assert any(row.startswith("ABS ") and "qi8 -> qi8" in row and " table" in row for row in rows)
     assert rows[-1].startswith("rows")
+
+
+def test_the_shipped_table_is_instant_and_what_the_engine_says(capsys: pytest.CaptureFixture[str]) -> None:
+    for target in ("integer", "kernels", "tosa"):
+        shipped = run(capsys, "--json", "--operator", "tanh", "--target", target)
+        assert shipped == run(capsys, "--json", "--operator", "tanh", "--target", target, "--fresh")
+    code = "import sys; from tflq.cli import main; main.run(['ops']); sys.exit('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 2000
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_on_a_terminal_it_fits(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "ABS" in lines
 
 
 @pytest.mark.parametrize("operator", ["softmax", "SOFTMAX"])

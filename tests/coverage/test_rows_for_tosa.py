@@ -12,8 +12,8 @@ from harness import interpret
 from running import reference
 
 import tflq
-from tflq.coverage import converted, samples_of
-from tflq.coverage.samples import operators, unquantized
+from tflq.coverage.samples import operators, samples_of, unquantized
+from tflq.coverage.table import converted
 from tflq.flatbuffer.writer import write
 from tflq.ir.types import i64
 from tflq.targets import INTEGER

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import output
-from tflq.errors import TflqError
+from tflq.cli import output, streams, talk
+from tflq.cli.shapes import input_shapes
+from tflq.cli.streams import MODEL, OUT, is_stream
+from tflq.cli.verdict import print_report, print_verdict
+from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
-    from tflq.report import Report
+    from tflq.conversion import Conversion
 
 __all__ = ["command"]
 
-JSON_VERSION = 1
-
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
+JSON_VERSION = 2
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=MODEL)
-@click.argument("destination", metavar="OUT", type=FILE)
+@click.argument("paths", metavar="IN OUT", nargs=-1, required=True)
 @click.option(
     "--target",
     metavar="NAME|PATH.toml",
     help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(["tflite", "tosa", "mlir"]),
+    help="The format, where no suffix says it: OUT is `-`. By default tflite.",
 )
 @click.option(
     "--mac",
@@ -68,7 +73,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "shapes",
     metavar="INPUT=1,224,224,3",
     multiple=True,
-    callback=lambda _, __, given: _shapes(given),
+    callback=lambda _, __, given: input_shapes(given),
     help="The whole shape of an input; may be repeated.",
 )
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
@@ -80,87 +85,89 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     help="Convert the part up to these tensors, which become outputs.",
 )
 @click.option("--cut-before-custom", is_flag=True, help="Convert the part up to what custom operators read.")
-@click.option("--report", "report_path", type=FILE, help="Write a JSON report: what became of each operator.")
+@click.option(
+    "--report",
+    "report_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a JSON report: what became of each operator.",
+)
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@click.pass_context
 def command(
-    source: Path, destination: Path, report_path: Path | None, *, force: bool, as_json: bool, **options: Any
+    context: click.Context,
+    paths: tuple[str, ...],
+    report_path: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Convert model IN, TFLite or TOSA, to OUT, whose suffix says the format: .tflite, .tosa or .mlir."""
+    """Convert model IN, TFLite or TOSA, to OUT, whose suffix says the format: .tflite, .tosa or .mlir.
+
+    `-` as IN is standard input, as OUT standard output; the summary goes to stderr then.
+    """
+    if len(paths) != 2:
+        raise click.UsageError("Give a model IN and a file OUT.")
+    source, destination = MODEL.convert(paths[0], None, context), OUT.convert(paths[1], None, context)
     _check_paths(source, destination, report_path, force=force)
+    if is_stream(destination):
+        if as_json:
+            what = "--json and OUT '-' both go to standard output"
+            raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
+        streams.check_output(text=options["format"] == "mlir")
     from tflq import convert
     from tflq.conversion import destinations
     from tflq.files import replace_file
 
-    with output.progress(f"converting {source}", quiet=as_json):
+    given = streams.source(source)
+    size = streams.size_of(given)
+    place = None if is_stream(destination) else destination
+    with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        conversion = convert(source, destination, force=force, **options)
+        conversion = convert(given, place, force=force, **options)
         seconds = time.perf_counter() - start
+    if place is None:
+        written, sizes = ["standard output"], (size, _write(conversion))
+    else:
+        written = [os.fspath(path) for path, _ in destinations(conversion, Path(place), force=True)]
+        sizes = size, sum(os.stat(path).st_size for path in written)
     if report_path is not None:
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
-    written = [place for place, _ in destinations(conversion, destination, force=True)]
-    sizes = source.stat().st_size, sum(place.stat().st_size for place in written)
     if as_json:
-        report = conversion.report.to_json()
-        document = {
-            "format": "tflq.conversion",
-            "version": JSON_VERSION,
-            "source": str(source),
-            "destination": str(destination),
-            "files": [str(place) for place in written],
-        }
+        document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
         measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
-        output.print_json({**document, "options": options, **measures, "report": report})
-        return
-    output.heading(f"{source} -> {', '.join(map(str, written))}")
-    print_report(conversion.report)
-    output.field("size", f"{output.size(sizes[0])} -> {output.size(sizes[1])}")
-    output.field("time", f"{seconds:.2f} s")
+        report = conversion.report.to_json()
+        output.print_json({**document, "files": written, "options": options, **measures, "report": report})
+    elif not talk.quiet():
+        err = place is None
+        print_verdict(conversion.report, err=err)
+        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
+        output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
+        output.line(err=err)
+        print_report(conversion.report, err=err)
 
 
-def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by name."""
-    found = {}
-    for text in given:
-        name, _, dims = text.rpartition("=")
-        try:
-            found[name] = tuple(int(d) for d in dims.split(",") if d)
-        except ValueError:
-            name = ""
-        if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
-    return found
+def _write(conversion: Conversion) -> int:
+    """Writes the one file of a conversion to standard output; its bytes."""
+    if len(conversion.files) > 1:
+        what = f"there is a file for each signature: {', '.join(conversion.files)}"
+        raise OptionError(Reason(what, remedy="--signature says which"))
+    streams.write_output([conversion.data])
+    return len(conversion.data)
 
 
-def _check_paths(source: Path, destination: Path, report: Path | None, *, force: bool) -> None:
+def _check_paths(source: str, destination: str, report: Path | None, *, force: bool) -> None:
     for path in (destination, report):
-        if path is None:
+        if path is None or is_stream(path):
             continue
-        if path.exists() and path.samefile(source):
-            raise TflqError(f"{path} is the model to convert: give another name")
-        if path.exists() and not force:
-            raise TflqError(f"{path} exists already: --force replaces it")
-        if not path.parent.is_dir():
-            raise TflqError(f"{path}: there is no folder {path.parent}")
-    if report is not None and report == destination:
-        raise TflqError("OUT and --report are the same file")
-
-
-def print_report(report: Report) -> None:
-    """Operators by path, then each float fallback and kept operator with its reason, then the warnings."""
-    opcodes: dict[str, dict[str, int]] = {}
-    for row in report.rows:
-        counts = opcodes.setdefault(row.opcode, {"integer": 0, "float": 0, "kept": 0, "made": 0})
-        counts[row.path] += 1
-        counts["made"] += row.made
-    rows = [[opcode, *(str(n or "-") for n in counts.values())] for opcode, counts in sorted(opcodes.items())]
-    totals = [sum(counts[key] for counts in opcodes.values()) for key in ("integer", "float", "kept", "made")]
-    rows.append(["total", *(str(n or "-") for n in totals)])
-    output.table(["operator", "integer", "float", "kept", "made"], rows, right=(1, 2, 3, 4), total=True)
-    if report.requirements is not None:
-        output.field("needs", report.requirements)
-    for path, title in (("float", "computed in float"), ("kept", "kept as it is")):
-        for row in report.rows:
-            if row.path == path and row.reason != "no quantized tensor":
-                click.echo(f"{click.style(title, fg='yellow')}: {row.place}: {row.reason}")
-    output.warnings(report.warnings)
+        place = Path(path)
+        if place.exists() and not is_stream(source) and place.samefile(source):
+            raise FileError(str(path), "this is the model to convert", remedy="give another name")
+        if place.is_file() and not force:
+            raise FileError(str(path), "it exists already", remedy="--force replaces it")
+        if not place.parent.is_dir():
+            raise FileError(str(path), f"there is no folder {place.parent}")
+    if report is not None and not is_stream(destination) and report == Path(destination):
+        raise OptionError(Reason("OUT and --report are the same file", str(report)))

@@ -6,28 +6,43 @@ Commands are imported when they are used, so that `tflq --version` imports neith
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Final, NoReturn
+from types import FrameType
+from typing import Any, Final, NoReturn
 
 import click
 
 import tflq
-from tflq.errors import InvalidModelError, ParseError, TflqError, UnsupportedError, VerificationError
+from tflq.cli import talk
+from tflq.cli.failures import Failure, Stopped
 
-__all__ = ["group", "main"]
-
-USAGE, INVALID, UNSUPPORTED, BUG = 2, 3, 4, 70
-INTERRUPTED = 130
+__all__ = ["COMMANDS", "group", "main"]
 
 COMMANDS: Final = {
     "convert": "tflq.cli.convert",
     "inspect": "tflq.cli.inspect",
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
+    "reduce": "tflq.cli.reduce",
+    "sweep": "tflq.cli.sweep",
     "opt": "tflq.cli.opt",
 }
+
+
+class _ClosedPipe(Exception):  # noqa: N818 not an error
+    """The reader of a pipe, `head` say, has had enough. (click makes an error of a BrokenPipeError.)"""
+
+
+@contextmanager
+def _closed_pipes() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ClosedPipe from error
 
 
 class LazyGroup(click.Group):
@@ -39,8 +54,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name]).command
-        return command
+        return talk.add_options(import_module(COMMANDS[cmd_name]).command)
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _closed_pipes():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _closed_pipes():
+            return super().invoke(ctx)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -55,58 +77,50 @@ def group() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits."""
+    """Runs the command line and exits. A signal to stop is an exception, so that no half-written file stays."""
+    stop_by_exception()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names of tensors that the terminal cannot show
     sys.exit(run(arguments))
 
 
+def stop_by_exception() -> None:
+    """Has the signals that tell a process to stop raise `Stopped` in it."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _stop)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    raise Stopped(number)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; its exit code. Errors of the library become one message on standard error."""
+    """Runs the command line; its exit code. An error becomes one message on standard error, or, with `--json`, a
+    document on standard output."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+    except (_ClosedPipe, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    as_json = "--json" in arguments
     try:
         return int(group.main(args=arguments, prog_name="tflq", standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
+        if as_json:
+            return Failure.of(error).show(as_json=True)
         error.show()
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader of a pipe, `head` say, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except (InvalidModelError, ParseError) as error:
-        return _fail(_message(error), INVALID)
-    except UnsupportedError as error:
-        return _fail(_message(error), UNSUPPORTED)
-    except VerificationError as error:  # a pass left invalid IR behind
-        return _bug(error)
-    except TflqError as error:
-        return _fail(_message(error), USAGE)
-    except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{place}{error.strerror or error}", USAGE)
-    except Exception as error:  # noqa: BLE001 - whatever is left is a bug, and says so
-        return _bug(error)
-
-
-def _message(error: TflqError) -> str:
-    return "\n  ".join([str(error), *getattr(error, "__notes__", ())])
-
-
-def _fail(message: str, code: int) -> int:
-    click.echo(click.style("tflq: ", fg="red", bold=True) + message, err=True)
-    return code
-
-
-def _bug(error: Exception) -> int:
-    """One message, and the traceback in a file to report the bug with."""
-    import tempfile
-    import traceback
-
-    with tempfile.NamedTemporaryFile("w", prefix="tflq-bug-", suffix=".txt", delete=False) as file:
-        file.write(f"tflq {tflq.__version__}, Python {sys.version}, {sys.platform}\n{sys.argv}\n\n")
-        traceback.print_exception(error, file=file)
-    return _fail(
-        f"internal error: {type(error).__name__}: {error}\n"
-        f"This is a bug of tflq's own. Please report it with the model and the file {file.name}.",
-        BUG,
-    )
+    except _ClosedPipe:
+        raise
+    except (Exception, KeyboardInterrupt, Stopped) as error:  # noqa: BLE001 - what is left is a bug, and says so
+        return Failure.of(error).show(as_json=as_json)

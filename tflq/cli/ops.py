@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
 
 from tflq.cli import output
+from tflq.cli.output import Cell
+from tflq.cli.verdict import types
+
+if TYPE_CHECKING:
+    from tflq.coverage.rows import CoverageRow
 
 __all__ = ["command"]
 
-JSON_VERSION = 1
+JSON_VERSION = 2
+COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "red"}
 
 
 @click.command()
@@ -19,32 +28,59 @@ JSON_VERSION = 1
     "--target", metavar="NAME|PATH.toml", help="integer (the default), kernels, tosa, or a file of TFLite kernels."
 )
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
+@click.option("--fresh", is_flag=True, help="Ask the engine, instead of the table that came with this version.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def command(target: str | None, operator: str | None, *, as_json: bool) -> None:
-    """Show what becomes of each operator, on each signature."""
-    from tflq.coverage import coverage
-    from tflq.targets import load_target
-    from tflq.tosa.target import load_target as load_tosa
+def command(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
+    """Show what becomes of each operator, on each signature.
 
-    chosen = load_tosa() if target == "tosa" else load_target(target)
-    name = getattr(chosen, "name", "tosa")
-    with output.progress("asking the engine", quiet=as_json):
-        rows = list(coverage(chosen, operator or ""))
+    The engine is always asked for targets of your own, which takes some seconds.
+    """
+    from tflq.coverage.rows import TARGETS, shipped_rows
+
+    if target in (None, *TARGETS) and not fresh:
+        name = target or TARGETS[0]
+        rows = list(shipped_rows(name, operator or ""))
+    else:
+        name, rows = _asked(target, operator or "", quiet=as_json)
     if not rows:
         raise click.UsageError(f"no operator's name contains '{operator}'")
     if as_json:
         document = {"format": "tflq.ops", "version": JSON_VERSION, "target": name}
         output.print_json({**document, "rows": [asdict(row) for row in rows]})
         return
-    table = [
-        [
-            row.operator,
-            ", ".join(filter(None, (f"{', '.join(row.operands)} -> {', '.join(row.results)}", row.detail))),
-            row.path,
-            row.reason or row.warning,
-        ]
-        for row in rows
-    ]
-    output.table(["operator", "types", "path", "why"], table)
+    if output.width() is not None:
+        output.table(["operator", "path", "why"], list(_by_operator(rows)))
+    else:
+        output.table(
+            ["operator", "types", "path", "why"], [[row.operator, _types(row), *_outcome(row)] for row in rows]
+        )
     counts = Counter(row.path for row in rows)
     output.field("rows", f"{len(rows)}: " + ", ".join(f"{count} {path}" for path, count in counts.items()))
+
+
+def _asked(target: str | None, operator: str, *, quiet: bool) -> tuple[str, list[CoverageRow]]:
+    """A target's name, and its rows from the engine."""
+    from tflq.coverage.table import coverage
+    from tflq.targets import load_target
+    from tflq.tosa.target import load_target as load_tosa
+
+    chosen = load_tosa() if target == "tosa" else load_target(target)
+    with output.progress("asking the engine", quiet=quiet):
+        return getattr(chosen, "name", "tosa"), list(coverage(chosen, operator))
+
+
+def _by_operator(rows: Sequence[CoverageRow]) -> Iterator[list[Cell]]:
+    """A line for each operator, then its signatures: a table that 80 columns hold."""
+    for name, group in groupby(rows, lambda row: row.operator):
+        yield [(name, "bold"), "", ""]
+        for row in group:
+            yield [f"  {_types(row)}".rstrip(), *_outcome(row)]
+
+
+def _types(row: CoverageRow) -> str:
+    sides = types(row.operands, row.results) if row.results or row.operands else ""
+    return ", ".join(filter(None, (sides, row.detail)))
+
+
+def _outcome(row: CoverageRow) -> list[Cell]:
+    return [(row.path, COLOURS.get(row.path, "")), row.reason or row.warning]

@@ -1,6 +1,2 @@
-"""Which operators convert, on which signatures, and how: asked of the engine, one small model per row."""
-
-from tflq.coverage.samples import samples, samples_of
-from tflq.coverage.table import PATHS, CoverageRow, converted, coverage
-
-__all__ = ["PATHS", "CoverageRow", "converted", "coverage", "samples", "samples_of"]
+"""Which operators convert, on which signatures, and how: asked of the engine, one small model per row (`table`), or
+read from the table of it that comes with the package (`rows`)."""

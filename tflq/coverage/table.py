@@ -7,9 +7,9 @@ A small model stands for each row: it is written, read and converted as any othe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tflq.coverage.outcome import Outcome, outcome, refusal
+from tflq.coverage.rows import CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
@@ -18,25 +18,7 @@ from tflq.report import short_type
 from tflq.targets import INTEGER, Target
 from tflq.tosa.target import Target as TosaTarget
 
-__all__ = ["PATHS", "CoverageRow", "converted", "coverage"]
-
-PATHS = ("kept", "integer", "table", "float", "refused", "none")
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageRow:
-    """An operator on a signature: `operands` and `results` as the report writes types; `detail`: what else tells the
-    row from others, scales and options; `key`: its sample's name; `needs`: profiles and extensions of TOSA."""
-
-    operator: str
-    operands: tuple[str, ...]
-    results: tuple[str, ...]
-    detail: str
-    path: str
-    reason: str
-    warning: str
-    needs: tuple[str, ...]
-    key: str
+__all__ = ["converted", "coverage"]
 
 
 def coverage(target: Target | TosaTarget = INTEGER, operator: str = "") -> Iterator[CoverageRow]:

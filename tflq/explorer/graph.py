@@ -21,7 +21,7 @@ __all__ = ["Describe", "Json", "graphs"]
 
 Json = dict[str, Any]
 Describe = Callable[[Op], tuple[Mapping[str, str], str]]
-"""What else is known of an op: attributes to show, and the colour of its node ("" for the usual one)."""
+"""What else is known of an op: attributes to show, and the colour of its border ("" for the usual one)."""
 
 NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
 
@@ -113,7 +113,7 @@ class _FunctionGraph:
         if called:
             node["subgraphIds"] = called
         if colour:
-            node["style"] = {"backgroundColor": colour}
+            node["style"] = {"borderColor": colour, "hoveredBorderColor": colour}
         self._nodes.append(node)
         self._sources |= {value: (key, i) for i, value in enumerate(op.results)}
 

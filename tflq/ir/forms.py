@@ -23,7 +23,7 @@ from tflq.ir.dialects import GROUPS, QUANTIZED, Attribute, Declaration, Signatur
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.ir.verifier import fail
 
-__all__ = ["KEPT", "RECURRENT", "Form", "verify_form"]
+__all__ = ["KEPT", "OF_TARGET", "RECURRENT", "UNQUANTIZED", "Form", "verify_form"]
 
 Form = Literal["tfl", "integer", "kernels", "tosa"]
 Check: TypeAlias = Callable[[Op], str | None]
@@ -42,6 +42,9 @@ KEPT: Final[dict[str, str]] = {
 }
 """Operators that keep their quantized tensors in the integer form, and why. Those that a target has kernels for say so
 themselves: "kept" in `Op.info`."""
+UNQUANTIZED: Final = "no quantized tensor"
+OF_TARGET: Final = "a kernel of the target"
+"""How the reasons of all others begin that a conversion keeps."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "tfl": ("tfl",),

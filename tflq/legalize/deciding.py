@@ -18,7 +18,7 @@ from typing import Literal
 
 from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import KEPT, RECURRENT
+from tflq.ir.forms import KEPT, RECURRENT, UNQUANTIZED
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
@@ -84,11 +84,11 @@ class Decider:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
         if not any(v.type.quantized for v in op.values):
             self._pass_through(op)
-            return Decision(op, "kept", "no quantized tensor")
+            return Decision(op, "kept", UNQUANTIZED)
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
-        if all(0 in (v.type.shape or ()) for v in op.results):
+        if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
             decision.warning = decision.exception = ""  # no value shows it
         return decision
 

@@ -3,7 +3,7 @@
     per axis    the kernel asks a tensor of several scales for its one, and computes with 0
     result      the kernel takes the result to be of its operand's type, and says so to the interpreter, or writes past
                 what it holds
-    int4        the kernel reads two packed values as one byte
+    int4        the kernel reads two packed values as one byte, or copies them under other parameters
     floats      the kernel reads the stored integers of a constant as floats
     past        the kernel reads past the end of what there is: a state, or scales
 
@@ -19,11 +19,14 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     element_storage,
+    f32,
     i4,
     i8,
     i16,
 )
 from tflq.legalize.recurrent.signatures import reads_past_state
+from tflq.legalize.reference.moved_parameters import parameters_differ
+from tflq.legalize.rule import AS_STATED
 
 __all__ = ["misread"]
 
@@ -42,18 +45,20 @@ _OF_OPERAND = _operators(
     "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
 )
 _PACKED = _operators(
-    "bitcast broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag "
-    "stablehlo_pad"
+    "broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
 )
+_COPIED = _operators(
+    "bitcast dynamic_update_slice expand_dims fill gather_nd pack reshape reverse_v2 select select_v2 slice split "
+    "split_v squeeze strided_slice tile transpose unpack"
+)
+_POOLS = _operators("average_pool_2d max_pool_2d")
 _AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")
-
-_SAID = "; computed as the model's types say"
 
 
 def misread(op: Op) -> dict[str, str]:
     """A warning, and the exception that it is, if a kernel runs the op and misreads a tensor of it; else nothing."""
     why = _why(op)
-    return {why + _SAID: "broken"} if why else {}
+    return {f"{why}: {AS_STATED}": "broken"} if why else {}
 
 
 def _why(op: Op) -> str:
@@ -70,8 +75,15 @@ def _why(op: Op) -> str:
         several = op.result if isinstance(op.result.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
     if (op.name in _PER_AXIS or op.name == "tfl.batch_matmul") and several is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
+    fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
+    if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
+        return f"the kernel finds no scale for the fused activation, where '{op.result.name}' has several"
     if op.name in _PACKED and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}' of packed int4 as int8"
+    if op.name in _COPIED and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
+        return f"the kernel copies packed int4 to '{op.results[0].name}', which has other quantization parameters"
+    if op.name == "tfl.dequantize" and op.result.type.storage != f32:
+        return f"the kernel makes '{op.result.name}' of f32"
     if op.name not in _OF_OPERAND:
         return ""
     source = next((v for v in op.operands if v is not None and v.type.quantized), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflq.ir.core import Op
-from tflq.ir.forms import RECURRENT
+from tflq.ir.forms import OF_TARGET, RECURRENT
 from tflq.targets.signature import Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
@@ -48,7 +48,7 @@ class Target:
             if signature.fits(op):
                 broken = signature.broken(op)
                 if broken is None:
-                    return Verdict(True, f"a kernel of the target '{self.name}': {signature.text}", True)
+                    return Verdict(True, f"{OF_TARGET} '{self.name}': {signature.text}", True)
                 return Verdict(False, f"{broken}, as the target '{self.name}' asks: {signature.text}", True)
         if name in self.kernels:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")

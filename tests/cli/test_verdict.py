@@ -1,0 +1,109 @@
+"""The verdict on a conversion: what is said first, in how many words, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harness import argument
+
+import tflq
+from tflq.cli import main
+from tflq.cli.verdict import types, verdict, warnings
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Op
+from tflq.ir.types import UniformQuantizedType, f32, i8
+from tflq.report import Report, Row
+
+Q = UniformQuantizedType(i8, f32, 0.5, 0, -128, 127)
+
+
+def row(number: int, opcode: str, path: str = "integer", reason: str = "", **fields: str) -> Row:
+    return Row(0, number, opcode, "t", ("qi8",), ("qi8",), path, reason, "", fields.pop("warning", ""), 1, **fields)
+
+
+def report(*rows: Row, warnings: tuple[str, ...] = ()) -> Report:
+    found = Report(Module([]), [])
+    said = [*warnings, *(f"{r.place}: {r.warning}" for r in rows if r.warning)]
+    found.__dict__.update(rows=rows, warnings=said)
+    return found
+
+
+def custom_model(path: Path) -> Path:
+    """ADD, and two custom operators of one name."""
+    x, y, a, b = (argument((4,), Q, name) for name in "xyab")
+    ops = [Op("tfl.add", [x, x], [y], {"fused_activation_function": "NONE"})]
+    ops += [Op("tfl.custom", [y], [out], {"custom_code": "Mine"}) for out in (a, b)]
+    path.write_bytes(write(Module([Function("main", [x], [a, b], ops)])))
+    return path
+
+
+def test_all_integer() -> None:
+    assert verdict(report(row(0, "ADD"), row(1, "MUL"))) == [("integer", "2 of 2 operators")]
+    assert verdict(report()) == [("integer", "0 of 0 operators")]
+
+
+def test_custom_operators_come_first_by_their_names() -> None:
+    kept = [row(n, "WHILE", "kept", "calls a subgraph") for n in range(2)]
+    kept.append(row(2, "CUSTOM", "kept", "no quantized tensor", custom_code="TFLite_Detection_PostProcess"))
+    assert verdict(report(*kept, row(3, "ADD"))) == [
+        ("integer", "1 of 4 operators"),
+        ("kept as they are", "3 (TFLite_Detection_PostProcess, WHILE x2)"),
+    ]
+
+
+def test_what_is_kept_is_told_apart() -> None:
+    rows = row(0, "SHAPE", "kept", "no quantized tensor"), row(1, "ADD", "kept", "a kernel of the target 'npu': qi8")
+    assert verdict(report(*rows, row(2, "ATAN2", "float", "no table"))) == [
+        ("integer", "0 of 3 operators"),
+        ("computed in float", "1 (ATAN2)"),
+        ("kernels of the target", "1 (ADD)"),
+        ("without quantized tensors", "1 (SHAPE)"),
+    ]
+
+
+def test_many_kinds_are_counted() -> None:
+    (_, (_, text)) = verdict(report(*(row(n, f"OP{n}", "float", "why") for n in range(9))))
+    assert text == "9 (OP0, OP1, OP2, OP3, OP4 and 4 more kinds)"
+
+
+def test_a_warning_of_many_operators_is_one() -> None:
+    rows = [row(n, "MEAN", warning="its scale is disregarded") for n in range(3)]
+    assert warnings(report(*rows, row(3, "ADD", warning="another"), warnings=("of the file",))) == [
+        "of the file",
+        "3 operators (MEAN x3), the first of them operator 0 (MEAN), tensor 't': its scale is disregarded",
+        "operator 3 (ADD), tensor 't': another",
+    ]
+
+
+def test_runs_of_types_are_counted() -> None:
+    assert types(["f32", *["qi8"] * 3, "none", "none"], ["f32"]) == "f32, qi8 x3, none, none -> f32"
+
+
+@pytest.mark.parametrize("columns", ["80", "160", ""])
+def test_convert_says_it_first(
+    columns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    model = custom_model(tmp_path / "m.tflite")
+    assert main.run(["convert", str(model), str(tmp_path / "out.tflite")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["integer: 1 of 3 operators", "kept as they are: 2 (Mine x2)"]
+    assert [line for line in lines if line.startswith("Mine") and "custom operator" in line] == [
+        "Mine      1, 2    kept  custom operator"
+    ]
+    assert any(line.startswith("made: ") for line in lines)
+
+
+def test_inspect_why_at_80_columns_keeps_the_reason(
+    models: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = models / "atan2_int16.tflite"
+    assert main.run(["inspect", str(path), "--why"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (found,) = tflq.convert(path).report.rows
+    assert lines[:2] == ["integer: 0 of 1 operator", "computed in float: 1 (ATAN2)"]
+    assert max(map(len, lines)) <= 80
+    words = " ".join(" ".join(lines[4:]).split())
+    assert all(word in words for word in found.reason.split())

@@ -1,0 +1,117 @@
+"""How much the commands say beside their result: `-v`, `-q`, and progress on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["add_options", "progress", "quiet"]
+
+_QUIET = "tflq.quiet"
+_VERBOSE = "tflq.verbose"
+
+
+def add_options(command: click.Command) -> click.Command:
+    """Gives a command `-v` and `-q`."""
+    if not any(parameter.name == "verbose" for parameter in command.params):
+        command.params += [
+            click.Option(
+                ["-v", "--verbose"],
+                count=True,
+                expose_value=False,
+                callback=_verbose,
+                help="Say what is done, and how long it takes, on stderr; -vv also each pass.",
+            ),
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=_quiet,
+                help="Say nothing but errors, and what the command is for.",
+            ),
+        ]
+    return command
+
+
+def quiet() -> bool:
+    """Whether the user wants no more than results and errors."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
+
+
+def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[_QUIET] = value
+
+
+def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
+    context.meta[_VERBOSE] = count
+    if count:
+        context.call_on_close(_attach(logging.DEBUG if count > 1 else logging.INFO))
+
+
+def _attach(level: int) -> _Detach:
+    """Has the library's logger print up to the level, without warnings: the commands print these themselves."""
+    handler = logging.StreamHandler()
+    handler.setLevel(level)
+    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
+    handler.addFilter(lambda record: record.levelno < logging.WARNING)
+    return _Detach(handler, logging.DEBUG)
+
+
+class _Detach:
+    """A handler on the library's logger, until it is called."""
+
+    def __init__(self, handler: logging.Handler, level: int) -> None:
+        self._log = logging.getLogger("tflq")
+        self._handler, self._before = handler, self._log.level
+        self._log.addHandler(handler)
+        self._log.setLevel(level)
+
+    def __call__(self) -> None:
+        self._log.removeHandler(self._handler)
+        self._log.setLevel(self._before)
+
+
+class _Stages(logging.Handler):
+    """Shows the stage that has begun."""
+
+    def __init__(self, display: Progress, task: TaskID, what: str) -> None:
+        super().__init__(logging.DEBUG)
+        self._display, self._task, self._what = display, task, what
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if stage := getattr(record, "begins", ""):
+            self._display.update(self._task, description=f"{self._what}: {stage}")
+
+
+@contextmanager
+def progress(what: str, *, silent: bool = False, total: int | None = None) -> Iterator[Progress | None]:
+    """Shows what is going on, and for how long, where someone can see it: on a terminal, unless `silent`, `-q` or `-v`
+    is asked for. `total`: how many things there are to do, for a bar; the display's first task counts them."""
+    context = click.get_current_context(silent=True)
+    verbose = context is not None and bool(context.meta.get(_VERBOSE))
+    if silent or verbose or quiet() or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    counted = (BarColumn(), MofNCompleteColumn()) if total is not None else ()
+    columns = SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(escape(what), total=total)
+        detach = _Detach(_Stages(display, task, escape(what)), logging.DEBUG) if total is None else None
+        try:
+            yield display
+        finally:
+            if detach is not None:
+                detach()

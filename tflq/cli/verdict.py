@@ -1,0 +1,130 @@
+"""What `tflq convert` and `tflq inspect --why` say of a conversion, the verdict first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from tflq.cli import output
+from tflq.cli.output import Cell
+
+if TYPE_CHECKING:
+    from tflq.report import Outcome, Report, Row
+
+__all__ = ["COLOURS", "print_report", "print_verdict", "types", "verdict", "warnings"]
+
+LABELS: Final = {
+    "float": "computed in float",
+    "kept": "kept as they are",
+    "kernel": "kernels of the target",
+    "unquantized": "without quantized tensors",
+}
+COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
+KINDS, NUMBERS = 5, 8
+"""So many kinds of operators, and numbers of operators, are listed."""
+COUNTS = ("integer", "float", "kept")
+
+
+def verdict(report: Report) -> list[tuple[str, str]]:
+    """What became of the operators, a label and what it holds of each way: the integer one first."""
+    ways: dict[str, list[Row]] = {}
+    for row in report.rows:
+        ways.setdefault(row.outcome, []).append(row)
+    total = len(report.rows)
+    found = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
+    return found + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
+
+
+def print_verdict(report: Report, *, err: bool = False) -> None:
+    lines = verdict(report)
+    surprises = {LABELS["float"], LABELS["kept"]}
+    whole = surprises.isdisjoint(label for label, _ in lines)
+    for label, text in lines:
+        colour = "yellow" if label in surprises else "green" if whole else ""
+        output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
+
+
+def print_report(report: Report, *, err: bool = False) -> None:
+    """Operators by path, then why some are not integer, then the warnings."""
+    opcodes: dict[str, Counter[str]] = {}
+    for row in sorted(report.rows, key=lambda row: row.name):
+        opcodes.setdefault(row.name, Counter()).update({row.path: 1, "made": row.made})
+    if report.rows:
+        rows = [_counted(name, counts) for name, counts in opcodes.items()]
+        rows.append(_counted("total", sum(opcodes.values(), Counter())))
+        output.table(["operator", *COUNTS, "made"], rows, right=(1, 2, 3, 4), total=True, err=err)
+        output.line(("made: operators of the result that compute those on the left", "dim"), err=err)
+    if report.requirements is not None:
+        output.line(err=err)
+        output.field("needs", str(report.requirements), err=err)
+    _print_reasons(report.rows, err=err)
+    output.warnings(warnings(report), err=err)
+
+
+def warnings(report: Report) -> list[str]:
+    """What is of the model, then what is of operators: the same words once, however many operators they are said of."""
+    by_text: dict[str, list[Row]] = {}
+    for row in report.rows:
+        if row.warning:
+            by_text.setdefault(row.warning, []).append(row)
+    of_rows = sum(map(len, by_text.values()))
+    of_model = report.warnings[: len(report.warnings) - of_rows]
+    return [*dict.fromkeys(of_model), *(f"{_places(rows)}: {text}" for text, rows in by_text.items())]
+
+
+def _print_reasons(rows: Iterable[Row], *, err: bool) -> None:
+    """Why operators are not integer, those of one kind in one row."""
+    kinds: dict[tuple[Outcome, str, str], list[Row]] = {}
+    for row in rows:
+        if row.outcome in ("float", "kept"):
+            kinds.setdefault((row.outcome, row.name, row.reason), []).append(row)
+    if not kinds:
+        return
+    table: list[list[Cell]] = [
+        [name, _numbers(alike), (path, COLOURS[path]), why] for (path, name, why), alike in sorted(kinds.items())
+    ]
+    output.line(err=err)
+    output.table(["operator", "number", "path", "why"], table, err=err)
+
+
+def types(operands: Sequence[str], results: Sequence[str]) -> str:
+    """What an operator takes and gives; long runs of one type are counted: "qi8, none x3 -> qi8"."""
+
+    def listed(names: Sequence[str]) -> str:
+        runs = [(name, len(list(run))) for name, run in groupby(names)]
+        return ", ".join(f"{name} x{n}" if n > 2 else ", ".join([name] * n) for name, n in runs)
+
+    return f"{listed(operands)} -> {listed(results)}"
+
+
+def _counted(name: str, counts: Counter[str]) -> list[Cell]:
+    return [name, *(str(counts[key] or "-") for key in (*COUNTS, "made"))]
+
+
+def _kinds(rows: Sequence[Row]) -> str:
+    """Names and how often: "CONV_2D x3, ADD"; custom operators first."""
+    counts = Counter(row.name for row in sorted(rows, key=lambda row: not row.custom_code))
+    listed = [f"{name} x{count}" if count > 1 else name for name, count in counts.items()]
+    return _and_more(listed, KINDS, "kind")
+
+
+def _numbers(rows: Sequence[Row]) -> str:
+    """The operators' numbers, of those in other subgraphs than the first behind theirs: "3, 7, 1:0"."""
+    if len(rows) == 1 and rows[0].tensor:
+        return f"{rows[0].number} '{rows[0].tensor}'"
+    return _and_more([row.number for row in rows], NUMBERS, "")
+
+
+def _places(rows: Sequence[Row]) -> str:
+    if len(rows) == 1:
+        return rows[0].place
+    return f"{len(rows)} operators ({_kinds(rows)}), the first of them {rows[0].place}"
+
+
+def _and_more(texts: Sequence[str], most: int, what: str) -> str:
+    rest = len(texts) - most
+    if rest <= 1:
+        return ", ".join(texts)
+    return f"{', '.join(texts[:most])} and {rest} more{f' {what}s' if what else ''}"

@@ -1,0 +1,59 @@
+"""The rows of the coverage table, and the table that comes with the package: made by `scripts/make_coverage.py`; a
+test holds it to what the engine says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["PATHS", "SHIPPED", "TARGETS", "CoverageRow", "dump_rows", "shipped_rows"]
+
+PATHS: Final = ("kept", "integer", "table", "float", "refused", "none")
+TARGETS: Final = ("integer", "kernels", "tosa")
+"""The targets that the table has."""
+SHIPPED: Final = Path(__file__).with_name("rows.json")
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """An operator on a signature: `operands` and `results` as the report writes types; `detail`: what else tells the
+    row from others, scales and options; `key`: its sample's name; `needs`: profiles and extensions of TOSA."""
+
+    operator: str
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    detail: str
+    path: str
+    reason: str
+    warning: str
+    needs: tuple[str, ...]
+    key: str
+
+
+def dump_rows(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
+    """The tables of all targets as JSON, a line per row: what a row is, and behind it what becomes of it per target, by
+    number of an outcome."""
+    outcomes: dict[str, int] = {}
+    lines = []
+    for rows in zip(*(tables[name] for name in TARGETS), strict=True):
+        found = [
+            outcomes.setdefault(json.dumps([row.path, row.reason, row.warning, row.needs]), len(outcomes))
+            for row in rows
+        ]
+        first = rows[0]
+        lines.append(json.dumps([first.operator, first.operands, first.results, first.detail, first.key, *found]))
+    between = ",\n"
+    return f'{{"outcomes": [\n{between.join(outcomes)}\n],\n"rows": [\n{between.join(lines)}\n]}}\n'
+
+
+def shipped_rows(target: str, operator: str = "") -> Iterator[CoverageRow]:
+    """The rows of one of `TARGETS`, of the operators whose name contains `operator`."""
+    document = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    outcomes = [(path, reason, warning, tuple(needs)) for path, reason, warning, needs in document["outcomes"]]
+    for name, operands, results, detail, key, *found in document["rows"]:
+        if operator.lower() in name.lower():
+            path, reason, warning, needs = outcomes[found[TARGETS.index(target)]]
+            yield CoverageRow(name, tuple(operands), tuple(results), detail, path, reason, warning, needs, key)
