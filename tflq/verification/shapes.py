@@ -55,14 +55,14 @@ def chosen(
     base = -(-(window + 1) // _STEP) * _STEP
     found: list[Shapes] = []
     for batches, sizes in ((_BATCHES[0], _even(base)), (_BATCHES[1], _uneven(base))):
-        tried: list[Shapes] = list(found)
+        last: Shapes = []
         for size in sizes:
             ends = zip(side, stated, fixed, strict=True)
             shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
-            if shapes in tried:
+            if shapes == last:
                 break  # no dim but the batch is open
-            tried.append(shapes)
-            if runs(shapes):
+            last = shapes
+            if shapes not in found and runs(shapes):
                 found.append(shapes)
                 break
     return found
