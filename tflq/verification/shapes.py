@@ -75,7 +75,7 @@ def _even(base: int) -> Iterator[int]:
 def _uneven(base: int) -> Iterator[int]:
     """Sizes that strides do not divide, then others."""
     yield base + _ODD
-    yield from (base * (factor + 1) for factor in _FACTORS)
+    yield from (base * n for factor in _FACTORS for n in (factor + 1, 2 * factor))
 
 
 def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int, ...]:
