@@ -116,7 +116,7 @@ def command(
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        options["format"] = options["format"] or "tflite"
+        streams.check_output(text=options["format"] == "mlir")
     from tflq import convert
     from tflq.conversion import destinations
     from tflq.files import replace_file
@@ -124,7 +124,7 @@ def command(
     given = streams.source(source)
     size = streams.size_of(given)
     place = None if is_stream(destination) else destination
-    with talk.progress(f"converting {source}", silent=as_json):
+    with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
         conversion = convert(given, place, force=force, **options)
         seconds = time.perf_counter() - start
@@ -143,7 +143,7 @@ def command(
     elif not talk.quiet():
         err = place is None
         print_verdict(conversion.report, err=err)
-        output.line(f"{source} -> {', '.join(written)}", err=err)
+        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
@@ -154,7 +154,7 @@ def _write(conversion: Conversion) -> int:
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
-    streams.write_output([conversion.data], text=conversion.format == "mlir")
+    streams.write_output([conversion.data])
     return len(conversion.data)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -304,8 +304,7 @@ class _Comparison:
             runner.release()
         self._total += sum(len(inner.plan.chunks) for inner in self._inner)
         results: dict[str, int] = {}
-        compared: set[tuple[str, str]] = set()
-        diverging: list[Divergence] = []
+        every: list[Divergence] = []
         for inner in self._inner:
             results[inner.case.key] = inner.plan.results
             for chunk in inner.plan.chunks:
@@ -313,19 +312,20 @@ class _Comparison:
                 if self._fatal:
                     break
                 try:
-                    found = list(self._chunk(a, b, inner, chunk))
+                    every += self._chunk(a, b, inner, chunk)
                 except RunError as error:
                     self.result.failures.append(f"{self._place('operator results', inner.case)}: {error}")
                     self._fatal |= error.fatal
                     continue
-                compared.update((d.entry, d.tensor) for d in found)
-                diverging += [d for d in found if not d.difference.equal]
                 self._done += 1
-        self.result.layers = Layers(sum(results.values()), len(compared), tuple(diverging))
+        compared = {(d.entry, d.tensor) for d in every}
+        diverging = tuple(d for d in every if not d.difference.equal)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
 
-    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> Iterable[Divergence]:
+    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
         """The differences of some operator results; one that has no data after a run, in either, is not compared."""
         key, names = inner.case.key, [named.tensor for named in chunk]
+        found: list[Divergence] = []
         with a.fetching(key, names) as before, b.fetching(key, names) as after:
             jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
             wait(jobs)
@@ -335,5 +335,6 @@ class _Comparison:
                 fetched = self._pool.submit(after.fetch, named.tensor)
                 want, got = before.fetch(named.tensor), fetched.result()
                 if want is not None and got is not None:
-                    found = self._difference(got, want)
-                    yield Divergence(key, named.operator, named.opcode, named.tensor, found)
+                    apart = self._difference(got, want)
+                    found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return found
