@@ -53,15 +53,12 @@ def chosen(
     """Two choices for the dims that are open, the batch and others, larger than any window, of those with which the
     model `runs`; one or none if there are no more. `fixed` inputs have their shape from the user."""
     base = -(-(window + 1) // _STEP) * _STEP
+    sized = any(-1 in d["shape_signature"][1:] for (_, d), kept in zip(side, fixed, strict=True) if not kept)
     found: list[Shapes] = []
     for batches, sizes in ((_BATCHES[0], _even(base)), (_BATCHES[1], _uneven(base))):
-        last: Shapes = []
-        for size in sizes:
+        for size in sizes if sized else (base,):
             ends = zip(side, stated, fixed, strict=True)
             shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
-            if shapes == last:
-                break  # no dim but the batch is open
-            last = shapes
             if shapes not in found and runs(shapes):
                 found.append(shapes)
                 break
