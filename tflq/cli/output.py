@@ -173,7 +173,7 @@ def _console(err: bool) -> Console:
     class Printer(Console):
         def on_broken_pipe(self) -> None:
             """Leaves what to do to whoever runs the command."""
-            raise  # noqa: PLE0704 - the BrokenPipeError that is being handled
+            raise
 
     return Printer(stderr=err, highlight=False, markup=False, emoji=False)
 

@@ -153,7 +153,7 @@ def print_summary(summary: Summary, folder: Path) -> None:
         click.echo(f"    {', '.join(cause.first)}{' ...' if cause.count > len(cause.first) else ''}")
     if summary.passes:
         output.warnings([f"{summary.passes} passed that were not expected to: change what is expected of them"])
-    output.field("results", folder / "results.jsonl")
-    output.field("page", folder / "index.html")
+    output.field("results", str(folder / "results.jsonl"))
+    output.field("page", str(folder / "index.html"))
     verdict = f"{summary.unexpected} of {summary.total} not as expected" if summary.unexpected else "all as expected"
     click.secho(verdict.upper(), fg="red" if summary.unexpected else "green", bold=True)

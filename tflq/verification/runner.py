@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -18,6 +15,7 @@ import numpy as np
 
 from tflq.errors import TflqError
 from tflq.verification import worker
+from tflq.verification.start import start
 
 __all__ = ["Answer", "Child", "Resolver", "RunError", "Runner"]
 
@@ -48,13 +46,7 @@ class Child:
         """Opens the model of a request. RunError if it cannot be opened; TflqError if what should run it is missing."""
         self._timeout = timeout
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
-        self._child = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-P", str(Path(worker.__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
+        self._child = start(self._log)
         try:
             self.head, _ = self._ask({"do": "open", **request}, ())
         except BaseException:
