@@ -24,10 +24,10 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
     OptionError if they were made with different settings or versions, or have results of the same model and target.
     """
     settings = [read_settings(folder) for folder in folders]
-    for folder, other in zip(folders[1:], settings[1:], strict=True):
+    for folder, given in zip(folders[1:], settings[1:], strict=True):
         for part, free in (("settings", PARTS), ("fingerprint", MACHINE)):
-            for key in {*settings[0][part], *other[part]} - {*free}:
-                if settings[0][part].get(key) != other[part].get(key):
+            for key in {*settings[0][part], *given[part]} - {*free}:
+                if settings[0][part].get(key) != given[part].get(key):
                     raise OptionError(f"{folders[0]} and {folder} were swept with another {part}.{key}")
     for folder in folders:
         if into.exists() and os.path.samefile(folder, into):
@@ -36,12 +36,12 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
         whole = {part: settings[0][part] for part in ("settings", "fingerprint")}
         whole["settings"] = {**whole["settings"], "shard": None}
         store.begin({**whole, "sources": settings[0]["sources"]}, resume=False, force=force)
-        seen: dict[Key, Path] = {}
-        for folder in folders:
+        seen: dict[Key, int] = {}
+        for number, folder in enumerate(folders):
             for result in read_results(folder):
-                other_folder = seen.setdefault(key_of(result), folder)
-                if other_folder != folder:
-                    raise OptionError(f"{result['id']} [{result['target']}] is in both {other_folder} and {folder}")
+                if (other := seen.setdefault(key_of(result), number)) != number:
+                    both = f"{folders[other]} and {folder}"
+                    raise OptionError(f"{result['id']} [{result['target']}] is in both {both}")
                 left = folder / result.get("artifacts", "-")
                 if "artifacts" in result and left.is_dir():
                     shutil.copytree(left, into / result["artifacts"], dirs_exist_ok=True)

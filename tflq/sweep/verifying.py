@@ -19,6 +19,8 @@ from tflq.verification.start import forked_ahead
 
 __all__ = ["verified"]
 
+EQUAL: Final = ("equal", "accepted")
+"""Verdicts that pass: no difference, or none but what is known of the original's kernels."""
 LISTED: Final = 50  # outputs, layers: the first of them
 
 
@@ -138,9 +140,9 @@ def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
             return {"status": "differs", "why": f"interface: {part['interface'][0]}"}
         if part["verdict"] == "failed":
             return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
-    differing = [output for part in parts for output in part["outputs"] if not output["equal"]]
-    if not differing:
+    if all(part["verdict"] in EQUAL for part in parts):
         return {"status": "ok", "why": ""}
+    differing = [output for part in parts for output in part["outputs"] if not output["equal"]]
     worst = max(differing, key=lambda d: float("inf") if d["largest"] is None else d["largest"])
     return {"status": "differs", "why": _how_much(worst)}
 
