@@ -135,7 +135,7 @@ class Stopwatch:
     def submit(self, number: int, task: Task, limits: Limits) -> None:
         """Nothing runs."""
 
-    def poll(self, seconds: float) -> list[Event]:
+    def poll(self, seconds: float) -> list[Event]:  # noqa: ARG002
         return [Ended(0, Ending("answer", {"cpu": {"read": 0.0, "convert": next(self._seconds)}}))]
 
     def close(self) -> None:
