@@ -1,4 +1,5 @@
-"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA."""
+"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA; the text form of a module is
+read, too."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tflq.errors import OptionError, Reason
-from tflq.files import replace_file
+from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError
+from tflq.files import file_errors, replace_file
 from tflq.flatbuffer import reader, writer
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
@@ -36,7 +37,8 @@ def named_by(path: str | os.PathLike[str]) -> Format:
 
 
 def read(source: Source) -> Module:
-    """The module of a TFLite or TOSA file: a path, bytes or a file object. InvalidModelError if it is not a valid one.
+    """The module of a TFLite or TOSA file, or of the text form: a path, bytes or a file object. InvalidModelError if it
+    is not a valid one.
 
     A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
     operands are attributes. UnsupportedError names what of a TOSA file the form cannot hold.
@@ -44,11 +46,56 @@ def read(source: Source) -> Module:
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
         name, source = str(getattr(source, "name", "")), source.read()
         source = _Named(source, name) if name else source
-    if identify(source.data if isinstance(source, _Named) else source) is not TOSA:
+    schema = identify(source.data if isinstance(source, _Named) else source)
+    if schema is None and is_text(source):
+        return _read_text(source)
+    if schema is not TOSA:
         return reader.read(source)
     from tflq.tosa.files.read import read_tosa
 
     return read_tosa(source)
+
+
+def is_text(source: Source) -> bool:
+    """Whether a source that is no flatbuffer is text: by the suffix, or by how such texts begin."""
+    if isinstance(source, (str, os.PathLike)) and Path(source).suffix == ".mlir":
+        return True
+    with file_errors(source if isinstance(source, (str, os.PathLike)) else ""):
+        head = _bytes(source, 4096).lstrip()
+    return head.startswith(_BEGINNINGS)
+
+
+_BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
+
+
+def _bytes(source: Source, count: int = -1) -> bytes:
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            return file.read(count)
+    data = source.data if isinstance(source, _Named) else source
+    assert isinstance(data, (bytes, bytearray, memoryview))
+    return bytes(memoryview(data).cast("B")[: count if count >= 0 else None])
+
+
+def _read_text(source: Source) -> Module:
+    """The module of the text form, as `tflq opt` prints it."""
+    from tflq.ir.parser import parse_module
+    from tflq.ir.verifier import verify
+
+    is_path = isinstance(source, (str, os.PathLike))
+    name = os.fspath(source) if is_path else getattr(source, "name", "")
+    with file_errors(name):
+        data = _bytes(source)
+    try:
+        module = parse_module(data.decode("utf-8"), name or "<text>")
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is neither text nor of a model"
+        raise InvalidModelError("", what, path=name) from error
+    try:
+        verify(module)
+    except VerificationError as error:
+        raise InvalidModelError("", str(error), path=name) from error
+    return module
 
 
 class _Named(io.BytesIO):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from exception_cases.case import Case, cases, per_layer
 from harness import argument, const, one_op
 
+from exception_cases.case import Case, cases, per_layer
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, i32, ui8
 
 __all__: list[str] = []

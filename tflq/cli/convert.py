@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.shapes import input_shapes
 from tflq.cli.streams import MODEL, OUT, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -72,7 +73,7 @@ JSON_VERSION = 2
     "shapes",
     metavar="INPUT=1,224,224,3",
     multiple=True,
-    callback=lambda _, __, given: _shapes(given),
+    callback=lambda _, __, given: input_shapes(given),
     help="The whole shape of an input; may be repeated.",
 )
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
@@ -115,7 +116,7 @@ def command(
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        options["format"] = options["format"] or "tflite"
+        streams.check_output(text=options["format"] == "mlir")
     from tflq import convert
     from tflq.conversion import destinations
     from tflq.files import replace_file
@@ -123,7 +124,7 @@ def command(
     given = streams.source(source)
     size = streams.size_of(given)
     place = None if is_stream(destination) else destination
-    with talk.progress(f"converting {source}", silent=as_json):
+    with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
         conversion = convert(given, place, force=force, **options)
         seconds = time.perf_counter() - start
@@ -142,7 +143,7 @@ def command(
     elif not talk.quiet():
         err = place is None
         print_verdict(conversion.report, err=err)
-        output.line(f"{source} -> {', '.join(written)}", err=err)
+        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
@@ -153,22 +154,8 @@ def _write(conversion: Conversion) -> int:
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
-    streams.write_output([conversion.data], text=conversion.format == "mlir")
+    streams.write_output([conversion.data])
     return len(conversion.data)
-
-
-def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by name."""
-    found = {}
-    for text in given:
-        name, _, dims = text.rpartition("=")
-        try:
-            found[name] = tuple(int(d) for d in dims.split(",") if d)
-        except ValueError:
-            name = ""
-        if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
-    return found
 
 
 def _check_paths(source: str, destination: str, report: Path | None, *, force: bool) -> None:

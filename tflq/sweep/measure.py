@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import resource
 import time
 from collections import Counter
@@ -15,9 +16,10 @@ import tflq
 from tflq.conversion import Conversion
 from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError
 from tflq.ir.core import Module
+from tflq.plain_numbers import plain_numbers
 from tflq.report import Report
 from tflq.sweep.task import Task
-from tflq.sweep.verifying import verified
+from tflq.sweep.verifying import REPORT, verified
 from tflq.targets import is_of_tosa
 
 __all__ = ["CONVERT_ONLY", "JOB", "convert_only", "measure"]
@@ -71,6 +73,8 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
             conversion = _convert(task, module)
             del module
             places = _write(conversion, folder)
+            report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
+            (folder / REPORT).write_bytes(report)
     except VerificationError:
         raise  # a pass left invalid IR behind: a bug
     except TflqError as error:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tflq.verification.interface import Entries, shapes_fit
 from tflq.verification.model_file import ModelFile, entry_of
-from tflq.verification.runner import Runner
+from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import Names, TosaRunner
 
 __all__ = ["align", "tosa_differences"]
@@ -19,7 +19,7 @@ __all__ = ["align", "tosa_differences"]
 Side = list[tuple[str, dict[str, Any]]]
 
 
-def align(model: Runner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None, list[str]]:
+def align(model: TfliteRunner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None, list[str]]:
     """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
     shapes of the file. Answers the key (None: no such entry) and a sentence per difference of the interfaces.
     """

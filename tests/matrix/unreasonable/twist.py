@@ -177,7 +177,9 @@ def _reshaped(draw: Draw, module: Module, op: Op) -> Shapes | None:
     main = module.main
     tensors = [*main.inputs, *main.outputs]
     shapes = {v.type.shape for v in tensors}
-    others = [v for v in op.operands if v is not None and v.is_constant and math.prod(v.type.shape or ()) != 1]
+    others = [
+        v for v in op.operands if v is not None and v.is_constant and math.prod(d or 0 for d in v.type.shape or ()) != 1
+    ]
     axes = any("axis" in name or name in ("perm", "dim") for name in op.attributes)
     if len(main.ops) != 1 or len(shapes) != 1 or others or axes or not main.inputs or not tensors[0].type.is_static:
         return None

@@ -122,7 +122,8 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
         return NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
-        return NotApplicable("there are no elements, and UNPACK takes none")
+        reason = "there are no elements, and the kernel multiplies none"
+        return NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         return NotApplicable(f"{count} factors are more than {_FACTORS}")

@@ -152,7 +152,7 @@ def _rejected(op: Op) -> Rejected:
 
 
 @rule(
-    *(f"tfl.stablehlo_{name}" for name in ("convolution", "custom_call", "reduce", "reduce_window", "scatter", "sort")),
+    *(f"tfl.stablehlo_{name}" for name in ("convolution", "custom_call", "reduce", "scatter", "sort")),
     *(f"tfl.stablehlo_{name}" for name in ("iota", "while", "rng_bit_generator")),
 )
 def refuse(op: Op, b: RuleBuilder) -> Answer:

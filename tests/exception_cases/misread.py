@@ -1,4 +1,4 @@
-"""Models of the coverage table on types that no kernel is for, which the interpreter runs all the same."""
+"""Models of the coverage table on types that kernels misread, and run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _KEYS = {
     ),
     "i8 → i16: equal scales": (
         "add div embedding_lookup exp fake_quant floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum "
-        "neg prelu reduce_prod scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_gather "
-        "stablehlo_maximum stablehlo_minimum stablehlo_multiply sub sum"
+        "neg prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and "
+        "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
     ),
-    "i8 per axis, operand 0: ": f"{_STEPS} logistic tanh",
+    "i8 per axis, operand 0: ": f"{_STEPS} elu logistic tanh",
     "i8 per axis, operand 1: ": "mul prelu",
     "i8 per axis, result: ": f"{_STEPS} batch_matmul sub",
     "i8 per axis, all: ": "reduce_max reduce_min",

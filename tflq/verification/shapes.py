@@ -1,0 +1,125 @@
+"""The shapes to run open inputs at: dims that a file leaves open hide differences where they are 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import tflite
+
+from tflq.errors import OptionError, Reason
+from tflq.verification.model_file import Graph
+
+__all__ = ["Shapes", "bound", "chosen", "is_open", "largest_window"]
+
+Shapes = list[tuple[int, ...]]
+"""One for each input, in order."""
+
+Side = Sequence[tuple[str, dict[str, Any]]]
+
+_BATCHES: Final = (2, 3)
+_STEP: Final = 16
+_FACTORS: Final = (1, 2, 4, 8, 14, 16, 32)
+_ODD: Final = 7
+
+_FILTERS: Final = {
+    "CONV_2D": "Conv2DOptions",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
+    "CONV_3D": "Conv3DOptions",
+    "TRANSPOSE_CONV": "",
+}
+"""Operators whose second operand is a filter, and the options that say how it is dilated."""
+_POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+
+
+def is_open(side: Side) -> bool:
+    """Whether any input has a dim that the file leaves open."""
+    return any(-1 in description["shape_signature"] for _, description in side)
+
+
+def bound(side: Side, batch: int | None, given: Mapping[str, Sequence[int]]) -> Shapes:
+    """The shapes to run inputs with: those `given` by name, those of the file with first dims that are open bound to
+    the batch. OptionError names an input that is not there or of another rank."""
+    names = [name for name, _ in side]
+    for name, shape in given.items():
+        if name not in names:
+            there = ", ".join(f"'{n}'" for n in names) or "none"
+            raise OptionError(Reason(f"the model has no input '{name}'", value=name, remedy=f"its inputs are {there}"))
+        stated = dict(side)[name]["shape_signature"]
+        if stated and len(stated) != len(shape):
+            what = f"input '{name}' is of rank {len(stated)}, the shape given for it of rank {len(shape)}"
+            raise OptionError(Reason(what, tensor=name, value=list(shape)))
+    return [tuple(given[name]) if name in given else _stated(description, batch) for name, description in side]
+
+
+def _stated(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:
+    shape, signature = tuple(description["shape"]), description["shape_signature"]
+    if batch is not None and signature and signature[0] == -1:
+        return (batch, *shape[1:])
+    return shape
+
+
+def chosen(
+    side: Side, window: int, stated: Shapes, fixed: Sequence[bool], batch: int | None, runs: Callable[[Shapes], bool]
+) -> list[Shapes]:
+    """Two choices for the dims that are open, the batch and others, larger than any window, of those with which the
+    model `runs`; one or none if there are no more. `fixed` inputs have their shape from the user."""
+    base = -(-(window + 1) // _STEP) * _STEP
+    found: list[Shapes] = []
+    for batches, sizes in ((_BATCHES[0], _even(base)), (_BATCHES[1], _uneven(base))):
+        tried: list[Shapes] = list(found)
+        for size in sizes:
+            ends = zip(side, stated, fixed, strict=True)
+            shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
+            if shapes in tried:
+                break  # no dim but the batch is open
+            tried.append(shapes)
+            if runs(shapes):
+                found.append(shapes)
+                break
+    return found
+
+
+def _even(base: int) -> Iterator[int]:
+    return (base * factor for factor in _FACTORS)
+
+
+def _uneven(base: int) -> Iterator[int]:
+    """Sizes that strides do not divide, then others."""
+    yield base + _ODD
+    yield from (base * (factor + 1) for factor in _FACTORS)
+
+
+def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int, ...]:
+    signature = description["shape_signature"]
+    if -1 not in signature:
+        return tuple(description["shape"])
+    return tuple((size if i else batch) if d == -1 else d for i, d in enumerate(signature))
+
+
+def largest_window(graph: Graph) -> int:
+    """The largest extent of a window that the operators of a graph slide over their operands."""
+    return max((extent for i in range(len(graph.operators)) for extent in _extents(graph, i)), default=1)
+
+
+def _extents(graph: Graph, index: int) -> Iterator[int]:
+    op = graph.operators[index]
+    if op.opcode in _POOLS:
+        options = _options(graph, index, "Pool2DOptions")
+        yield from (options.FilterHeight(), options.FilterWidth()) if options else ()
+    elif op.opcode in _FILTERS and len(op.inputs) > 1:
+        name, shape = _FILTERS[op.opcode], graph.tensor(op.inputs[1]).shape
+        options = _options(graph, index, name) if name else None
+        dilations = (options.DilationHFactor(), options.DilationWFactor()) if options else (1, 1)
+        window = shape[:3] if op.opcode == "CONV_3D" else shape[1:3]
+        yield from ((extent - 1) * max(dilations) + 1 for extent in window)
+
+
+def _options(graph: Graph, index: int, name: str) -> Any:
+    """The options of an operator; None if it states none."""
+    found = graph.table.Operators(index).BuiltinOptions()
+    if found is None:
+        return None
+    options = getattr(tflite, name)()
+    options.Init(found.Bytes, found.Pos)
+    return options
