@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tflq.legalize.reference import convolution
 from tflq.sweep.measure import measure
 
+NAME = "double_scales"
 Stage = Callable[[str], None]
 
 
@@ -42,7 +43,8 @@ def fault(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
     return fine(task, folder, stage)
 
 
-def slow(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
-    """The job itself, in a process that takes its time."""
-    time.sleep(0.2)
+def broken_rule(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
+    """The job itself, by a compiler whose rule of convolutions has a wrong multiplier."""
+    right = getattr(convolution, NAME)
+    setattr(convolution, NAME, lambda *arguments: right(*arguments) * 1.05)
     return measure(task, folder, stage)

@@ -12,7 +12,7 @@ import pytest
 import tflq.sweep.changes as changes_module
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Selection, read_results, sweep
+from tflq.sweep import Limits, Plan, Selection, comparing, read_results, sweep, sweeping
 from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
 from tflq.sweep.changes import compare, failing, is_slower
 from tflq.sweep.executor import Ended, Event
@@ -63,11 +63,22 @@ def test_noise_is_not_slower() -> None:
     assert not is_slower(1.0, 0.0)
 
 
+ONLY = ("cnn_int8", "/pad", "add_per_axis", "two_signatures")
+
+
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory, models: Path) -> Path:
     folder = tmp_path_factory.mktemp("swept")
-    sweep(Plan([models], folder, selection=Selection(("cnn_int8", "pad", "mul_per_axis", "add_per_axis"))))
+    sweep(Plan([models], folder, selection=Selection(ONLY)))
     return folder
+
+
+@pytest.fixture
+def rule_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps by a compiler with a wrong rule of convolutions."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    for module in (sweeping, comparing):
+        monkeypatch.setattr(module, "JOB", "jobs:broken_rule")
 
 
 def test_a_baseline_is_one_file_that_says_the_same(swept: Path, tmp_path: Path) -> None:
@@ -81,29 +92,39 @@ def test_a_baseline_is_one_file_that_says_the_same(swept: Path, tmp_path: Path) 
     assert run(["sweep", "diff", str(swept), str(path)]) == 0
 
 
+@pytest.mark.usefixtures("rule_broken")
 def test_a_regression_is_named_with_its_layer(swept: Path, models: Path, tmp_path: Path) -> None:
-    """The baseline says of the model that differs that it was ok."""
-    document = json.loads((swept / "baseline.json").read_text())
-    for entry in document["entries"]:
-        if entry["id"] == "models/mul_per_axis":
-            entry.update(status="ok", expected=True, numbers=[], why="", cause="")
-    baseline = tmp_path / "baseline.json"
-    baseline.write_text(json.dumps(document))
     out = tmp_path / "out"
-    given = ["sweep", str(models), "-o", str(out), "--baseline", str(baseline), "--only", "per_axis", "--no-cache"]
-    assert run(given) == 5
+    given = ["sweep", str(models), "--only", "cnn_int8", "--only", "/pad", "--only", "add_per_axis"]
+    assert run([*given, "-o", str(out), "--baseline", str(swept)]) == 5
     changes = json.loads((out / "changes.json").read_text())["changes"]
-    assert [(c["kind"], c["id"]) for c in changes] == [("failing", "models/mul_per_axis")]
-    assert changes[0]["layer"].startswith("operator 0 (MUL)")
-    assert "operator 0 (MUL)" in (out / "summary.md").read_text()
+    assert [(c["kind"], c["id"]) for c in changes] == [("failing", "models/cnn_int8")]
+    assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
+    assert "operator 0 (CONV" in (out / "summary.md").read_text().replace("\\", "")
     cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}  # noqa: S314
-    assert cases["models/mul_per_axis"].find("failure") is not None
+    assert cases["models/cnn_int8"].find("failure") is not None
     assert cases["models/add_per_axis"].find("skipped") is not None
+    (result,) = (r for r in read_results(out) if r["status"] != "ok" and not r["expected"])
+    assert result["tries"] == ["differs", "differs"]
+    assert (out / result["artifacts"] / "converted.tflite").exists()
+    assert run([*given, "-o", str(tmp_path / "again"), "--baseline", str(out)]) == 0
 
 
-def test_what_fails_as_it_did_is_no_regression(swept: Path, models: Path, tmp_path: Path) -> None:
-    given = ["sweep", str(models), "-o", str(tmp_path / "out"), "--baseline", str(swept), "--only", "mul_per_axis"]
-    assert run(given) == 0
+@pytest.mark.usefixtures("rule_broken")
+def test_an_expected_difference_that_changes_is_looked_into(swept: Path, models: Path, tmp_path: Path) -> None:
+    """What is expected to differ runs once; its layer is sought when its numbers are others than in the baseline."""
+    manifest = tmp_path / "one.toml"
+    expect = '{ status = "differs", reason = "a broken rule" }'
+    manifest.write_text(f"[[model]]\nid = 'models/cnn_int8'\npath = '{models}/cnn_int8.tflite'\nexpect = {expect}\n")
+    assert run(["sweep", str(manifest), "-o", str(tmp_path / "first")]) == 0
+    document = json.loads((tmp_path / "first/baseline.json").read_text())
+    document["entries"][0]["numbers"] = ["verification out: 1 of 9, up to 1 LSB"]
+    (tmp_path / "baseline.json").write_text(json.dumps(document))
+    given = ["sweep", str(manifest), "-o", str(tmp_path / "second"), "--baseline", str(tmp_path / "baseline.json")]
+    assert run(given) == 5
+    changes = json.loads((tmp_path / "second/changes.json").read_text())["changes"]
+    assert [c["kind"] for c in changes] == ["numbers"]
+    assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
 
 
 def test_what_is_slower_runs_again_and_fails_if_asked_to(
@@ -153,26 +174,25 @@ def test_the_median_of_five_runs_counts(times: list[float], found: int) -> None:
     assert len(changes) == found
 
 
-def test_parts_merge_into_the_whole(swept: Path, models: Path, tmp_path: Path) -> None:
-    only = ("cnn_int8", "pad", "mul_per_axis", "add_per_axis")
+@pytest.mark.usefixtures("rule_broken")
+def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
+    sweep(Plan([models], tmp_path / "whole", selection=Selection(ONLY)))
     parts = [tmp_path / str(i) for i in (1, 2)]
     for i, part in enumerate(parts, 1):
-        sweep(Plan([models], part, selection=Selection(only, shard=(i, 2))))
+        sweep(Plan([models], part, selection=Selection(ONLY, shard=(i, 2))))
     merge(parts, tmp_path / "all")
-    assert not compare(read_entries(swept), read_entries(tmp_path / "all"))
-    failed = [r for r in read_results(tmp_path / "all") if "artifacts" in r]
-    assert failed
+    assert not compare(read_entries(tmp_path / "whole"), read_entries(tmp_path / "all"))
+    failed = [r for r in read_results(tmp_path / "all") if r["status"] == "differs"]
+    assert [key_of(r) for r in failed] == [("models/cnn_int8", "integer"), ("models/two_signatures", "integer")]
     assert all((tmp_path / "all" / r["artifacts"] / "converted.tflite").exists() for r in failed)
     with pytest.raises(OptionError, match="is in both"):
         merge([parts[0], parts[0]], tmp_path / "twice")
-    sweep(Plan([models], tmp_path / "other", ["kernels"], selection=Selection(only)))
+    sweep(Plan([models], tmp_path / "other", ["kernels"], selection=Selection(ONLY)))
     with pytest.raises(OptionError, match=r"another settings\.targets"):
         merge([parts[0], tmp_path / "other"], tmp_path / "mixed")
-
-
-def test_failed_from_takes_what_failed(swept: Path, models: Path, tmp_path: Path) -> None:
-    sweep(Plan([models], tmp_path, selection=Selection(failed_from=swept)))
-    assert [key_of(r) for r in read_results(tmp_path)] == [("models/mul_per_axis", "integer")]
+    again = tmp_path / "again"
+    sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
+    assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
 
 
 def test_the_cache_spares_verification(models: Path, tmp_path: Path) -> None:
