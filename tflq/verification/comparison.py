@@ -26,9 +26,10 @@ from tflq.verification.interface import allocation_differences, interface_differ
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
 from tflq.verification.runner import Resolver, RunError
-from tflq.verification.shapes import Shapes, bound, chosen, is_open, largest_window
+from tflq.verification.shapes import Shapes, bound, chosen, is_open
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import TosaRunner
+from tflq.verification.windows import largest_window
 
 __all__ = ["Options", "Source", "compare_models"]
 
