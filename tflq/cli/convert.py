@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.help import SectionedCommand
 from tflq.cli.streams import MODEL, OUT, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -24,8 +25,16 @@ __all__ = ["command"]
 JSON_VERSION = 2
 
 
-@click.command()
-@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True)
+class _Convert(SectionedCommand):
+    sections: ClassVar = {
+        "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
+        "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
+        "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+    }
+
+
+@click.command(cls=_Convert)
+@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=OUT)
 @click.option(
     "-o",
     "--output-dir",
