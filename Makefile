@@ -7,13 +7,14 @@ JOBS ?= auto
 CASES ?= 50
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check lint types imports tests matrix format models clean
+.PHONY: help demo test check lint types imports tests matrix unreasonable format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
 	@echo "make test     lint, types, import rules and tests, as CI runs them"
 	@echo "make check    the same without the tests"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
+	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 
@@ -53,6 +54,10 @@ tests: $(VENV)/.dev
 
 matrix: $(VENV)/.dev
 	$(BIN)/python scripts/matrix.py --count $(CASES)
+
+unreasonable: $(VENV)/.dev
+	@mkdir -p build
+	$(BIN)/python scripts/unreasonable.py --json build/unreasonable.json
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

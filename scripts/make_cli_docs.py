@@ -51,7 +51,12 @@ def page() -> str:
             command = group.get_command(context, name)
             assert command is not None
             lines += [f"### tflq {name}", "", what, ""]
-            lines += _command(click.Context(command, info_name=name, parent=context), name)
+            own = click.Context(command, info_name=name, parent=context)
+            lines += _command(own)
+            for part, found in command.commands.items() if isinstance(command, click.Group) else ():
+                lines += [f"#### tflq {name} {part}", ""]
+                lines += _command(click.Context(found, info_name=part, parent=own))
+            lines += _examples(name)
     lines += [
         "## Completion in the shell",
         "",
@@ -63,7 +68,7 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _command(context: click.Context, name: str) -> Iterator[str]:
+def _command(context: click.Context) -> Iterator[str]:
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield from ("```sh", usage, "```", "")
@@ -75,6 +80,9 @@ def _command(context: click.Context, name: str) -> Iterator[str]:
             assert record is not None
             yield f"| {_code(record[0])} | {_cell(record[1])} |"
         yield ""
+
+
+def _examples(name: str) -> Iterator[str]:
     yield "```sh"
     for what, line in EXAMPLES[name]:
         yield from (f"# {what}", line)

@@ -91,8 +91,8 @@ def _line(record: Record) -> str:
     return f"{record['operator']}:{record['number']} {record['target']} {record['kind']}: {record['detail']}"
 
 
-def _summary(records: list[Record], draws: int, seconds: float, a: argparse.Namespace) -> dict[str, object]:
-    operators: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(Counter))  # type: ignore[arg-type]
+def _summary(records: list[Record], draws: int, seconds: float, a: argparse.Namespace) -> Record:
+    operators: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         operators[record["operator"]][record["target"]][record["kind"]] += 1
@@ -115,18 +115,18 @@ def _summary(records: list[Record], draws: int, seconds: float, a: argparse.Name
     }
 
 
-def _print(summary: dict[str, object], records: list[Record], examples: int) -> None:
+def _print(summary: Record, records: list[Record], examples: int) -> None:
     groups: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in sorted(records, key=lambda r: (r["operator"], r["number"])):
         groups[record["operator"], record["target"], record["kind"]].append(record)
-    for name, targets in sorted(summary["operators"].items()):  # type: ignore[attr-defined]
+    for name, targets in sorted(summary["operators"].items()):
         words = (f"{t}: " + ", ".join(f"{n} {k}" for k, n in kinds.items()) for t, kinds in targets.items())
         print(f"{name:28} " + "; ".join(words))
         for (operator, _, kind), found in groups.items():
             if operator == name and kind in (*FAILURES, "needless"):
                 for record in found[:examples]:
                     print(f"    {_line(record)[:400]}\n        {record.get('text', '')[:400]}")
-    for target, kinds in summary["totals"].items():  # type: ignore[attr-defined]
+    for target, kinds in summary["totals"].items():
         print(f"{target}: " + ", ".join(f"{n} {k}" for k, n in kinds.items()))
     print(f"{summary['draws']} draws, {summary['needless_share']:.2%} needless warnings, {summary['seconds']} s")
 

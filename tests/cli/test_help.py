@@ -18,10 +18,17 @@ from tflq.resources import resource
 ROOT = Path(__file__).resolve().parents[2]
 LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]
 
+BEFORE = {
+    "tflq opt model.mlir -p lower-quant-ops,canonicalize": ["tflq opt model.tflite > model.mlir"],
+    "tflq sweep models -o after --resume": ["tflq sweep models -o after"],
+}
+"""What has to be there for some of the examples."""
+
 
 def test_every_command_is_in_one_group() -> None:
     assert sorted(name for commands in GROUPS.values() for name in commands) == sorted(main.COMMANDS)
     assert set(EXAMPLES) == set(main.COMMANDS)
+    assert set(BEFORE) <= {line for _, line in LINES}
 
 
 @pytest.mark.parametrize("columns", [80, 160])
@@ -44,8 +51,10 @@ def test_help_fits_and_ends_with_examples(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the examples name, and `tflq` on the path."""
     place = tmp_path_factory.mktemp("examples")
-    shutil.copytree(ROOT / "models", place / "models", ignore=shutil.ignore_patterns("*.py", "*.md"))
-    shutil.copy(place / "models" / "cnn_int8.tflite", place / "model.tflite")
+    (place / "models").mkdir()
+    for name in ("pad", "split"):
+        shutil.copy(ROOT / "models" / f"{name}.tflite", place / "models")
+    shutil.copy(ROOT / "models" / "cnn_int8.tflite", place / "model.tflite")
     shutil.copy(resource("rules/npu_example.toml"), place / "npu.toml")
     (place / "bin").mkdir()
     program = place / "bin" / "tflq"
@@ -57,16 +66,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("command", "line"), LINES, ids=[line.removeprefix("tflq ") for _, line in LINES])
 def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> None:
-    if command == "verify":
+    if command in GROUPS["Check"]:
         pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
     for name in ("models", "model.tflite", "npu.toml"):
         (tmp_path / name).symlink_to(folder / name)
     if command == "verify":
         (tmp_path / "integer.tflite").symlink_to(folder / "integer.tflite")
     environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    if "model.mlir -p" in line:
-        subprocess.run("tflq opt model.tflite > model.mlir", shell=True, cwd=tmp_path, env=environment, check=True)  # noqa: S602, S607
-    shell = ["bash", "-o", "pipefail", "-c", line]
+    shell = ["bash", "-o", "pipefail", "-c", " && ".join([*BEFORE.get(line, ()), line])]
     done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

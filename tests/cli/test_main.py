@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness import argument, one_op
 
 import tflq
 from tflq.cli import main
-from tflq.ir.types import UniformQuantizedType
+from tflq.ir.types import UniformQuantizedType, f32, i32
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -249,3 +250,18 @@ def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.
     path = Path(err.split("the file ")[1].strip().rstrip("."))
     assert "KeyError: 'x'" in path.read_text()
     path.unlink()
+
+
+def test_inspect_for_model_explorer(cli: Cli, models: Path) -> None:
+    code, out, _ = cli("inspect", models / "cnn_int8.tflite", "--format", "model-explorer", "--target", "kernels")
+    assert code == 0
+    assert [stage["label"] for stage in json.loads(out)] == ["before", "integer form", "after"]
+
+
+def test_inspect_shows_what_it_can_of_a_model_that_is_refused(cli: Cli, tmp_path: Path) -> None:
+    operands, results = [argument((4,), f32)], [argument((None,), f32, "y"), argument((4,), i32, "z")]
+    path = tmp_path / "unique.tflite"
+    path.write_bytes(one_op("tfl.unique", operands, results, {}))
+    code, out, err = cli("inspect", path, "--format", "model-explorer", "--target", "tosa")
+    assert (code, [stage["label"] for stage in json.loads(out)]) == (4, ["before"])
+    assert "UNIQUE" in err

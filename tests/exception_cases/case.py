@@ -19,7 +19,8 @@ Arrays: TypeAlias = list[list[np.ndarray]]
 class Case:
     """`of`: the operator that the report warns of, in capitals. `inputs`: what the model runs on (default: those of the
     coverage table's models). `options` are for `tflq.convert`. `resets`: runs before which state is reset. `chance`:
-    what the interpreter gives is left to chance, and is not measured. `when`: what the model is, beyond its types."""
+    what the interpreter gives is left to chance, and is not measured. `when`: what the model is, beyond its types.
+    `real`: the result from real inputs (default: what the interpreter makes of the same model on floats)."""
 
     of: str
     model: bytes
@@ -28,6 +29,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
     resets: Sequence[int] = ()
     chance: bool = False
+    real: Callable[..., np.ndarray] | None = None
 
 
 CASES: list[Callable[[], Iterator[Case]]] = []

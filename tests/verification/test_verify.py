@@ -10,7 +10,7 @@ import pytest
 
 import tflq
 from tflq.ir.core import Buffer
-from tflq.verification import runner
+from tflq.verification.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
 
@@ -111,7 +111,7 @@ def test_without_an_interpreter(models: Path, tmp_path: Path, monkeypatch: pytes
         (tmp_path / f"{name}.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(tflq.TflqError, match=r"pip install 'tflq\[verify\]'"):
-        runner.Runner(str(models / "pad.tflite"), resolver="reference", keep=False, timeout=60)
+        TfliteRunner(str(models / "pad.tflite"), "reference", 60)
 
 
 @pytest.mark.parametrize("option", [{"seeds": -1}, {"batch": 0}])

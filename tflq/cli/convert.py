@@ -13,6 +13,7 @@ import click
 
 from tflq.cli import output, streams, talk
 from tflq.cli.help import SectionedCommand
+from tflq.cli.shapes import input_shapes
 from tflq.cli.streams import MODEL, OUT, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -95,7 +96,7 @@ class _Convert(SectionedCommand):
     "shapes",
     metavar="INPUT=1,224,224,3",
     multiple=True,
-    callback=lambda _, __, given: _shapes(given),
+    callback=lambda _, __, given: input_shapes(given),
     help="The whole shape of an input; may be repeated.",
 )
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
@@ -119,6 +120,7 @@ class _Convert(SectionedCommand):
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
     folder: Path | None,
     workers: int | None,
@@ -142,7 +144,7 @@ def command(
         raise click.UsageError("Give a model IN and a file OUT, or models IN... and a folder: -o DIR.")
     if workers is not None:
         raise click.UsageError("--workers is for many models: IN... -o DIR.")
-    source, destination = MODEL.convert(paths[0], None, context), OUT.convert(paths[1], None, context)
+    source, destination = _model(context, paths[0]), paths[1]
     _check_paths(source, destination, report_path, force=force)
     if is_stream(destination):
         if as_json:
@@ -187,7 +189,12 @@ def _sources(context: click.Context, paths: Sequence[str], report: Path | None) 
         raise click.UsageError("--report is for one model; --json prints the reports of all.")
     if "-" in paths:
         raise click.UsageError("Standard input has no name to write under: give files with -o DIR.")
-    return [MODEL.convert(path, None, context) for path in paths]
+    return [_model(context, path) for path in paths]
+
+
+def _model(context: click.Context, path: str) -> str:
+    """The path of a model, if there is one."""
+    return str(MODEL.convert(path, None, context))
 
 
 def _write(conversion: Conversion) -> int:
@@ -197,20 +204,6 @@ def _write(conversion: Conversion) -> int:
         raise OptionError(Reason(what, remedy="--signature says which"))
     streams.write_output([conversion.data])
     return len(conversion.data)
-
-
-def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by name."""
-    found = {}
-    for text in given:
-        name, _, dims = text.rpartition("=")
-        try:
-            found[name] = tuple(int(d) for d in dims.split(",") if d)
-        except ValueError:
-            name = ""
-        if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
-    return found
 
 
 def _check_paths(source: str, destination: str, report: Path | None, *, force: bool) -> None:

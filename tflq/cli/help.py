@@ -18,7 +18,11 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "inspect": "Show what a model holds, and what a conversion would do.",
         "ops": "Show what becomes of each operator, on each signature.",
     },
-    "Check": {"verify": "Run two models and compare them."},
+    "Check": {
+        "verify": "Run two models and compare them.",
+        "reduce": "Find the smallest part of a model whose conversion fails.",
+        "sweep": "Convert and verify many models, and see what changed.",
+    },
     "Work on the text form": {"opt": "Print a model as text, and run passes on it."},
 }
 """The commands by what they are for, each in a line."""
@@ -45,6 +49,11 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "verify": (
         ("are they equal?", "tflq verify model.tflite integer.tflite"),
         ("where do they begin to differ?", "tflq verify model.tflite integer.tflite --layers"),
+    ),
+    "reduce": (("does its conversion fail, and where?", "tflq reduce model.tflite --target kernels"),),
+    "sweep": (
+        ("a folder of models, for two targets", "tflq sweep models -o after --target integer --target kernels"),
+        ("go on with one that was interrupted", "tflq sweep models -o after --resume"),
     ),
     "opt": (
         ("the whole model as text", "tflq opt model.tflite > model.mlir"),

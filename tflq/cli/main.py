@@ -28,6 +28,8 @@ COMMANDS: Final = {
     "inspect": "tflq.cli.inspect",
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
+    "reduce": "tflq.cli.reduce",
+    "sweep": "tflq.cli.sweep",
     "opt": "tflq.cli.opt",
 }
 
@@ -61,6 +63,8 @@ class LazyGroup(click.Group):
                 formatter.write_dl(list(commands.items()))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        if os.environ.get("NO_COLOR"):
+            extra["color"] = False
         with _closed_pipes():
             return super().make_context(*args, **extra)
 

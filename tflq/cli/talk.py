@@ -20,8 +20,11 @@ _VERBOSE = "tflq.verbose"
 
 
 def add_options(command: click.Command) -> click.Command:
-    """Gives a command `-v` and `-q`."""
-    if not any(parameter.name == "verbose" for parameter in command.params):
+    """Gives a command, or each command of a group, `-v` and `-q`."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_options(each)
+    elif not any(parameter.name == "verbose" for parameter in command.params):
         command.params += [
             click.Option(
                 ["-v", "--verbose"],

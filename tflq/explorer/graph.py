@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tflq.explorer.text import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.calls import callees
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.dialects import Slot, declaration
+from tflq.ir.short_text import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
 
 __all__ = ["Describe", "Json", "graphs"]
 
 Json = dict[str, Any]
 Describe = Callable[[Op], tuple[Mapping[str, str], str]]
-"""What else is known of an op: attributes to show, and the colour of its node ("" for the usual one)."""
+"""What else is known of an op: attributes to show, and the colour of its border ("" for the usual one)."""
 
 NOTHING: Final[Mapping[str, ElementType]] = MappingProxyType({})
 
@@ -113,7 +113,7 @@ class _FunctionGraph:
         if called:
             node["subgraphIds"] = called
         if colour:
-            node["style"] = {"backgroundColor": colour}
+            node["style"] = {"borderColor": colour, "hoveredBorderColor": colour}
         self._nodes.append(node)
         self._sources |= {value: (key, i) for i, value in enumerate(op.results)}
 

@@ -22,8 +22,8 @@ from tflq.targets import is_of_tosa, load_target
 
 __all__ = ["COLOURS", "Explored", "explore"]
 
-COLOURS: Final[Mapping[str, str]] = {"integer": "#d7efdd", "float": "#fde7c2", "kept": "", "refused": "#f9d0d0"}
-"""Of a node, by what becomes of its operator."""
+COLOURS: Final[Mapping[str, str]] = {"integer": "#2e9e5b", "float": "#e08a00", "kept": "", "refused": "#e03131"}
+"""Of a node's border, by what becomes of its operator: to be seen on light and on dark."""
 
 _Known = Mapping[tuple[int, int], tuple[Mapping[str, str], str]]
 """By subgraph and operator: what is shown of it, and its colour."""

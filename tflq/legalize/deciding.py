@@ -88,7 +88,7 @@ class Decider:
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
-        if all(0 in (v.type.shape or ()) for v in op.results):
+        if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
             decision.warning = decision.exception = ""  # no value shows it
         return decision
 

@@ -72,14 +72,12 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
 
 
 def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
-    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are; none of what
-    interpreters differ on if no value shows it."""
+    """Warnings that a rule cannot give what the kernel does, and the exceptions that these are."""
     found = {answer.warning: "inexact"} if answer.warning else {}
     if answer.unsettled:
-        far = distance(rule, op)
-        if far != Distance(0):
-            words = _UNSETTLED.format(what=answer.unsettled, far="" if far is None else f": {far}")
-            found[words] = "unsettled"
+        far = distance(rule, op)  # of what one of them gives
+        words = _UNSETTLED.format(what=answer.unsettled, far="" if far in (None, Distance(0)) else f": {far}")
+        found[words] = "unsettled"
     return found
 
 

@@ -110,7 +110,7 @@ class Walk:
     def _visit(self, op: Op) -> None:
         self._b.location = op.location
         start = len(self._b.ops)
-        done = self._unbounded(op)
+        done = self._unbounded(self._with_body(op))
         try:
             decision = self._call(done) if op.name in CALLS else self._decider.decide(done)
         except Refusal as refusal:
@@ -125,6 +125,14 @@ class Walk:
                 self._plain[result] = plain
         decision.op, decision.made = op, self._b.ops[start:]
         self._decisions.append(decision)
+
+    def _with_body(self, op: Op) -> Op:
+        """The operator, which says by what its function reduces."""
+        if op.name != "tfl.stablehlo_reduce_window":
+            return op
+        body = self._shared.calls.module.functions[op.attributes["body_subgraph_index"]].ops
+        info = {**op.info, "body": body[0].name if len(body) == 1 else ""}
+        return Op(op.name, op.operands, op.results, op.attributes, op.location, info=info)
 
     def _unbounded(self, op: Op) -> Op:
         """The operator with a tensor of its own for each result that is clamped after it."""

@@ -7,6 +7,7 @@ it is such a fraction. x A and y B, for A / B = s1 / s2 so replaced, are within 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -19,9 +20,20 @@ def comparing_factors(first: np.ndarray, second: np.ndarray, reach: int) -> tupl
     |x|, |y| <= reach."""
     pairs = np.stack([first.reshape(-1), second.reshape(-1)], 1)
     distinct, places = np.unique(pairs, axis=0, return_inverse=True)
-    terms = np.asarray([_between(Fraction(float(a)) / Fraction(float(b)), reach) for a, b in distinct], np.int64)
+    terms = np.asarray([_terms(float(a), float(b), reach) for a, b in distinct], np.int64)
     found = terms[places.reshape(-1)]
     return found[:, 0].reshape(first.shape), found[:, 1].reshape(first.shape)
+
+
+def _terms(first: float, second: float, reach: int) -> tuple[int, int]:
+    """Of scales that may be 0 or infinite: infinite ones are equal, and above all others."""
+    if not first or not second:
+        return int(first > 0), int(second > 0)
+    if first == second:
+        return 1, 1
+    if math.inf in (first, second):
+        return (reach + 1, 1) if first > second else (1, reach + 1)
+    return _between(Fraction(first) / Fraction(second), reach)
 
 
 def _between(ratio: Fraction, reach: int) -> tuple[int, int]:

@@ -17,6 +17,8 @@ Sources: kernels/reduce.cc (PrepareMeanOrSum, GetQuantProdScaling), kernels/inte
 
 from __future__ import annotations
 
+import math
+
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient
 
 __all__ = ["divided_multiplier", "mean_multiplier", "product_bounds", "product_scale", "sum_multiplier"]
@@ -40,8 +42,9 @@ def divided_multiplier(multiplier: Multiplier, count: int) -> Multiplier:
 
 
 def product_scale(scale_in: float, scale_out: float, count: int) -> float:
-    """What REDUCE_PROD multiplies by after each of `count` factors."""
-    return scale_in / scale_out ** (1.0 / count)
+    """What REDUCE_PROD multiplies by after each of `count` factors; 0 for what is not finite, as its multiplier is."""
+    scale = quotient(scale_in, scale_out ** (1.0 / count))
+    return scale if math.isfinite(scale) else 0.0
 
 
 def product_bounds(reach: int, scale: float, count: int) -> list[int]:

@@ -37,8 +37,10 @@ def fit_terms(
     roughly: float = _ROUGHLY,
 ) -> tuple[list[Term], int, float]:
     """The terms x_i r_i for |x_i| <= reach_i, `count` of each summed; the bits behind the point, less than 0 if nothing
-    fits; what the sum may be off before it is rounded, in counts. Terms that are off by no more than `roughly` are
-    products without a shift."""
+    fits, as for infinite ratios; what the sum may be off before it is rounded, in counts. Terms that are off by no more
+    than `roughly` are products without a shift."""
+    if not all(np.isfinite(r).all() for r in ratios):
+        return [Term(np.zeros(r.shape, np.int64), 0) for r in ratios], -1, math.inf
     most = count * sum(float(r.max()) * reach for r, reach in zip(ratios, reaches, strict=True))
     bits = min(_BOUND - math.frexp(most)[1], most_bits)
     plain = [Term(np.floor(np.ldexp(r, bits) + 0.5).astype(np.int64), 0) for r in ratios]

@@ -163,11 +163,13 @@ def _multiplier(factors: list[Value], op: Op, bound: float) -> str | None:
             scales = _scales(value)
             if scales.size != ratio.size and 1 not in (scales.size, ratio.size):
                 return f"'{value.name}' has {scales.size} scales, another operand {ratio.size}"
-            ratio = ratio * scales
+            with np.errstate(invalid="ignore"):
+                ratio = ratio * scales
         scales = _scales(result)
         if scales.size not in (1, ratio.size):
             return f"'{result.name}' has {scales.size} scales, its operands {ratio.size}"
-        ratio = ratio / scales
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = ratio / scales
         if not (ratio < bound).all():
             return f"scales give a multiplier of {ratio.max():g} for '{result.name}', which is not below {bound:g}"
     return None

@@ -14,11 +14,11 @@ from matrix.run import _difference
 from matrix.run_tosa import differs_from, on_reference_model, open_shapes
 from matrix.unreasonable.sources import Subject
 from tflq.conversion import Conversion
+from tflq.ir.forms import RECURRENT
 from tflq.legalize.exceptions import EXCEPTIONS
 
-__all__ = ["FAILURES", "TARGETS", "Verdict", "judged"]
+__all__ = ["FAILURES", "Verdict", "judged", "runs"]
 
-TARGETS = ("integer", "kernels", "tosa")
 FAILURES = ("differs", "refused", "raised", "does not run", "died", "no answer")
 """Kinds that are failures; "needless" is one of which few are allowed. Others:
 
@@ -31,6 +31,9 @@ not in TOSA refused for TOSA alone
 """
 _OTHER = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 _NO_KERNEL = ("Didn't find op", "unresolved", "Encountered unresolved")
+
+_STATEFUL = frozenset((*RECURRENT, "tfl.assign_variable"))
+"""On the reference model each run is the first one."""
 
 Outputs = list[list[np.ndarray]]
 
@@ -53,6 +56,11 @@ def judged(
     for target in targets:
         say(target)
         yield _judged(subject, target, wanted, why)
+
+
+def runs(subject: Subject) -> bool:
+    """Whether the interpreter runs the original, if it survives it."""
+    return _interpreted(subject.model, subject.batches)[0] is not None
 
 
 def _original(subject: Subject, say: Callable[[str], None], dead: bool) -> tuple[Outputs | None, str]:
@@ -85,21 +93,30 @@ def _judged(subject: Subject, target: str, wanted: Outputs | None, why: str) -> 
     except tflq.TflqError as error:
         return Verdict(target, "both" if wanted is None else "refused", f"{error} [{why}]" if why else str(error))
     except Exception as error:  # noqa: BLE001 what it is for
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return Verdict(target, "raised", f"{error!r} at {place.filename.rpartition('/')[2]}:{place.lineno}")
+        return Verdict(target, "raised", _place(error))
     warnings = "; ".join(conversion.report.warnings)
     got, problem = _on_tosa(subject, conversion, wanted) if tosa else _interpreted(conversion.data, subject.batches)
     if got is None:
         return Verdict(target, "both" if wanted is None else "does not run", f"{problem} [{why}]")
     if wanted is None:
         return Verdict(target, "ours alone", why)
+    if tosa and any(op.name in _STATEFUL for op in tflq.read(subject.model).ops()):
+        wanted = [_run(subject.model, [arrays], "BUILTIN_REF")[0] for arrays in subject.batches]
     float_path = bool(conversion.report.counts["float"])
     difference = differs_from(wanted, got, int(float_path)) if tosa else _difference(wanted, got, 0)
     if difference:
         return Verdict(target, "announced" if warnings else "differs", f"{difference} [{warnings}]")
     if not warnings:
         return Verdict(target, "equal")
-    return Verdict(target, "needless" if _needless(subject, conversion, target, got) else "told", warnings)
+    try:
+        return Verdict(target, "needless" if _needless(subject, conversion, target, got) else "told", warnings)
+    except Exception as error:  # noqa: BLE001 what it is for
+        return Verdict(target, "raised", f"real semantics: {_place(error)}")
+
+
+def _place(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error!r} at {place.filename.rpartition('/')[2]}:{place.lineno}"
 
 
 def _converted(subject: Subject, target: str, **more: str) -> Conversion:

@@ -48,9 +48,12 @@ def run(jobs: list[Job], workers: int, script: str, done: Callable[[Record], Non
 
 
 def _followed(job: Job, script: str) -> Iterator[Record]:
-    start, dead = job.start, -1
+    """The records of a job. A draw in which a child ends is tried again without running its original, which may have
+    written over what the conversion's run needs, or be what ended the child."""
+    start, dead, first = job.start, -1, ""
     while start < job.stop:
         at: Record = {"number": start, "phase": "drawing"}
+        found: list[Record] = []
         ended = "died"
         command = [sys.executable, script, "--worker", json.dumps({**job.__dict__, "start": start, "dead": dead})]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
@@ -59,19 +62,24 @@ def _followed(job: Job, script: str) -> Iterator[Record]:
                     ended = "no answer"
                     child.kill()
                     break
+                if message["number"] != at["number"]:
+                    yield from found
+                    found = []
                 if "phase" in message:
-                    at = {**at, **message}
+                    at = message
                 else:
-                    yield {"operator": job.operator, **message}
+                    found.append({"operator": job.operator, **message})
             code = child.wait()
         if code == 0:
+            yield from found
             return
         start = at["number"]
-        if at["phase"] == "original":
-            dead = start  # again, without it
+        if dead != start and at["phase"] != "drawing":
+            dead, first = start, at["phase"]
             continue
+        yield from found
+        kind = "both" if dead == start and first == "original" else ended
         detail = f"{at['phase']}: the process ended with {code}"
-        kind = "both" if dead == start else ended
         yield {"operator": job.operator, **at, "target": at["phase"], "kind": kind, "detail": detail}
         start += 1
 
@@ -112,9 +120,12 @@ def work(given: Record) -> None:
     for number in range(given["start"], given["stop"]):
         put({"number": number, "phase": "drawing", "text": ""})
         drawn = subject(given["operator"], number, given["seed"])
-        put({"number": number, "phase": "drawing", "text": drawn.text})
         every = given["tosa_every"]
         targets = ("integer", "kernels", *(("tosa",) if every and number % every == 0 else ()))
         dead = given["dead"] == number
-        for verdict in judged(drawn, targets, lambda phase: put({"phase": phase}), dead):
+
+        def say(phase: str, number: int = number, text: str = drawn.text) -> None:
+            put({"number": number, "phase": phase, "text": text})
+
+        for verdict in judged(drawn, targets, say, dead):
             put({"number": number, "text": drawn.text, **verdict.__dict__})

@@ -15,9 +15,9 @@ from tflq.ir.core import Buffer, Module, Op, Value
 from tflq.ir.dialects import declaration
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
-__all__ = ["twisted"]
+__all__ = ["SCALES", "twisted"]
 
-_SCALES = (
+SCALES = (
     *(0.0, 1e-45, 3.6e-43, 1e-40, 1e-38, 1e-35, 1e-30, 1e-25, 1e-20, 1e-15, 1e-10, 1e-7),
     *(1e5, 1e10, 1e15, 1e20, 1e25, 1e30, 1e35, 1e38, 3.4e38, math.inf),
 )
@@ -34,7 +34,7 @@ def twisted(
 ) -> tuple[bytes, Shapes | None]:
     """The model's file after some of these, and the shapes of its inputs, if these are others now; `shapes`: those it
     is run on."""
-    rescale(draw, module)
+    _rescale(draw, module)
     _zero_points(draw, module)
     if draw.chance(0.85):
         _agree(op)
@@ -47,11 +47,11 @@ def twisted(
     return bytes(write(module)), found
 
 
-def scale(draw: Draw, near: float) -> float:
+def _any_scale(draw: Draw, near: float) -> float:
     """Any: a far one, one of any exponent, or one some powers of two from another one."""
     kind = draw.whole(0, 3)
     if kind == 0:
-        return float(np.float32(draw.one(*_SCALES)))
+        return float(np.float32(draw.one(*SCALES)))
     if kind == 1:
         return float(np.float32(2.0 ** draw.rng.uniform(-149, 127)))
     with np.errstate(all="ignore"):
@@ -68,7 +68,7 @@ def _retyped(value: Value, element: ElementType) -> None:
     value.type = TensorType(value.type.shape, element)
 
 
-def rescale(draw: Draw, module: Module) -> None:
+def _rescale(draw: Draw, module: Module) -> None:
     """Scales of no tensor, of one, of each one, or one for all; mostly those that are alike stay so."""
     values = _quantized(module)
     kind = draw.one("none", "one", "one", "one", "each", "all")
@@ -79,9 +79,9 @@ def rescale(draw: Draw, module: Module) -> None:
     for i, value in enumerate(values):
         groups.setdefault(value.type.element if alike else i, []).append(value)
     chosen = list(groups.values()) if kind != "one" else [draw.one(*groups.values())]
-    common = scale(draw, _scale(values[0].type.element)) if kind == "all" else None
+    common = _any_scale(draw, _scale(values[0].type.element)) if kind == "all" else None
     for group in chosen:
-        factor = scale(draw, _scale(group[0].type.element)) if common is None else common
+        factor = _any_scale(draw, _scale(group[0].type.element)) if common is None else common
         at = draw.whole(0, 1 << 10)
         for value in group:
             _retyped(value, _with_scale(value.type.element, factor, at))
@@ -177,7 +177,9 @@ def _reshaped(draw: Draw, module: Module, op: Op) -> Shapes | None:
     main = module.main
     tensors = [*main.inputs, *main.outputs]
     shapes = {v.type.shape for v in tensors}
-    others = [v for v in op.operands if v is not None and v.is_constant and math.prod(v.type.shape or ()) != 1]
+    others = [
+        v for v in op.operands if v is not None and v.is_constant and math.prod(d or 0 for d in v.type.shape or ()) != 1
+    ]
     axes = any("axis" in name or name in ("perm", "dim") for name in op.attributes)
     if len(main.ops) != 1 or len(shapes) != 1 or others or axes or not main.inputs or not tensors[0].type.is_static:
         return None
@@ -201,4 +203,4 @@ def _opened(draw: Draw, module: Module) -> Shapes | None:
     shapes = [tuple(d or 0 for d in v.type.shape or ()) for v in main.inputs]
     for value in dict.fromkeys(tensors):
         value.type = TensorType((None, *(value.type.shape or ())[1:]), value.type.element)
-    return [(draw.one(s[0], s[0]), *s[1:]) for s in shapes]
+    return shapes

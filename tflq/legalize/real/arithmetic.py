@@ -80,7 +80,9 @@ def add(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(grids, NotApplicable):
         return grids
     *sources, target = grids
-    terms, bits, off = fit_terms([g.scales / target.scales for g in sources], [g.reach for g in sources])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = [g.scales / target.scales for g in sources]
+    terms, bits, off = fit_terms(ratios, [g.reach for g in sources])
     if bits < 0 or off > _OFF:
         return NotApplicable(_FAR)
     x, y = (
@@ -123,7 +125,8 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
         return grids
     *sources, target = grids
     parts = [centred_by(b, op.operand(i), grid) for i, grid in enumerate(sources)]
-    ratios = [g.scales / np.sqrt(target.scales) for g in sources]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [g.scales / np.sqrt(target.scales) for g in sources]
     reaches = [g.reach for g in sources]
     if (sources[0].scales == sources[1].scales).all():
         parts, ratios, reaches = [b.sub(*parts)], ratios[:1], [sum(reaches)]
@@ -146,7 +149,8 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(grids, NotApplicable):
         return grids
     first, second, target = grids
-    ratio = first.scales / (second.scales * target.scales)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = first.scales / (second.scales * target.scales)
     (term,), bits, off = fit_terms([ratio], [first.reach], most_bits=_QUOTIENT_BITS)
     more = 0 if bits > 2 else _QUOTIENT_BITS - bits  # what the remainder gives
     if bits < 0 or off + 2.0 ** -(bits + more) > _OFF:

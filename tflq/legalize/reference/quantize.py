@@ -11,7 +11,7 @@ Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.
 from __future__ import annotations
 
 from tflq.ir.core import Op
-from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, f16, f32, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics.quantize import requantize_multiplier
@@ -52,7 +52,9 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
 
 @rule("tfl.dequantize")
 def dequantize(op: Op, b: RuleBuilder) -> Answer:
-    """Integer to float32."""
-    if op.result.type.storage != f32:
-        return Rejected(f"no kernel makes '{op.result.name}' of {op.result.type.storage}; make it f32 and cast it")
-    return b.dcast(b.typed(op.operand(0)))
+    """Integer to float32, which is cast where the model states floats of another width."""
+    kind = op.result.type.storage
+    if kind not in (f32, f16):
+        return Rejected(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
+    made = b.dcast(b.typed(op.operand(0)))
+    return made if kind == f32 else b.emit("tfl.cast", [made], made.type.with_element(kind))

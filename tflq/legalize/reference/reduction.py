@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import scaled
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import divided_multiplier, mean_multiplier, product_bounds, product_scale, sum_multiplier
@@ -28,6 +28,7 @@ __all__: list[str] = []
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
 
+_WIDE_PRODUCT = "the scaled product can leave the 32 bits that the kernel has for it"
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
 
@@ -121,14 +122,15 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
         return NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
-        return NotApplicable("there are no elements, and UNPACK takes none")
+        reason = "there are no elements, and the kernel multiplies none"
+        return NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
         return NotApplicable(f"{count} factors are more than {_FACTORS}")
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
-        return NotApplicable("the scaled product can leave the 32 bits that the kernel has for it")
+        return NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}: {AS_STATED}")
     multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))

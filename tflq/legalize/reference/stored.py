@@ -18,7 +18,7 @@ from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import restored_by
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.reference.movement import COPIED, under
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name, per_layer
 
 __all__: list[str] = []
@@ -109,7 +109,8 @@ def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
     shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
     if len(shape) < 2 or None in shape[-2:] or inner.count(None) > 1:
-        return NotApplicable(f"the shape of '{x.name}' is not known")
+        differ = f"{COPIED}: {AS_STATED}" if parameters_differ(op) else ""
+        return NotApplicable(f"the shape of '{x.name}' is not known", differ)
     rows, columns = shape[-2] or 0, shape[-1] or 0
     place = [*inner[:-1], rows, 1] if rows <= columns else [*inner[:-1], 1, columns]
     mask = b.constant(np.eye(rows, columns, dtype=bool), i1)

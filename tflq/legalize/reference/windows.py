@@ -19,11 +19,11 @@ from tflq.legalize.reference.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.movement import COPIED
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 
-__all__ = ["over_windows"]
+__all__ = ["COMBINE", "over_windows"]
 
 Combine = Callable[[RuleBuilder, Value, Value], Value]
 
-_COMBINE: Mapping[str, Combine] = {
+COMBINE: Mapping[str, Combine] = {
     "ADD": lambda b, x, y: b.add(x, y),
     "MUL": lambda b, x, y: b.mul(x, y),
     "MINIMUM": lambda b, x, y: b.minimum(x, y),
@@ -39,7 +39,7 @@ def reduce_window(op: Op, b: RuleBuilder) -> Answer:
     x, init, result = op.operand(0), op.operand(1), op.result
     storage, function = result.type.storage, op.attributes["reduce_function"]
     numbers = [op.operand(i) for i in range(2, 5)]
-    if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in _COMBINE:
+    if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
         return NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
     if not x.type.is_static or not all(v.is_constant for v in numbers):
         return NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_RAW}: {AS_STATED}")
@@ -47,8 +47,8 @@ def reduce_window(op: Op, b: RuleBuilder) -> Answer:
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)
     for axis, (size, stride, dilation) in enumerate(zip(*(v.array.reshape(-1).tolist() for v in numbers), strict=True)):
-        y = over_windows(b, y, axis, size, stride, dilation, _COMBINE[function])
-    y = _COMBINE[function](b, b.reshape(b.cast(b.value(init), wide), []), y)
+        y = over_windows(b, y, axis, size, stride, dilation, COMBINE[function])
+    y = COMBINE[function](b, b.reshape(b.cast(b.value(init), wide), []), y)
     same = extreme and len({v.type.element for v in (x, init, result)}) == 1 and seen_by_kernel(x) != (0.0, 0)
     return Rewritten([b.cast(y, storage)], warning="" if same else COPIED if extreme else _RAW)
 

@@ -3,9 +3,11 @@
 from tflq.legalize.stablehlo import (
     kernels,
     movement,
+    windows,
 )
 
 __all__ = [
     "kernels",
     "movement",
+    "windows",
 ]

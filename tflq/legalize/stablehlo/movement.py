@@ -17,10 +17,10 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 
-__all__: list[str] = []
+__all__ = ["padded"]
 
 
 def _option(op: Op, name: str) -> list[int]:
@@ -41,6 +41,11 @@ def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple
     return None if ready is None else (ready, "")
 
 
+def _not_copied(reason: str, warning: str) -> NotApplicable:
+    """Where the kernel copies integers that come under other parameters, and no rule here does."""
+    return NotApplicable(reason, f"{warning}: {AS_STATED}" if warning else "")
+
+
 def _refused(op: Op) -> Rejected:
     return Rejected(
         f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
@@ -51,15 +56,22 @@ def _refused(op: Op) -> Rejected:
 @rule("tfl.stablehlo_pad")
 def pad(op: Op, b: RuleBuilder) -> Answer:
     """result = the operand with stored values between and around its elements."""
-    x, result = op.operand(0), op.result
+    x = op.operand(0)
     found = _sources(op, b, [x, op.operand(1)], kernel=True)
-    if found is None or not x.type.is_static:
+    if found is None:
         return NotApplicable(COPIED)
     (plain, fill), warning = found
+    if not x.type.is_static:
+        return _not_copied(f"the shape of '{x.name}' is not known", warning)
     low, high, inner = (
         _option(op, f"{name}") for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
     )
-    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in x.type.shape or ()], result.type.storage
+    return Rewritten([padded(b, plain, fill, low, high, inner)], warning=warning)
+
+
+def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list[int], inner: list[int]) -> Value:
+    """A tensor of known shape with `inner` fills between its elements, and fills around; less than 0 cuts off."""
+    fill, shape, storage = b.reshape(fill, []), [d or 0 for d in plain.type.shape or ()], plain.type.storage
     if any(inner):
         shape = [d + max(d - 1, 0) * i for d, i in zip(shape, inner, strict=True)]
         if 0 in shape:  # DILATE reads beyond what is empty
@@ -75,7 +87,7 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     if min([*low, *high], default=0) < 0:
         size = [d - s - max(-h, 0) for d, s, h in zip(shape, start, high, strict=True)]
         plain = _cut(b, plain, start, size)
-    return Rewritten([plain], warning=warning)
+    return plain
 
 
 def _cut(b: RuleBuilder, x: Value, start: list[int], size: list[int]) -> Value:
@@ -87,9 +99,11 @@ def gather(op: Op, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
     x, indices, result = op.operand(0), op.operand(1), op.result
     found = _sources(op, b, [x], kernel=True)
-    if found is None or not x.type.is_static or not indices.is_constant:
-        return NotApplicable(COPIED if found is None else f"indices '{indices.name}' are not constant")
+    if found is None:
+        return NotApplicable(COPIED)
     (plain,), warning = found
+    if not x.type.is_static or not indices.is_constant:
+        return _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
     shape = [d or 0 for d in x.type.shape or ()]
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])

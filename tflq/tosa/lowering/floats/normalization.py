@@ -43,6 +43,8 @@ def log_softmax(op: Op, t: Tosa, x: Value) -> Value:
 
 @floating("tfl.l2_normalization")
 def l2_normalization(op: Op, t: Tosa, x: Value) -> Value:
+    if not x.type.shape:
+        raise Refused(f"{x.type} has no last dim")
     inverse = t.unary("rsqrt", t.reduce("sum", t.mul(x, x), _last(x)))
     scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
     return float_activation(t, scaled, op.attributes.get("fused_activation_function", "NONE"))
@@ -51,7 +53,7 @@ def l2_normalization(op: Op, t: Tosa, x: Value) -> Value:
 @floating("tfl.local_response_normalization")
 def local_response_normalization(op: Op, t: Tosa, x: Value) -> Value:
     shape = x.type.shape
-    if shape is None or None in shape:
+    if not shape or None in shape:
         raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")
     depth, radius = shape[-1] or 0, op.attributes["radius"]
     distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's

@@ -1,0 +1,49 @@
+"""docs/exceptions.md is what the interpreter gives today, and lists all that conversions warn of."""
+
+from __future__ import annotations
+
+import platform
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tflq.legalize.exceptions import EXCEPTIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "exceptions.md"
+MEASURED_WITH = re.compile(r"ai-edge-litert \d+\.\d+\.\d+, the reference")
+
+
+@pytest.fixture(scope="module")
+def made() -> Any:
+    """The script, as a module."""
+    pytest.importorskip("ai_edge_litert", reason="docs/exceptions.md is not checked: pip install tflq[verify]")
+    spec = spec_from_file_location("make_exceptions", ROOT / "scripts" / "make_exceptions.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="docs/exceptions.md was measured on x86-64")
+def test_the_page_is_current(made: Any) -> None:
+    current, kept = (MEASURED_WITH.sub("", text) for text in (made.page(), PAGE.read_text(encoding="utf-8")))
+    assert kept == current, "make it anew: scripts/make_exceptions.py"
+
+
+def test_each_exception_has_a_section_with_cases() -> None:
+    sections = dict(
+        re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    )
+    assert list(sections) == list(EXCEPTIONS)
+    for name, section in sections.items():
+        rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+        assert rows, name
+        if EXCEPTIONS[name].reproduced and name != "state":
+            wrong = [row for row in rows if row.split(" | ")[3] not in ("0", "not known")]
+            assert wrong == [], "what is reproduced equals the interpreter's"
+        assert [row for row in rows if "does not run" in row.split(" | ")[3]] == []

@@ -1,0 +1,105 @@
+"""`tflq reduce`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tflq.cli import output
+from tflq.errors import FileError
+
+if TYPE_CHECKING:
+    from tflq.reduction import Reduction
+
+__all__ = ["command"]
+
+MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("model", type=MODEL)
+@click.option(
+    "-o",
+    "--output",
+    "destination",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the part goes (.tflite), its inputs beside it (.npz). By default MODEL.reduced.tflite, in this folder.",
+)
+@click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
+@click.option("--mac", type=click.Choice(["integer", "float32"]), default="integer", show_default=True)
+@click.option("--fallback", type=click.Choice(["float", "error"]), default="float", show_default=True)
+@click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
+@click.option(
+    "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."
+)
+@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def command(
+    model: Path,
+    destination: Path | None,
+    *,
+    target: str | None,
+    mac: str,
+    fallback: str,
+    inputs: Path | None,
+    seeds: int,
+    timeout: float,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find the smallest part of MODEL whose conversion still differs, fails or crashes.
+
+    Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
+    inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
+    """
+    from tflq.reduction import Conversion, reduce
+    from tflq.targets import is_of_tosa
+
+    path = destination or Path(f"{model.stem}.reduced.tflite")
+    for place in (path, path.with_suffix(".npz")):
+        if place.exists() and not force:
+            raise FileError(str(place), "it exists already", remedy="give force (--force) to replace it")
+    options: dict[str, Any] = {"target": target, "mac": mac, "fallback": fallback}
+    if is_of_tosa(target):
+        options["format"] = "tosa"
+    with output.progress(f"reducing {model}", quiet=as_json), Conversion(options, timeout=timeout) as predicate:
+        found = reduce(model, predicate, inputs=None if inputs is None else str(inputs), seeds=seeds, timeout=timeout)
+    if found is None:
+        output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
+        return
+    arrays = found.save(path)
+    line = _line(path, arrays, options, verifies=found.kind in ("differs", "dies", "does not run"))
+    if as_json:
+        output.print_json(found.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
+    else:
+        print_reduction(found, path, arrays, line)
+    click.get_current_context().exit(5)
+
+
+def print_reduction(found: Reduction, path: Path, arrays: Path, line: str) -> None:
+    output.heading(f"{found.source}: {found.kind}")
+    output.field("operators", f"{len(found.operators)} of {found.total}")
+    for place in found.operators:
+        click.echo(f"  {place}")
+    output.field("found in", f"{found.seconds:.1f} s, {found.tried} parts tried")
+    output.field("written to", f"{path}, inputs {arrays}")
+    output.field("try it", line)
+
+
+def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
+    """One line that shows the failure again."""
+    converted = path.with_suffix(f".converted.{options.get('format', 'tflite')}")
+    given = [
+        word
+        for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))
+        if options[name] != usual
+        for word in (f"--{name}", str(options[name]))
+    ]
+    convert = shlex.join(["tflq", "convert", str(path), str(converted), "--force", *given])
+    if not verifies:
+        return convert
+    return f"{convert} && {shlex.join(['tflq', 'verify', str(path), str(converted), '--inputs', str(arrays)])}"

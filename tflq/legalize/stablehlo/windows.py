@@ -1,0 +1,57 @@
+"""STABLEHLO_REDUCE_WINDOW: stored integers dilated and padded by the initial value, then reduced over windows.
+
+The kernel asks the function that the operator names for its one operator, and knows no scales. Source:
+kernels/stablehlo_reduce_window.cc.
+"""
+
+from __future__ import annotations
+
+from tflq.ir.core import Op
+from tflq.ir.types import i8, i16, i32, ui8
+from tflq.legalize.reference.windows import COMBINE, over_windows
+from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.stablehlo.movement import padded
+
+__all__: list[str] = []
+
+_COMBINES = {
+    **dict.fromkeys(("tfl.add", "tfl.stablehlo_add"), "ADD"),
+    **dict.fromkeys(("tfl.mul", "tfl.stablehlo_multiply"), "MUL"),
+    **dict.fromkeys(("tfl.minimum", "tfl.stablehlo_minimum"), "MINIMUM"),
+    **dict.fromkeys(("tfl.maximum", "tfl.stablehlo_maximum"), "MAXIMUM"),
+}
+"""What the one operator of a body stands for."""
+
+_RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
+
+
+@rule("tfl.stablehlo_reduce_window")
+def reduce_window(op: Op, b: RuleBuilder) -> Answer:
+    """result = init combined with each window's elements. `op.info["body"]`: the one operator of its function."""
+    function = _COMBINES.get(op.info.get("body", ""))
+    storage = op.results[0].type.storage
+    if function is None or len(op.operands) != 2 or b.real or not op.operand(0).type.is_static:
+        return Rejected(
+            "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
+            "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
+        )
+    x, init = op.operand(0), op.operand(1)
+    if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):
+        return Rejected(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
+    rank = x.type.rank or 0
+    window, strides, base, dilations = (
+        [1] * rank if op.attributes[name] is None else [int(v) for v in op.attributes[name]]
+        for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    )
+    given = op.attributes["padding"]
+    sides = [0] * (2 * rank) if given is None else [int(v) for v in given]
+    start = b.reshape(b.value(init), [])
+    y = padded(b, b.value(x), start, sides[::2], sides[1::2], [d - 1 for d in base])
+    extreme = function.endswith("IMUM")
+    wide = storage if extreme else i32
+    y = b.cast(y, wide)
+    for axis, numbers in enumerate(zip(window, strides, dilations, strict=True)):
+        y = over_windows(b, y, axis, *numbers, COMBINE[function])
+    y = COMBINE[function](b, b.cast(start, wide), y)
+    same = extreme and len({v.type.element for v in op.values}) == 1
+    return Rewritten([b.cast(y, storage)], warning="" if same else _RAW)

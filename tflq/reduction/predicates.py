@@ -1,0 +1,110 @@
+"""Whether a model fails, and how: what reduction asks of every part that it tries."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+import tflq
+from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.flatbuffer.identify import identify
+from tflq.flatbuffer.layout import TOSA
+from tflq.reduction.isolated import Died, call
+from tflq.reduction.running import Inputs, Interpreter
+from tflq.verification import difference, verify
+from tflq.verification.runner import RunError
+
+__all__ = ["Conversion", "Inputs", "Predicate"]
+
+
+class Predicate(Protocol):
+    def __call__(self, model: bytes, inputs: Inputs, /) -> str:
+        """The kind of failure of a TFLite model on these inputs; "" if it does not fail. Two failures of the same cause
+        have the same kind, whatever else is in the model."""
+
+
+def _converted(model: bytes, options: Mapping[str, Any]) -> bytes:
+    return tflq.convert(model, **options).data
+
+
+class Conversion:
+    """Fails if a model cannot be converted, or if the converted one does not run or gives something else.
+
+    Kinds: "differs"; "does not run" and "dies" (the converted model, in the interpreter); "refused: REASON"; "error:
+    TYPE in FUNCTION"; "crash: SIGNAL" (the conversion). A model that does not run itself does not fail.
+    """
+
+    def __init__(
+        self,
+        options: Mapping[str, Any] | None = None,
+        *,
+        convert: Callable[[bytes], bytes] | None = None,
+        timeout: float = 120.0,
+    ) -> None:
+        """options: of `tflq.convert`. convert: the bytes of the converted model; by default `tflq.convert` with the
+        options. It runs in a process of its own for at most `timeout` seconds, the interpreter likewise."""
+        self._convert = convert or partial(_converted, options=options or {})
+        self._timeout = timeout
+        self._original, self._result = Interpreter(timeout), Interpreter(timeout)
+
+    def __call__(self, model: bytes, inputs: Inputs) -> str:
+        try:
+            converted = call(_outcome, self._convert, model, timeout=self._timeout)
+        except Died as error:
+            return f"crash: {error}"
+        if isinstance(converted, str):
+            return converted
+        try:
+            want = self._original.run(model, inputs)
+        except RunError:
+            return ""
+        if identify(converted) is TOSA:
+            return self._of_tosa(model, converted, inputs)
+        return self._compared(want, converted, inputs)
+
+    def close(self) -> None:
+        """Ends the interpreters' processes."""
+        self._original.close()
+        self._result.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _compared(self, want: list[np.ndarray], converted: bytes, inputs: Inputs) -> str:
+        try:
+            got = self._result.run(converted, list(inputs.values()))
+        except RunError as error:
+            return "dies" if error.fatal else "does not run"
+        equal = len(want) == len(got) and all(difference(g, w).equal for g, w in zip(got, want, strict=True))
+        return "" if equal else "differs"
+
+    def _of_tosa(self, model: bytes, converted: bytes, inputs: Inputs) -> str:
+        verdict = verify(model, converted, inputs=inputs, interface=False, timeout=self._timeout).verdict
+        return {"equal": "", "failed": "does not run"}.get(verdict, verdict)
+
+
+def _outcome(convert: Callable[[bytes], bytes], model: bytes) -> bytes | str:
+    """The converted model, or the kind of failure."""
+    try:
+        return convert(model)
+    except UnsupportedError as error:
+        return f"refused: {error.reason.what}"
+    except InvalidModelError:
+        return ""  # it is the part that is no model
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is what we look for
+        return f"error: {type(error).__name__} in {_place(error)}"
+
+
+def _place(error: Exception) -> str:
+    """The function of ours that an error comes from."""
+    ours = str(Path(tflq.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
+    return f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else "?"

@@ -1,0 +1,179 @@
+"""The smallest part of a model that still fails."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflq.files import replace_file
+from tflq.flatbuffer.reader import read
+from tflq.ir.calls import callees
+from tflq.ir.core import Module
+from tflq.passes.entry import entries
+from tflq.reduction.candidate import Candidate, build
+from tflq.reduction.minimize import minimize
+from tflq.reduction.predicates import Conversion, Predicate
+from tflq.reduction.recording import Recording, input_sets, record
+from tflq.reduction.running import Inputs
+from tflq.verification.runner import RunError, Runner
+
+__all__ = ["JSON_VERSION", "Reduction", "reduce"]
+
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A part of a model that fails as the model does.
+
+    kind: of the failure, as the predicate names it. operators: of the model, that are left, as "subgraph 0, operator 3
+    (ADD), tensor 'y'". total: how many it has. tried: parts. inputs: arrays by input name.
+    """
+
+    source: str
+    kind: str
+    data: bytes = field(repr=False)
+    inputs: Inputs = field(repr=False)
+    operators: tuple[str, ...]
+    total: int
+    tried: int
+    seconds: float
+
+    def save(self, path: Path) -> Path:
+        """Writes the model, and its inputs beside it; the path of these."""
+        arrays = path.with_suffix(".npz")
+        replace_file(path, [self.data])
+        with tempfile.TemporaryFile() as file:
+            np.savez(file, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
+            file.seek(0)
+            replace_file(arrays, [file.read()])
+        return arrays
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": "tflq.reduction",
+            "version": JSON_VERSION,
+            "source": self.source,
+            "kind": self.kind,
+            "operators": list(self.operators),
+            "total": self.total,
+            "tried": self.tried,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def reduce(
+    model: str | os.PathLike[str] | bytes,
+    predicate: Predicate | None = None,
+    *,
+    inputs: Inputs | str | None = None,
+    seeds: int = 2,
+    timeout: float = 120.0,
+) -> Reduction | None:
+    """The smallest part of a TFLite model that fails as the whole does; None if it does not fail.
+
+    predicate: what failing is; by default `Conversion()`, that the converted model differs or there is none.
+    inputs: arrays by input name, or an .npz file of them; else those that `tflq.verify` makes: `seeds` random
+        sets, then edges. The first set on which an entry fails is taken.
+    timeout: seconds for a run of the original.
+
+    Parts are operators of one function. What they read is what the model has there: every tensor is recorded in one run
+    in the interpreter (if the original does not run, random integers stand for them). InvalidModelError: it is no
+    valid model. TflqError: no interpreter is installed.
+    """
+    start = time.monotonic()
+    module = read(model)
+    with ExitStack() as stack:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tflq-reduce-")), "model.tflite")
+        data = model if isinstance(model, bytes) else Path(model).read_bytes()
+        path.write_bytes(data)
+        search = _Search(data, module, predicate or stack.enter_context(Conversion(timeout=timeout)))
+        for entry, arrays in _runs(path, module, seeds, inputs, timeout):
+            index = next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
+            search.recording = _given(module, entry, index, arrays)
+            if search.fails_whole(index):
+                search.recording = record(path, module, entry, arrays, timeout) or search.recording
+                found = search.smallest(index)
+                return Reduction(module.source, search.kind, *found, search.tried, time.monotonic() - start)
+    return None
+
+
+def _runs(
+    path: Path, module: Module, seeds: int, own: Inputs | str | None, timeout: float
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Entries and inputs to try. A model that the interpreter does not open has its first function, on none."""
+    try:
+        with Runner(str(path), resolver="reference", keep=False, timeout=timeout) as runner:
+            runs = [(key, arrays) for key in entries(module) for arrays in input_sets(runner, key, seeds, own)]
+    except RunError:
+        runs = [("", [])]
+    yield from runs
+
+
+def _given(module: Module, entry: str, index: int, arrays: Sequence[np.ndarray]) -> Recording:
+    """The inputs of an entry, by their places."""
+    function = module.functions[index]
+    values = function.inputs
+    if entry:
+        signature = next(s for s in module.signatures or () if s.key == entry)
+        values = [value for _, value in sorted(signature.inputs or (), key=lambda pair: pair[0] or "")]
+    numbers = {value: n for n, value in enumerate(function.tensors)}
+    return {(index, numbers[v]): array for v, array in zip(values, arrays, strict=False)}
+
+
+class _Search:
+    """The parts of one model that are tried."""
+
+    def __init__(self, data: bytes, module: Module, predicate: Predicate) -> None:
+        self._data = data
+        self._module = module
+        self._predicate = predicate
+        self.recording: Recording = {}
+        self.kind = ""
+        self.tried = 0
+
+    def fails_whole(self, index: int) -> bool:
+        """Whether a function fails; that kind of failure is what its parts are then asked for."""
+        self.kind = self._kind(self._part(index, self._all(index)))
+        return bool(self.kind)
+
+    def smallest(self, index: int) -> tuple[bytes, Inputs, tuple[str, ...], int]:
+        """The smallest part of a function, or of one that its last operator runs."""
+        total = sum(len(function.ops) for function in self._module.functions)
+        kept = self._minimized(index)
+        while len(kept) == 1:
+            inner = self._failing_callee(index, kept[0])
+            if inner is None:
+                break
+            index, kept = inner, self._minimized(inner)
+        data, inputs = self._part(index, kept)
+        ops = self._module.functions[index].ops
+        return data, inputs, tuple(str(ops[i].location).removeprefix(f"{self._module.source}: ") for i in kept), total
+
+    def _minimized(self, index: int) -> list[int]:
+        return minimize(self._all(index), lambda operators: self._fails(index, operators))
+
+    def _failing_callee(self, index: int, operator: int) -> int | None:
+        called = dict.fromkeys(callees(self._module.functions[index].ops[operator]))
+        return next((i for i in called if self._fails(i, self._all(i))), None)
+
+    def _all(self, index: int) -> list[int]:
+        return list(range(len(self._module.functions[index].ops)))
+
+    def _part(self, index: int, operators: Sequence[int]) -> Candidate:
+        return build(self._data, index, operators, self.recording)
+
+    def _fails(self, index: int, operators: Sequence[int]) -> bool:
+        return self._kind(self._part(index, operators)) == self.kind
+
+    def _kind(self, candidate: Candidate) -> str:
+        self.tried += 1
+        return self._predicate(*candidate)

@@ -1,0 +1,161 @@
+"""Manifests: TOML files that list models.
+
+version = 1
+targets = ["integer", "kernels"]        # of models that name none; by default those of the sweep
+
+[[model]]
+id = "mobilenet_v2"                     # by default the file's name
+path = "mobilenet_v2.tflite"            # relative to the manifest, a pattern gives a model for each file
+# or  url = "https://..."
+# or  kaggle = "owner/model/tfLite/variation/version"  with  file = "*.tflite"
+source = "https://..."                  # the page that cites it
+sha256 = "..."
+verified = true                         # false until someone pinned it
+targets = ["tosa"]
+inputs = "mobilenet_v2.npz"
+shapes = { image = [1, 224, 224, 3] }
+
+[[model.expect]]                        # `expect = { ... }` for a single one
+status = "refused"
+targets = ["tosa"]                      # by default all
+reason = "a custom operator"
+
+[[expect]]                              # for all models whose id matches
+match = "detection/*"
+status = "original-fails"
+reason = "..."
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from tflq.errors import FileError, InvalidModelError
+from tflq.files import file_errors
+from tflq.sweep.globs import expanded, is_pattern
+from tflq.sweep.models import Expectation, Model
+from tflq.sweep.status import Status
+
+__all__ = ["MANIFEST_VERSION", "read_manifest"]
+
+MANIFEST_VERSION: Final = 1
+TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
+MODEL_KEYS: Final = {*TEXTS, "targets", "shapes", "expect", "verified"}
+EXPECT_KEYS: Final = {"match", "status", "targets", "reason"}
+TOP_KEYS: Final = {"version", "targets", "model", "expect"}
+
+
+def read_manifest(path: Path) -> list[Model]:
+    """The models of a manifest, in its order. InvalidModelError names the entry and the key that is wrong."""
+    with file_errors(path):
+        text = path.read_text("utf-8")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidModelError("", f"not a TOML file: {error}", path=str(path)) from error
+    return list(_Manifest(path).models(document))
+
+
+class _Manifest:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def models(self, document: Mapping[str, Any]) -> Iterator[Model]:
+        self._known("", document, TOP_KEYS)
+        if document.get("version", MANIFEST_VERSION) != MANIFEST_VERSION:
+            raise self._wrong("version", f"this tflq reads version {MANIFEST_VERSION}")
+        targets = self._texts("", document, "targets")
+        common = self._expectations("expect", document.get("expect", []))
+        entries = document.get("model", [])
+        if not isinstance(entries, list):
+            raise self._wrong("model", "models are tables: [[model]]")
+        for i, entry in enumerate(entries):
+            yield from self._entry(f"model[{i}]", entry, targets, common)
+
+    def _entry(
+        self, where: str, entry: object, targets: tuple[str, ...], common: tuple[Expectation, ...]
+    ) -> Iterator[Model]:
+        if not isinstance(entry, dict):
+            raise self._wrong(where, "a model is a table: [[model]]")
+        self._known(where, entry, MODEL_KEYS)
+        texts = {key: self._text(where, entry, key) for key in TEXTS}
+        if sum(bool(texts[key]) for key in ("path", "url", "kaggle")) != 1:
+            raise self._wrong(where, "one of path, url and kaggle says where a model is")
+        if texts["sha256"] and not re.fullmatch("[0-9a-f]{64}", texts["sha256"]):
+            raise self._wrong(f"{where}.sha256", "a SHA-256 is 64 hex digits, in lower case")
+        texts["inputs"] = texts["inputs"] and str(self._path.parent / texts["inputs"])
+        expect = (*self._expectations(f"{where}.expect", entry.get("expect", [])), *common)
+        rest: dict[str, Any] = {
+            "targets": self._texts(where, entry, "targets") or targets,
+            "shapes": self._shapes(where, entry.get("shapes", {})),
+            "verified": entry.get("verified", True) is True,
+            "expect": expect,
+        }
+        if not texts["path"]:
+            texts["id"] = texts["id"] or _name(texts["url"] or texts["kaggle"])
+            yield Model(**{**texts, **rest})
+            return
+        pattern = str(self._path.parent / texts["path"])
+        found = expanded(pattern) if is_pattern(pattern) else [(Path(pattern).name, Path(pattern))]
+        if not found:
+            raise FileError(pattern, "no file matches", remedy=f"see {where} of {self._path}")
+        for name, path in found:
+            stem = name.removesuffix(".tflite")
+            several = is_pattern(pattern)
+            id = "/".join(part for part in (texts["id"], stem) if part) if several else texts["id"] or stem
+            yield Model(**{**texts, **rest, "id": id, "path": str(path)})
+
+    def _expectations(self, where: str, given: object) -> tuple[Expectation, ...]:
+        found = []
+        for entry in given if isinstance(given, list) else [given]:
+            if not isinstance(entry, dict):
+                raise self._wrong(where, "an expectation is a table of status and reason")
+            self._known(where, entry, EXPECT_KEYS)
+            status, reason = self._text(where, entry, "status"), self._text(where, entry, "reason")
+            if status not in get_args(Status):
+                raise self._wrong(f"{where}.status", f"'{status}' is none of {', '.join(get_args(Status))}")
+            if not reason:
+                raise self._wrong(where, "an expectation has a reason")
+            targets = self._texts(where, entry, "targets")
+            found.append(Expectation(status, reason, targets, self._text(where, entry, "match") or "*"))  # type: ignore[arg-type]
+        return tuple(found)
+
+    def _shapes(self, where: str, given: object) -> dict[str, tuple[int, ...]]:
+        fits = isinstance(given, dict) and all(
+            isinstance(shape, list) and all(isinstance(d, int) and d > 0 for d in shape) for shape in given.values()
+        )
+        if not fits:
+            raise self._wrong(f"{where}.shapes", "shapes are lists of dims by input: { image = [1, 224, 224, 3] }")
+        assert isinstance(given, dict)
+        return {name: tuple(shape) for name, shape in given.items()}
+
+    def _text(self, where: str, table: Mapping[str, Any], key: str) -> str:
+        value = table.get(key, "")
+        if not isinstance(value, str):
+            raise self._wrong(f"{where}.{key}", f"a text, not {value!r}")
+        return value
+
+    def _texts(self, where: str, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise self._wrong(f"{where}.{key}".lstrip("."), f"a list of texts, not {value!r}")
+        return tuple(value)
+
+    def _known(self, where: str, table: Mapping[str, Any], keys: set[str]) -> None:
+        for key in table:
+            if key not in keys:
+                raise self._wrong(
+                    f"{where}.{key}".lstrip("."), f"there is no such key; there are {', '.join(sorted(keys))}"
+                )
+
+    def _wrong(self, where: str, what: str) -> InvalidModelError:
+        return InvalidModelError(where, what, path=str(self._path))
+
+
+def _name(place: str) -> str:
+    """A name for what is at a URL or under a handle."""
+    return place.split("://")[-1].split("?")[0].removesuffix(".tflite").strip("/")

@@ -1,0 +1,184 @@
+"""The job of a sweep: one model under one target, read, converted, verified and measured, in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import tflq
+from tflq.conversion import Conversion
+from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError
+from tflq.ir.core import Module
+from tflq.report import Report
+from tflq.sweep.task import Task
+from tflq.sweep.verifying import verified
+from tflq.targets import is_of_tosa
+
+__all__ = ["JOB", "measure", "warm"]
+
+JOB: Final = "tflq.sweep.measure:measure"
+LISTED: Final = 20  # reasons, warnings: the first of them
+
+
+def warm() -> None:
+    """Imports and loads what every task needs: the interpreter's library, and the rules of the usual targets."""
+    from tflq.legalize import rule  # noqa: F401
+    from tflq.targets import load_target
+    from tflq.verification.static_memory import interpreter_name
+
+    interpreter_name()
+    load_target("kernels")
+
+
+def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
+    """What a model under a target gives: `status`, `why`, and every measure that was taken until then.
+
+    Files are left in the folder: `converted.tflite` (or .tosa), and what explains a failure.
+    """
+    task = Task.of_json(document)
+    times = _Times(stage)
+    found: dict[str, Any] = {"cpu": times.cpu}
+    path = Path(task.path)
+    with times("read"):
+        data = path.read_bytes()
+        sha256 = hashlib.sha256(data).hexdigest()
+        found["model"] = {"sha256": sha256, "bytes": len(data)}
+        if task.sha256 not in ("", sha256):
+            return found | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}
+        del data
+        try:
+            module = tflq.read(path)
+        except TflqError as error:
+            return found | _failure(error)
+    try:
+        with times("convert"):
+            conversion = _convert(task, module)
+            places = _write(conversion, folder)
+    except VerificationError:
+        raise  # a pass left invalid IR behind: a bug
+    except TflqError as error:
+        return found | _failure(error)
+    found |= _converted(conversion, places) | {"peak_convert": _peak()}
+    del module
+    with times("verify"):
+        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder)
+    if conversion.format == "tflite" and found["status"] in ("ok", "differs"):
+        with times("allocate"):
+            found["static"] = _static(path, next(iter(places.values())))
+    return found
+
+
+class _Times:
+    """CPU seconds of each stage, children included; the stage is told when it starts."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.cpu: dict[str, float] = {}
+        self._tell = tell
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        self._tell(name)
+        start = _cpu()
+        try:
+            yield
+        finally:
+            self.cpu[name] = round(_cpu() - start, 4)
+
+
+def _cpu() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _peak() -> int:
+    """Bytes of memory that this process had at most, until now."""
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes << 10
+
+
+def _failure(error: TflqError) -> dict[str, Any]:
+    """An error of the library, as a status with reasons."""
+    status = "invalid" if isinstance(error, InvalidModelError) else "refused"
+    reasons = [_plain(reason) for reason in error.reasons[:LISTED]]
+    first = error.reasons[0]
+    place = f"{first.opcode}: " if first.opcode else ""
+    return {"status": status, "why": place + first.what, "reasons": reasons, "reason_count": len(error.reasons)}
+
+
+def _plain(reason: Reason) -> dict[str, Any]:
+    """A reason without the path, which is no part of the result."""
+    return {key: value for key, value in reason.to_json().items() if value not in (None, "") and key != "path"}
+
+
+def _convert(task: Task, module: Module) -> Conversion:
+    """The conversion, for TOSA at shapes that are known: an open batch is 1."""
+    options: dict[str, Any] = {"target": task.target, "shapes": task.shapes or None, **task.settings.convert}
+    if is_of_tosa(task.target):
+        options["format"] = "tosa"
+        inputs = [value.type.shape for function in module.functions[:1] for value in function.inputs]
+        if not task.shapes and any(shape and shape[0] is None for shape in inputs):
+            options.setdefault("batch", 1)
+    return tflq.convert(task.path, **options)
+
+
+def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
+    """The converted files, by the key of their signature."""
+    places = {}
+    for i, (key, data) in enumerate(conversion.files.items()):
+        places[key] = folder / f"converted{f'-{i}' if i else ''}.{conversion.format}"
+        places[key].write_bytes(data)
+    return places
+
+
+def _converted(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    for data in conversion.files.values():
+        digest.update(data)
+    report = conversion.report
+    size = sum(len(data) for data in conversion.files.values())
+    return {
+        "converted": {"sha256": digest.hexdigest(), "bytes": size, "files": [place.name for place in places.values()]},
+        "operators": {
+            "counts": report.counts,
+            "paths": _paths(report),
+            "before": dict(sorted(Counter(row.opcode for row in report.rows).items())),
+            "after": dict(sorted(Counter(op.name for op in conversion.module.ops()).items())),
+            "reasons": _reasons(report),
+        },
+        "warnings": report.warnings[:LISTED],
+        "warning_count": len(report.warnings),
+        "exceptions": sorted({row.exception for row in report.rows if row.exception}),
+    }
+
+
+def _paths(report: Report) -> dict[str, dict[str, int]]:
+    """Operators of the original per opcode and path."""
+    found: dict[str, Counter[str]] = {}
+    for row in report.rows:
+        found.setdefault(row.opcode, Counter())[row.path] += 1
+    return {opcode: dict(sorted(counts.items())) for opcode, counts in sorted(found.items())}
+
+
+def _reasons(report: Report) -> dict[str, int]:
+    """Why operators were not lowered to integers: the commonest reasons, and how many operators each concerns."""
+    texts = Counter(f"{row.opcode}: {row.reason}" for row in report.rows if row.path != "integer" and row.reason)
+    return dict(texts.most_common(LISTED))
+
+
+def _static(original: Path, converted: Path) -> dict[str, Any]:
+    """Whether what the interpreter allocates before it runs is all allocated in the converted model, too."""
+    from tflq.verification.static_memory import first_dynamic
+
+    found = {}
+    for name, path in (("original", original), ("converted", converted)):
+        try:
+            found[name] = first_dynamic(path)
+        except (LookupError, RuntimeError, ValueError) as error:
+            return {"error": f"{name}: {error}"}
+    return {**found, "kept": found["original"] is not None or found["converted"] is None}

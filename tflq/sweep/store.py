@@ -1,0 +1,175 @@
+"""The folder of a sweep: its lock, its settings, its results as they come, and what failures left.
+
+DIR/sweep.json       settings and sources       DIR/results.jsonl   one line per model and target
+DIR/artifacts/       of failures                DIR/lock            held while a sweep runs
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.files import file_errors, replace_file
+from tflq.sweep.fingerprint import MACHINE
+from tflq.sweep.result import RESULT_VERSION, Result
+
+__all__ = ["RESULTS", "Store", "read_results", "read_settings"]
+
+RESULTS: Final = "results.jsonl"
+SETTINGS: Final = "sweep.json"
+FORMAT: Final = "tflq.sweep"
+VERSION: Final = 1
+
+
+class Store:
+    """The folder, opened by the one driver that may write to it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder and takes its lock. OptionError if another sweep has it."""
+        self.folder = folder
+        with file_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(self._lock, 20, 0).decode().strip()
+            os.close(self._lock)
+            raise OptionError(f"{folder}: another sweep (process {owner}) is writing to it") from None
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, str(os.getpid()).encode(), 0)
+        self._file: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def work(self) -> Path:
+        """Where tasks put their files."""
+        return self.folder / "work"
+
+    def begin(self, settings: Mapping[str, Any], *, resume: bool, force: bool = False) -> None:
+        """Starts the results, or goes on with them. OptionError if there are some already, or other settings."""
+        path = self.folder / RESULTS
+        if path.exists() and not resume:
+            if not force:
+                raise OptionError(f"{path} exists already: --resume goes on with it, --force starts over")
+            path.unlink()
+            shutil.rmtree(self.folder / "artifacts", ignore_errors=True)
+        if path.exists():
+            self._same_settings(settings)
+            _drop_torn_line(path)
+        document = {"format": FORMAT, "version": VERSION, **settings}
+        replace_file(self.folder / SETTINGS, [json.dumps(document, indent=1).encode(), b"\n"])
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        _sync_folder(self.folder)
+
+    def append(self, result: Result) -> None:
+        """Writes one result, which is on disk when this returns."""
+        assert self._file is not None
+        data = memoryview(json.dumps(result, allow_nan=False).encode() + b"\n")
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
+
+    def results(self) -> Iterator[Result]:
+        return read_results(self.folder)
+
+    def keep(self, id: str, target: str, left: Path) -> str:
+        """Moves what a failure left to its place under the folder, and names that."""
+        name = f"artifacts/{_file_name(id)}--{_file_name(target)}"
+        place = self.folder / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(left, place)
+        return name
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        os.close(self._lock)
+
+    def _same_settings(self, settings: Mapping[str, Any]) -> None:
+        before = read_settings(self.folder)
+        now = json.loads(json.dumps(settings))
+        other = [
+            f"{part}.{key}"
+            for part in ("settings", "fingerprint")
+            for key in sorted({*before.get(part, {}), *now[part]})
+            if key not in MACHINE and before.get(part, {}).get(key) != now[part].get(key)
+        ]
+        if other:
+            raise OptionError(
+                f"{self.folder}: the sweep there was started with another {', '.join(other)}: "
+                "go on with the same, or start over with --force"
+            )
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What a sweep was started with."""
+    with file_errors(folder / SETTINGS):
+        document: dict[str, Any] = json.loads((folder / SETTINGS).read_text())
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise InvalidModelError("", f"not the settings of a sweep, version {VERSION}", path=str(folder / SETTINGS))
+    return document
+
+
+def read_results(folder: Path) -> Iterator[Result]:
+    """The results in a folder, one by one. A torn last line, of a sweep that was killed, is none."""
+    path = folder / RESULTS
+    if not path.is_file():
+        raise FileError(str(path), "there is no such file: not the folder of a sweep")
+    with file_errors(path), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                result = json.loads(line)
+            except ValueError as error:
+                raise InvalidModelError(f"{number}", f"not a line of JSON: {error}", path=str(path)) from error
+            if result.get("v") != RESULT_VERSION:
+                raise InvalidModelError(f"{number}", f"a result of version {result.get('v')}", path=str(path))
+            yield result
+
+
+def _drop_torn_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = size
+        while end:
+            start = max(0, end - (1 << 16))
+            file.seek(start)
+            at = file.read(end - start).rfind(b"\n")
+            if at >= 0:
+                end = start + at + 1
+                break
+            end = start
+        if end < size:
+            file.truncate(end)
+            os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
+def _file_name(text: str) -> str:
+    """A text as the name of a file; two texts never have one name."""
+    name = re.sub(r"[^\w.-]+", "_", text)
+    return name if name == text and name.strip(".") else f"{name[-100:]}-{zlib.crc32(text.encode()):08x}"

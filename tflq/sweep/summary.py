@@ -1,0 +1,77 @@
+"""What a sweep found, in counts: what every page and message begins with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tflq.sweep.result import Result
+from tflq.sweep.status import STATUSES
+
+__all__ = ["Cause", "Summary", "summarize"]
+
+NAMED: Final = 5  # models of one cause that are named
+
+
+@dataclass(slots=True)
+class Cause:
+    """Failures of one cause: how many, and the first of them."""
+
+    text: str
+    count: int = 0
+    unexpected: int = 0
+    first: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of a sweep's results."""
+
+    total: int = 0
+    unexpected: int = 0
+    passes: int = 0  # that were not expected to
+    statuses: dict[str, Counter[str]] = field(default_factory=dict)  # by target
+    causes: dict[str, Cause] = field(default_factory=dict)
+
+    def add(self, result: Result) -> None:
+        self.total += 1
+        self.statuses.setdefault(result["target"], Counter())[result["status"]] += 1
+        if not result["expected"]:
+            self.unexpected += 1
+            self.passes += result["status"] == "ok"
+        if result["cause"]:
+            cause = self.causes.setdefault(result["cause"], Cause(result["cause"]))
+            cause.count += 1
+            cause.unexpected += not result["expected"]
+            if len(cause.first) < NAMED:
+                cause.first.append(f"{result['id']} [{result['target']}]")
+
+    @property
+    def columns(self) -> list[str]:
+        """The statuses that there are, in their order."""
+        return [status for status in STATUSES if any(counts[status] for counts in self.statuses.values())]
+
+    @property
+    def grouped(self) -> list[Cause]:
+        """Causes, those of unexpected failures first, the commonest before the rarer."""
+        return sorted(self.causes.values(), key=lambda c: (not c.unexpected, -c.count, c.text))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "unexpected": self.unexpected,
+            "unexpected_passes": self.passes,
+            "statuses": {target: dict(counts) for target, counts in self.statuses.items()},
+            "causes": [
+                {"cause": c.text, "count": c.count, "unexpected": c.unexpected, "first": c.first} for c in self.grouped
+            ],
+        }
+
+
+def summarize(results: Iterable[Result]) -> Summary:
+    summary = Summary()
+    for result in results:
+        summary.add(result)
+    return summary

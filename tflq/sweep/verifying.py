@@ -1,0 +1,153 @@
+"""Verification of a converted model against the original, in a form for results, and kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import tflq
+from tflq.errors import TflqError
+from tflq.sweep.cache import Cache
+from tflq.sweep.task import Task
+from tflq.targets import is_of_tosa
+from tflq.verification import Verification
+
+__all__ = ["verified"]
+
+LISTED: Final = 50  # outputs, layers: the first of them
+
+
+def verified(
+    task: Task, original: str, converted: Mapping[str, Any], places: Mapping[str, Path], folder: Path
+) -> dict[str, Any]:
+    """The status that verification gives, with what it found: `verification` on made inputs, `given` on the user's,
+    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs.
+
+    original, converted: hashes of the content. The runs with the default kernels say how the two models fare there;
+    the status is that of the reference kernels.
+    """
+    contents = f"{original} {converted['sha256']}"
+    one = _Verifier(task, contents, places, folder)
+    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
+    if task.inputs:
+        inputs = Path(task.inputs)
+        try:
+            digest = hashlib.sha256(inputs.read_bytes()).hexdigest()
+        except OSError as error:
+            return found | {"status": "unavailable", "why": f"the inputs {inputs}: {error.strerror}"}
+        try:
+            found["given"] = one("given", digest, inputs=inputs)
+        except TflqError as error:
+            return found | {"status": "refused", "why": f"the inputs do not fit: {error}"}
+    outcome = _status([found[name] for name in ("verification", "given") if name in found])
+    if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and not is_of_tosa(task.target):
+        found["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
+    if task.layers and outcome["status"] == "differs":
+        found["layers"] = one("layers", seeds=1, layers=True)["layers"]
+    return found | outcome | {"cached": one.cached}
+
+
+class _Verifier:
+    """Verifies one pair of models in several ways."""
+
+    def __init__(self, task: Task, contents: str, places: Mapping[str, Path], folder: Path) -> None:
+        self.cached: list[str] = []
+        self._task = task
+        self._contents = contents
+        self._places = places
+        self._folder = folder
+        self._cache = Cache(Path(task.cache)) if task.cache else None
+
+    def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
+        """The verification of every file, in short; found in the cache if all is as it was before."""
+        key = f"{self._contents} {inputs_digest} {json.dumps({k: str(v) for k, v in sorted(options.items())})}"
+        known = self._cache.get(key) if self._cache else None
+        if known is not None:
+            self.cached.append(name)
+            return known
+        done = [
+            tflq.verify(self._task.path, place, timeout=self._task.seconds, **options)
+            for place in self._places.values()
+        ]
+        found = _short(done)
+        self._keep(name, done)
+        if self._cache and found["verdict"] != "failed":
+            self._cache.put(key, found)
+        return found
+
+    def _keep(self, name: str, done: list[Verification]) -> None:
+        """The whole of it in a file, where it says more than that all is equal."""
+        if not all(verification.equal for verification in done):
+            document = [verification.to_json() for verification in done]
+            (self._folder / f"verification-{name}.json").write_text(json.dumps(document, indent=1))
+
+
+def _short(done: list[Verification]) -> dict[str, Any]:
+    """Verifications of the files of one model, together."""
+    verdicts = [verification.verdict for verification in done]
+    outputs = [output for verification in done for output in verification.to_json()["outputs"]]
+    runs = [run for verification in done for run in verification.runs]
+    failures = [
+        (failure.startswith(f"{v.a}"), failure.removeprefix(v.a).removeprefix(v.b))
+        for v in done
+        for failure in v.failures
+    ]
+    return {
+        "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
+        "interpreter": done[0].interpreter,
+        "resolver": done[0].resolver,
+        "inputs": list(dict.fromkeys(run.inputs for run in runs if not run.skipped)),
+        "skipped": list(dict.fromkeys(run.skipped for run in runs if run.skipped)),
+        "outputs": outputs[:LISTED],
+        "interface": [text for verification in done for text in verification.interface],
+        "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
+        "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "expected": [each.to_json() for verification in done for each in verification.expected],
+        "apart": [each.to_json() for verification in done for each in verification.apart],
+        "layers": _layers(done),
+    }
+
+
+def _layers(done: list[Verification]) -> dict[str, Any] | None:
+    parts = [verification.layers.to_json() for verification in done if verification.layers is not None]
+    if not parts:
+        return None
+    diverging = [layer for part in parts for layer in part["diverging"]]
+    return {
+        "results": sum(part["results"] for part in parts),
+        "compared": sum(part["compared"] for part in parts),
+        "differing": len(diverging),
+        "first": diverging[0] if diverging else None,
+        "diverging": diverging[:LISTED],
+    }
+
+
+def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Status and cause of what verifications found."""
+    for part in parts:
+        if part["original_failures"]:
+            return {"status": "original-fails", "why": part["original_failures"][0]}
+        for failure in part["failures"]:
+            status = "timeout" if failure.rpartition(": ")[2].startswith("no answer in") else "differs"
+            return {"status": status, "why": f"the converted model does not run: {failure}"}
+        if part["interface"]:
+            return {"status": "differs", "why": f"interface: {part['interface'][0]}"}
+        if part["verdict"] == "failed":
+            return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
+    differing = [output for part in parts for output in part["outputs"] if not output["equal"]]
+    if not any(part["verdict"] == "differs" for part in parts):
+        return {"status": "ok", "why": ""}
+    if not differing:
+        return {"status": "differs", "why": "an operator's result differs by more than is expected of it"}
+    worst = max(differing, key=lambda d: float("inf") if d["largest"] is None else d["largest"])
+    return {"status": "differs", "why": _how_much(worst)}
+
+
+def _how_much(output: Mapping[str, Any]) -> str:
+    if output["problem"]:
+        return f"an output has {output['problem']}"
+    largest = "infinity" if output["largest"] is None else f"{output['largest']:.3g}"
+    return f"an output differs by up to {largest}{' LSB' if output['unit'] == 'LSB' else ''}"
