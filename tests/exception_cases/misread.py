@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.coverage import samples_of
+from tflq.coverage.samples import samples_of
 
 __all__ = ["models"]
 
