@@ -45,7 +45,7 @@ gives the same results for all of them but SUM's; tensorflow-cpu 2.20 and 2.21 d
 - **warning**: the report's words
 - **interpreter from real**: how far its results are from the real ones at most: the same operator on floats, quantized
 - **converted from interpreter**: how far the converted model is from the interpreter
-- **`--semantics real` from real**: how far the model converted so is from the real results, and how it computes
+- **semantics `real` from real**: how far the model converted so is from the real results, and how it computes
 
 One count is one step of the result's type. "Does not run": the interpreter refuses the model, or dies. "Left to
 chance": the kernel reads memory that is not the model's, and each run gives something else.
@@ -101,7 +101,14 @@ kernels read in a way that can be reproduced is under "disregarded".
 
 | operator | types | warning |
 |---|---|---|"""
-TITLE = "| operator and types | warning | interpreter from real | converted from interpreter | `--semantics real` from real |\n"
+COLUMNS = (
+    "operator and types",
+    "warning",
+    "interpreter from real",
+    "converted from interpreter",
+    "semantics `real` from real",
+)
+TITLE = f"| {' | '.join(COLUMNS)} |\n"
 
 
 def page() -> str:

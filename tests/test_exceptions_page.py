@@ -36,7 +36,9 @@ def test_the_page_is_current(made: Any) -> None:
 
 
 def test_each_exception_has_a_section_with_cases() -> None:
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+    sections = dict(
+        re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    )
     assert list(sections) == list(EXCEPTIONS)
     for name, section in sections.items():
         lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
