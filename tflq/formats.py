@@ -9,17 +9,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tflq.errors import InvalidModelError, OptionError, Reason, VerificationError
-from tflq.files import file_errors, replace_file
+from tflq.errors import OptionError, Reason
+from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Module
+from tflq.text_form import check_form, is_text, read_text
 
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
 
-__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "serialize", "write"]
+__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "read_any_form", "serialize", "write"]
 
 Format = Literal["tflite", "tosa", "mlir"]
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
@@ -41,61 +42,37 @@ def read(source: Source) -> Module:
     is not a valid one.
 
     A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
-    operands are attributes. UnsupportedError names what of a TOSA file the form cannot hold.
+    operands are attributes; a text is in one of the two. UnsupportedError names what of a TOSA file the form cannot
+    hold.
     """
+    module, text = _read(source)
+    if text is not None:
+        module.source = module.source or text
+        check_form(module, "tosa" if is_tosa(module) else "tfl", text)
+    return module
+
+
+def read_any_form(source: Source) -> Module:
+    """As `read`; a text may be in any form, such as the integer form."""
+    return _read(source)[0]
+
+
+def _read(source: Source) -> tuple[Module, str | None]:
+    """The module, and what messages call the text that it came as, if it did."""
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
         name, source = str(getattr(source, "name", "")), source.read()
         source = _Named(source, name) if name else source
-    schema = identify(source.data if isinstance(source, _Named) else source)
-    if schema is None and is_text(source):
-        return _read_text(source)
-    if schema is not TOSA:
-        return reader.read(source)
-    from tflq.tosa.files.read import read_tosa
+    given = source.data if isinstance(source, _Named) else source
+    schema = identify(given)
+    if schema is TOSA:
+        from tflq.tosa.files.read import read_tosa
 
-    return read_tosa(source)
-
-
-def is_text(source: Source) -> bool:
-    """Whether a source that is no flatbuffer is text: by the suffix, or by how such texts begin."""
-    if isinstance(source, (str, os.PathLike)) and Path(source).suffix == ".mlir":
-        return True
-    with file_errors(source if isinstance(source, (str, os.PathLike)) else ""):
-        head = _bytes(source, 4096).lstrip()
-    return head.startswith(_BEGINNINGS)
-
-
-_BEGINNINGS = (b"module", b"func.func", b"!", b"#", b"//")
-
-
-def _bytes(source: Source, count: int = -1) -> bytes:
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as file:
-            return file.read(count)
-    data = source.data if isinstance(source, _Named) else source
-    assert isinstance(data, (bytes, bytearray, memoryview))
-    return bytes(memoryview(data).cast("B")[: count if count >= 0 else None])
-
-
-def _read_text(source: Source) -> Module:
-    """The module of the text form, as `tflq opt` prints it."""
-    from tflq.ir.parser import parse_module
-    from tflq.ir.verifier import verify
-
-    is_path = isinstance(source, (str, os.PathLike))
-    name = os.fspath(source) if is_path else getattr(source, "name", "")
-    with file_errors(name):
-        data = _bytes(source)
-    try:
-        module = parse_module(data.decode("utf-8"), name or "<text>")
-    except UnicodeDecodeError as error:
-        what = f"byte {error.start} is neither text nor of a model"
-        raise InvalidModelError("", what, path=name) from error
-    try:
-        verify(module)
-    except VerificationError as error:
-        raise InvalidModelError("", str(error), path=name) from error
-    return module
+        return read_tosa(source), None
+    if schema is None and is_text(given):
+        name = source.name if isinstance(source, _Named) else ""
+        name = os.fspath(given) if isinstance(given, (str, os.PathLike)) else name
+        return read_text(given, name), name
+    return reader.read(source), None
 
 
 class _Named(io.BytesIO):

@@ -20,12 +20,12 @@ def command(file: str, pipeline: str | None) -> None:
 
     Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
     """
-    import tflq
+    from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
     from tflq.passes.pipeline_text import parse_pipeline
 
     passes = parse_pipeline(pipeline) if pipeline is not None else None
-    module = tflq.read(source(file))
+    module = read_any_form(source(file))
     if passes is not None:
         with talk.progress(f"running passes on {name_of(file)}"):
             module = passes.run(module).module

@@ -37,6 +37,13 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
 )
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OUT",
+    help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
+)
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
 @click.option(
     "--shape",
@@ -69,13 +76,15 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
     names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
     accepted, or a model does not run.
     """
+    if page is not None and not options["layers"]:
+        raise click.UsageError("--html shows operator results: give it with --layers.")
     import tflq
 
     with talk.progress("opening the models", silent=as_json, total=0) as display:
@@ -85,6 +94,11 @@ def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
                 display.update(display.task_ids[0], description=what, completed=done, total=total)
 
         result = tflq.verify(a, b, progress=show, **options)
+    if page is not None:
+        from tflq.files import replace_file
+        from tflq.pages.layers import layers_page
+
+        replace_file(page, [layers_page(a, result).encode()])
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 

@@ -38,8 +38,26 @@ def align(model: TfliteRunner, file: ModelFile, tosa: TosaRunner) -> tuple[str |
 
 
 def _named(pairs: Names, own: list[str]) -> Names:
-    """Tensors without a name have the file's, by position."""
-    return [(name, tensor or made) for (name, tensor), made in zip(pairs, own, strict=True)]
+    """The names that tensors have in the file: their own; another, made of it, where one is listed twice, since names
+    are unique there; and what is left, in order, for those without a name."""
+    free = list(own)
+    found: dict[int, str] = {}
+    for fits in (_is, _is_made_of):
+        for i, (_, tensor) in enumerate(pairs):
+            taken = next((name for name in free if fits(name, tensor)), None) if i not in found else None
+            if taken is not None:
+                found[i] = taken
+                free.remove(taken)
+    rest = iter(free)
+    return [(name, found[i] if i in found else tensor or next(rest)) for i, (name, tensor) in enumerate(pairs)]
+
+
+def _is(name: str, tensor: str) -> bool:
+    return bool(tensor) and name == tensor
+
+
+def _is_made_of(name: str, tensor: str) -> bool:
+    return bool(tensor) and name.removeprefix(f"{tensor}_").isdigit()
 
 
 def _names(file: ModelFile, key: str) -> dict[str, Names]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -26,9 +26,10 @@ from tflq.verification.interface import allocation_differences, interface_differ
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
 from tflq.verification.runner import Resolver, RunError
-from tflq.verification.shapes import Shapes, bound, chosen, is_open, largest_window
+from tflq.verification.shapes import Shapes, bound, chosen, is_open
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import TosaRunner
+from tflq.verification.windows import largest_window
 
 __all__ = ["Options", "Source", "compare_models"]
 
@@ -231,12 +232,16 @@ class _Comparison:
         return found or [stated]
 
     def _runs(self, trial: TfliteRunner, key: str, side: Side, shapes: Shapes) -> bool:
-        _, arrays = next(made(side, 1, shapes))
-        try:
-            trial.run(key, arrays)
-        except RunError:
-            return False
-        return True
+        """Whether a model runs with inputs of these shapes: on any, since some values are none for it."""
+        for _, arrays in made(side, 1, shapes):
+            try:
+                trial.run(key, arrays)
+            except RunError as error:
+                if error.fatal:
+                    return False
+            else:
+                return True
+        return False
 
     def _run(
         self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
@@ -299,8 +304,7 @@ class _Comparison:
             runner.release()
         self._total += sum(len(inner.plan.chunks) for inner in self._inner)
         results: dict[str, int] = {}
-        compared: set[tuple[str, str]] = set()
-        diverging: list[Divergence] = []
+        every: list[Divergence] = []
         for inner in self._inner:
             results[inner.case.key] = inner.plan.results
             for chunk in inner.plan.chunks:
@@ -308,19 +312,20 @@ class _Comparison:
                 if self._fatal:
                     break
                 try:
-                    found = list(self._chunk(a, b, inner, chunk))
+                    every += self._chunk(a, b, inner, chunk)
                 except RunError as error:
                     self.result.failures.append(f"{self._place('operator results', inner.case)}: {error}")
                     self._fatal |= error.fatal
                     continue
-                compared.update((d.entry, d.tensor) for d in found)
-                diverging += [d for d in found if not d.difference.equal]
                 self._done += 1
-        self.result.layers = Layers(sum(results.values()), len(compared), tuple(diverging))
+        compared = {(d.entry, d.tensor) for d in every}
+        diverging = tuple(d for d in every if not d.difference.equal)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
 
-    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> Iterable[Divergence]:
+    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
         """The differences of some operator results; one that has no data after a run, in either, is not compared."""
         key, names = inner.case.key, [named.tensor for named in chunk]
+        found: list[Divergence] = []
         with a.fetching(key, names) as before, b.fetching(key, names) as after:
             jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
             wait(jobs)
@@ -330,5 +335,6 @@ class _Comparison:
                 fetched = self._pool.submit(after.fetch, named.tensor)
                 want, got = before.fetch(named.tensor), fetched.result()
                 if want is not None and got is not None:
-                    found = self._difference(got, want)
-                    yield Divergence(key, named.operator, named.opcode, named.tensor, found)
+                    apart = self._difference(got, want)
+                    found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return found

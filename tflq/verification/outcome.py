@@ -100,12 +100,13 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Operator results of the original compared with those of the same name: in operator order, the diverging ones; one
-    that diverges with several shapes of the inputs is there once for each."""
+    """Operator results of the original compared with those of the same name: in operator order, the diverging ones, and
+    `every` one that was compared; one that diverges with several shapes of the inputs is there once for each."""
 
     results: int  # operator results that the original has
     compared: int
     diverging: tuple[Divergence, ...]
+    every: tuple[Divergence, ...] = ()
 
     @property
     def first(self) -> Divergence | None:

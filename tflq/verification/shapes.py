@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import tflite
-
 from tflq.errors import OptionError, Reason
-from tflq.verification.model_file import Graph
 
-__all__ = ["Shapes", "bound", "chosen", "is_open", "largest_window"]
+__all__ = ["Shapes", "bound", "chosen", "is_open"]
 
 Shapes = list[tuple[int, ...]]
 """One for each input, in order."""
@@ -21,15 +18,6 @@ _BATCHES: Final = (2, 3)
 _STEP: Final = 16
 _FACTORS: Final = (1, 2, 4, 8, 14, 16, 32)
 _ODD: Final = 7
-
-_FILTERS: Final = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "CONV_3D": "Conv3DOptions",
-    "TRANSPOSE_CONV": "",
-}
-"""Operators whose second operand is a filter, and the options that say how it is dilated."""
-_POOLS: Final = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 
 
 def is_open(side: Side) -> bool:
@@ -65,16 +53,13 @@ def chosen(
     """Two choices for the dims that are open, the batch and others, larger than any window, of those with which the
     model `runs`; one or none if there are no more. `fixed` inputs have their shape from the user."""
     base = -(-(window + 1) // _STEP) * _STEP
+    sized = any(-1 in d["shape_signature"][1:] for (_, d), kept in zip(side, fixed, strict=True) if not kept)
     found: list[Shapes] = []
     for batches, sizes in ((_BATCHES[0], _even(base)), (_BATCHES[1], _uneven(base))):
-        tried: list[Shapes] = list(found)
-        for size in sizes:
+        for size in sizes if sized else (base,):
             ends = zip(side, stated, fixed, strict=True)
             shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
-            if shapes in tried:
-                break  # no dim but the batch is open
-            tried.append(shapes)
-            if runs(shapes):
+            if shapes not in found and runs(shapes):
                 found.append(shapes)
                 break
     return found
@@ -87,7 +72,7 @@ def _even(base: int) -> Iterator[int]:
 def _uneven(base: int) -> Iterator[int]:
     """Sizes that strides do not divide, then others."""
     yield base + _ODD
-    yield from (base * (factor + 1) for factor in _FACTORS)
+    yield from (base * n for factor in _FACTORS for n in (factor + 1, 2 * factor))
 
 
 def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int, ...]:
@@ -95,31 +80,3 @@ def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int,
     if -1 not in signature:
         return tuple(description["shape"])
     return tuple((size if i else batch) if d == -1 else d for i, d in enumerate(signature))
-
-
-def largest_window(graph: Graph) -> int:
-    """The largest extent of a window that the operators of a graph slide over their operands."""
-    return max((extent for i in range(len(graph.operators)) for extent in _extents(graph, i)), default=1)
-
-
-def _extents(graph: Graph, index: int) -> Iterator[int]:
-    op = graph.operators[index]
-    if op.opcode in _POOLS:
-        options = _options(graph, index, "Pool2DOptions")
-        yield from (options.FilterHeight(), options.FilterWidth()) if options else ()
-    elif op.opcode in _FILTERS and len(op.inputs) > 1:
-        name, shape = _FILTERS[op.opcode], graph.tensor(op.inputs[1]).shape
-        options = _options(graph, index, name) if name else None
-        dilations = (options.DilationHFactor(), options.DilationWFactor()) if options else (1, 1)
-        window = shape[:3] if op.opcode == "CONV_3D" else shape[1:3]
-        yield from ((extent - 1) * max(dilations) + 1 for extent in window)
-
-
-def _options(graph: Graph, index: int, name: str) -> Any:
-    """The options of an operator; None if it states none."""
-    found = graph.table.Operators(index).BuiltinOptions()
-    if found is None:
-        return None
-    options = getattr(tflite, name)()
-    options.Init(found.Bytes, found.Pos)
-    return options
