@@ -53,16 +53,13 @@ def chosen(
     """Two choices for the dims that are open, the batch and others, larger than any window, of those with which the
     model `runs`; one or none if there are no more. `fixed` inputs have their shape from the user."""
     base = -(-(window + 1) // _STEP) * _STEP
+    sized = any(-1 in d["shape_signature"][1:] for (_, d), kept in zip(side, fixed, strict=True) if not kept)
     found: list[Shapes] = []
     for batches, sizes in ((_BATCHES[0], _even(base)), (_BATCHES[1], _uneven(base))):
-        tried: list[Shapes] = list(found)
-        for size in sizes:
+        for size in sizes if sized else (base,):
             ends = zip(side, stated, fixed, strict=True)
             shapes = [given if kept else _filled(d, batch or batches, size) for (_, d), given, kept in ends]
-            if shapes in tried:
-                break  # no dim but the batch is open
-            tried.append(shapes)
-            if runs(shapes):
+            if shapes not in found and runs(shapes):
                 found.append(shapes)
                 break
     return found
@@ -75,7 +72,7 @@ def _even(base: int) -> Iterator[int]:
 def _uneven(base: int) -> Iterator[int]:
     """Sizes that strides do not divide, then others."""
     yield base + _ODD
-    yield from (base * (factor + 1) for factor in _FACTORS)
+    yield from (base * n for factor in _FACTORS for n in (factor + 1, 2 * factor))
 
 
 def _filled(description: Mapping[str, Any], batch: int, size: int) -> tuple[int, ...]:
