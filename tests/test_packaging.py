@@ -71,6 +71,7 @@ def test_the_wheel_converts_in_an_environment_of_its_own(built: Path, tmp_path: 
     assert run(python, "-P", "-c", code, cwd=tmp_path).split() == [str(site / "tflq" / name) for name in FILES]
     command = tmp_path / "env" / "bin" / "tflq"
     assert tflq.__version__ in run(command, "--version", cwd=tmp_path)
+    assert "ABS" in run(command, "ops", "--operator", "abs", cwd=tmp_path)
     source, made = ROOT / "models" / "cnn_int8.tflite", tmp_path / "made.tflite"
     run(command, "convert", source, made, cwd=tmp_path)
     assert made.read_bytes() == tflq.convert(source).data

@@ -144,7 +144,7 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    with stage("reading"):
+    with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):

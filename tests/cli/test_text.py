@@ -78,8 +78,8 @@ def test_passes(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_hand_written_text_is_a_model(source: str, tmp_path: Path) -> None:
     path = tmp_path / ("x" if source == "no suffix" else "x.mlir")
     path.write_text(GOOD)
-    given = {"bytes": GOOD.encode(), "stream": io.BytesIO(GOOD.encode())}.get(source, path)
-    assert tflq.convert(given).report.counts["integer"] == 1
+    others: dict[str, tflq.formats.Source] = {"bytes": GOOD.encode(), "stream": io.BytesIO(GOOD.encode())}
+    assert tflq.convert(others.get(source, path)).report.counts["integer"] == 1
 
 
 @pytest.mark.parametrize(

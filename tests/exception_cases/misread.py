@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.coverage import samples_of
+from tflq.coverage.samples import samples_of
 
 __all__ = ["models"]
 
@@ -32,6 +32,7 @@ _KEYS = {
         "stablehlo_pad"
     ),
     "i4 → f32: ": "cast",
+    "i8 → f16: ": "dequantize",
     **dict.fromkeys(("i8: equal scales", "ui8: equal scales", "i16: equal scales"), "fake_quant"),
     **dict.fromkeys(("i8 × i8: blockwise", "i16 × i8: blockwise"), "batch_matmul"),
     **dict.fromkeys(("f32 × i16: per layer", "f32 × i16: per axis"), "conv_2d"),

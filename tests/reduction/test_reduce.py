@@ -17,8 +17,11 @@ from tflq.cli import main
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i1, i8, resource
 from tflq.reduction import Conversion, reduce
+from tflq.reduction.candidate import build
 from tflq.reduction.isolated import Died, call
-from tflq.reduction.running import Inputs
+from tflq.reduction.recording import input_sets, record
+from tflq.reduction.running import Inputs, Interpreter
+from tflq.verification.runner import Runner
 
 needs_interpreter = pytest.mark.skipif(
     not pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]"), reason=""
@@ -168,3 +171,23 @@ def test_the_command_writes_a_part_that_its_line_shows(
     assert main.run(convert) == 4
     assert main.run(["reduce", str(models / "pad.tflite"), "--force"]) == 0
     assert "it does not fail" in capsys.readouterr().out
+
+
+@needs_interpreter
+@pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8", "cnn_int16x8", "two_signatures", "split"])
+def test_every_operator_alone_gives_what_it_gives_in_the_model(name: str, models: Path) -> None:
+    path = models / f"{name}.tflite"
+    module = tflq.read(path)
+    with Runner(str(path), resolver="reference", keep=False, timeout=60) as runner:
+        arrays = next(input_sets(runner, "", 1, None))
+    recording = record(path, module, "", arrays, 60)
+    places = {value.name: (0, n) for n, value in enumerate(module.main.tensors)}
+    interpreter = Interpreter(60)
+    try:
+        for number in range(len(module.main.ops)):
+            data, inputs = build(path.read_bytes(), 0, [number], recording)
+            outputs = interpreter.run(data, inputs)
+            for value, output in zip(tflq.read(data).main.outputs, outputs, strict=True):
+                np.testing.assert_array_equal(output, recording[places[value.name]])
+    finally:
+        interpreter.close()

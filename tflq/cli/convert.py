@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.help import SectionedCommand
 from tflq.cli.shapes import input_shapes
 from tflq.cli.streams import MODEL, OUT, is_stream
 from tflq.cli.verdict import print_report, print_verdict
@@ -24,8 +26,29 @@ __all__ = ["command"]
 JSON_VERSION = 2
 
 
-@click.command()
-@click.argument("paths", metavar="IN OUT", nargs=-1, required=True)
+class _Convert(SectionedCommand):
+    sections: ClassVar = {
+        "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
+        "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
+        "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+    }
+
+
+@click.command(cls=_Convert)
+@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=OUT)
+@click.option(
+    "-o",
+    "--output-dir",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Convert any number of models into this folder, under their names, and print one summary.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that convert models into DIR; by default as many as there are cores.",
+)
 @click.option(
     "--target",
     metavar="NAME|PATH.toml",
@@ -97,7 +120,10 @@ JSON_VERSION = 2
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
+    folder: Path | None,
+    workers: int | None,
     report_path: Path | None,
     *,
     force: bool,
@@ -108,9 +134,17 @@ def command(
 
     `-` as IN is standard input, as OUT standard output; the summary goes to stderr then.
     """
+    if folder is not None:
+        sources = _sources(context, paths, report_path)
+        from tflq.cli.many import convert_many
+
+        count = workers or min(os.cpu_count() or 1, len(sources))
+        context.exit(convert_many(sources, folder, options, workers=count, force=force, as_json=as_json))
     if len(paths) != 2:
-        raise click.UsageError("Give a model IN and a file OUT.")
-    source, destination = MODEL.convert(paths[0], None, context), OUT.convert(paths[1], None, context)
+        raise click.UsageError("Give a model IN and a file OUT, or models IN... and a folder: -o DIR.")
+    if workers is not None:
+        raise click.UsageError("--workers is for many models: IN... -o DIR.")
+    source, destination = _model(context, paths[0]), paths[1]
     _check_paths(source, destination, report_path, force=force)
     if is_stream(destination):
         if as_json:
@@ -142,11 +176,25 @@ def command(
         output.print_json({**document, "files": written, "options": options, **measures, "report": report})
     elif not talk.quiet():
         err = place is None
-        print_verdict(conversion.report, err=err)
+        print_verdict(conversion.report.rows, err=err)
         output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
+
+
+def _sources(context: click.Context, paths: Sequence[str], report: Path | None) -> list[str]:
+    """The models to convert into a folder."""
+    if report is not None:
+        raise click.UsageError("--report is for one model; --json prints the reports of all.")
+    if "-" in paths:
+        raise click.UsageError("Standard input has no name to write under: give files with -o DIR.")
+    return [_model(context, path) for path in paths]
+
+
+def _model(context: click.Context, path: str) -> str:
+    """The path of a model, if there is one."""
+    return str(MODEL.convert(path, None, context))
 
 
 def _write(conversion: Conversion) -> int:

@@ -84,7 +84,7 @@ def _format(target: str | None) -> Format:
 
 
 def print_why(report: Report) -> None:
-    print_verdict(report)
+    print_verdict(report.rows)
     output.line()
     rows: list[list[Cell]] = [
         [

@@ -48,9 +48,9 @@ def heading(text: str, *, err: bool = False) -> None:
     line((text, "bold"), err=err)
 
 
-def field(name: str, value: Cell, *, err: bool = False) -> None:
+def field(name: str, value: object, *, err: bool = False) -> None:
     """A line `name    value`."""
-    _columns([[(name, "dim"), value]], [11, None], gap=" ", err=err)
+    _columns([[(name, "dim"), str(value)]], [11, None], gap=" ", err=err)
 
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:

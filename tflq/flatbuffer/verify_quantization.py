@@ -190,7 +190,7 @@ def _verify_bias(site: Site, weights: Value, bias: Value | None, scales: np.ndar
     kernel_checks = not weights.type.storage.signed or site.op.name == "tfl.fully_connected"
     if scales.size == 1 and kernel_checks and not (apart / np.float64(output_scale) <= _BIAS_TOLERANCE).all():
         site.fail(f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
-    if (apart > 0.01 * scales).any():
+    if (apart > 0.01 * scales).any() and not (bias.is_constant and not bias.array.any()):
         site.warn(f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
 
 

@@ -38,13 +38,18 @@ def _rescale(op: Op) -> str:
     a = op.attributes
     x = _less("x", a["input_zp"])
     if a["multiplier"].size == 1:
-        scaled = f"{x} · {int(a['multiplier'][0])} / 2^{int(a['shift'][0])}"
+        scaled = f"{x} · {int(a['multiplier'][0])} / 2^{int(a['shift'][0])} (= {_span(_real(a))})"
     else:
         scaled = (
             f"{x} · M[c] / 2^s[c], M {_span(a['multiplier'])}, s {_span(a['shift'])}, {a['multiplier'].size} channels"
         )
     rounding = a.get("rounding") or _ROUNDINGS[a["rounding_mode"]]
     return f"saturate({scaled}, {rounding}{_plus(a['output_zp'])})"
+
+
+def _real(attributes: Mapping[str, Any]) -> np.ndarray:
+    """What a RESCALE multiplies by."""
+    return attributes["multiplier"] / np.exp2(attributes["shift"].astype(np.float64))
 
 
 def _rescale_f64(op: Op) -> str:
@@ -105,7 +110,7 @@ def real_multipliers(op: Op) -> str:
     x, w, y = (scale for scale in scales if scale is not None)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = x * w / y
-    return f"{found[0]:.9g}" if found.size == 1 else f"{_span(found)}, {found.size} channels"
+    return _span(found) if found.size == 1 else f"{_span(found)}, {found.size} channels"
 
 
 _PRODUCTS: Final = frozenset(
@@ -153,5 +158,5 @@ def _plus(zero: int) -> str:
 def _span(values: np.ndarray) -> str:
     """`3 to 9`, or the one value that all have."""
     low, high = values.min(), values.max()
-    shown = [f"{v:.6g}" if values.dtype.kind == "f" else str(int(v)) for v in (low, high)]
+    shown = [f"{v:.7g}" if values.dtype.kind == "f" else str(int(v)) for v in (low, high)]
     return shown[0] if low == high else f"{shown[0]} to {shown[1]}"

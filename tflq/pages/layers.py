@@ -57,6 +57,12 @@ class Row:
         return "accepted" if self.difference.accepted else "differs"
 
     @property
+    def short(self) -> str:
+        """The tensor's name without those of what was fused into its operator."""
+        first, _, rest = self.tensor.partition(";")
+        return f"{first}; …" if rest else first
+
+    @property
     def height(self) -> float:
         """Of its bar in the plot, 0 to 100: the largest difference, on a scale of logarithms from 1 to 65536 counts; a
         float's, from 1e-9 to 1."""

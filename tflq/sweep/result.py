@@ -57,7 +57,7 @@ def from_ending(ending: Ending) -> Result:
     measures = {"seconds": ending.seconds, "peak_bytes": ending.peak}
     if ending.answer is not None:
         cpu = {**ending.answer.get("cpu", {}), "total": ending.cpu}
-        return {**ending.answer, **measures, "cpu": cpu}
+        return {"why": "", **ending.answer, **measures, "cpu": cpu}
     last = next((line for line in reversed(ending.log.splitlines()) if line.strip()), "")
     said = f": {last.strip()[:300]}" if ending.how in ("signal", "exit") and last else ""
     return {

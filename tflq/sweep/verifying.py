@@ -11,11 +11,16 @@ from typing import Any, Final
 import tflq
 from tflq.errors import TflqError
 from tflq.sweep.cache import Cache
+from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Verification
+from tflq.verification.start import forked_ahead
 
-__all__ = ["verified"]
+__all__ = ["REPORT", "verified"]
+
+REPORT: Final = "report.json"
+"""The report of the conversion, in the folder of a task."""
 
 LISTED: Final = 50  # outputs, layers: the first of them
 
@@ -29,7 +34,8 @@ def verified(
     original, converted: hashes of the content. The runs with the default kernels say how the two models fare there;
     the status is that of the reference kernels.
     """
-    contents = f"{original} {converted['sha256']}"
+    report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
+    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())}"
     one = _Verifier(task, contents, places, folder)
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
     if task.inputs:
@@ -68,15 +74,23 @@ class _Verifier:
         if known is not None:
             self.cached.append(name)
             return known
-        done = [
-            tflq.verify(self._task.path, place, timeout=self._task.seconds, **options)
-            for place in self._places.values()
-        ]
+        done = [self._verify(place, options) for place in self._places.values()]
         found = _short(done)
         self._keep(name, done)
         if self._cache and found["verdict"] != "failed":
             self._cache.put(key, found)
         return found
+
+    def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
+        with forked_ahead(2, die_with_parent):
+            return tflq.verify(
+                self._task.path,
+                place,
+                shapes=self._task.shapes,
+                report=self._folder / REPORT,
+                timeout=self._task.seconds,
+                **options,
+            )
 
     def _keep(self, name: str, done: list[Verification]) -> None:
         """The whole of it in a file, where it says more than that all is equal."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -19,6 +16,7 @@ import numpy as np
 
 from tflq.errors import TflqError
 from tflq.verification import worker
+from tflq.verification.start import start
 
 __all__ = ["Answer", "Child", "Opened", "Resolver", "RunError", "Runner"]
 
@@ -71,13 +69,7 @@ class Child:
         self._timeout = timeout
         self.numbers = count()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
-        self._child = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-P", str(Path(worker.__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
+        self._child = start(self._log)
 
     def kernels(self, resolver: str, models: Sequence[str]) -> list[bool]:
         """Whether an interpreter has kernels for all operator codes of each model."""

@@ -97,7 +97,9 @@ def _judged(subject: Subject, target: str, wanted: Outputs | None, why: str) -> 
     warnings = "; ".join(conversion.report.warnings)
     got, problem = _on_tosa(subject, conversion, wanted) if tosa else _interpreted(conversion.data, subject.batches)
     if got is None:
-        return Verdict(target, "both" if wanted is None else "does not run", f"{problem} [{why}]")
+        packed = tosa and any(v.type.storage.bits < 8 for v in tflq.read(subject.model).main.inputs)
+        kind = "both" if wanted is None else "not in TOSA" if packed else "does not run"
+        return Verdict(target, kind, f"{problem} [{why}]")
     if wanted is None:
         return Verdict(target, "ours alone", why)
     if tosa and any(op.name in _STATEFUL for op in tflq.read(subject.model).ops()):
@@ -134,7 +136,10 @@ def _on_tosa(subject: Subject, conversion: Conversion, wanted: Outputs | None) -
     if wanted is None:
         return [], ""  # the results' types are the originals'
     narrow = [[np.asarray(a, np.int32 if a.dtype == np.int64 else a.dtype) for a in b] for b in subject.batches]
-    problem, results = on_reference_model(conversion, narrow, wanted)
+    try:
+        problem, results = on_reference_model(conversion, narrow, wanted)
+    except ValueError as error:  # inputs that its Python interface does not take
+        return None, str(error)
     return (None, problem) if problem else (results, "")
 
 

@@ -22,7 +22,7 @@ from tflq.legalize.real.arithmetic import NOTE
 from tflq.legalize.reference.rescaled import saturated
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
-from tflq.numerics.fixed_point import quantize_multiplier
+from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO, Stored, real_table_of_two
 
 __all__: list[str] = []
@@ -82,7 +82,9 @@ def add_n(op: Op, b: RuleBuilder) -> Answer:
     plain = [centred(b, v, e) for v, e in zip(operands, sources, strict=True)]
     if len({e.scale for e in sources}) == 1:
         return _scaled_sum(b, _sum(b, plain), _bounds(sources), sources[0], output)
-    reach = sum((1 << e.storage.bits) * e.scale / output.scale for e in sources)
+    reach = sum((1 << e.storage.bits) * quotient(e.scale, output.scale) for e in sources)
+    if not math.isfinite(reach):
+        return NotApplicable("the operands' scales are too far above the result's")
     bits = min(_FRACTION, 29 - math.frexp(reach)[1])
     if bits < len(sources).bit_length() + 2:
         return NotApplicable("the operands' scales are too far above the result's")
@@ -117,5 +119,5 @@ def _scaled_sum(
     """A sum times source / output, in the result's type."""
     if max(-bounds[0], bounds[1]) >= 1 << 31:
         return NotApplicable("the sum can leave 32 bits")
-    result = saturated(b, total, np.asarray([source.scale / output.scale]), output, "NONE", bounds)
+    result = saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
     return result if isinstance(result, NotApplicable) else Rewritten([result], note=NOTE)

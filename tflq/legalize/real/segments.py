@@ -20,6 +20,7 @@ from tflq.legalize.reference.rescaled import saturated
 from tflq.legalize.reference.scattering import sum_bounds
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, requantized
+from tflq.numerics.fixed_point import quotient
 
 __all__: list[str] = []
 
@@ -79,7 +80,9 @@ def segment_sum(op: Op, b: RuleBuilder) -> Answer:
         if kept.size < segments.rows:
             rows = _gathered(b, rows, kept)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
-    return saturated(b, total, np.asarray([source.scale / output.scale]), output, "NONE", sum_bounds(source, terms))
+    return saturated(
+        b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", sum_bounds(source, terms)
+    )
 
 
 def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Value:

@@ -8,6 +8,7 @@ stablehlo_gather.cc; the StableHLO specification.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -39,6 +40,8 @@ _COMPARE: Mapping[str, RealFunction] = {
     "LT": lambda x, y: np.less(x, y).astype(np.float64),
 }
 _NOTE = "no kernel computes it; the real function, rounded"
+_AT_ONCE = 8
+"""Elements from which on kernels shift several at once."""
 _SHIFTS = (
     "amounts that are negative or above 31 shift as C++ leaves undefined, and as interpreters differ on; here they are "
     "taken modulo 32"
@@ -184,13 +187,22 @@ def bits(op: Op, b: RuleBuilder) -> Answer:
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if op.name.endswith("left"):
         combined = b.logical_left_shift(x, b.emit("tosa.bitwise_and", [y, b.constant(np.asarray(31))], y.type))
-        amounts = op.operand(1)
-        if not (amounts.is_constant and ((amounts.array >= 0) & (amounts.array < 32)).all()) and not b.real:
+        if not b.real and _vectorized(op) and not _within_int32(op.operand(1)):
             warning = _SHIFTS
     else:
         name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
         combined = b.emit(name, [x, y], x.type)
     return Rewritten([b.cast(b.cast(combined, kind), storage)], note, warning, "unsettled")
+
+
+def _vectorized(op: Op) -> bool:
+    """Whether the kernel may shift several elements at once; one by one x86-64 shifts modulo 32."""
+    shape = op.operand(0).type.shape
+    return shape is None or None in shape or math.prod(d or 0 for d in shape) >= _AT_ONCE
+
+
+def _within_int32(amounts: Value) -> bool:
+    return amounts.is_constant and bool(((amounts.array >= 0) & (amounts.array < 32)).all())
 
 
 @rule("tfl.stablehlo_clamp")
