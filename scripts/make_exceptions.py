@@ -37,7 +37,7 @@ Two things can be wanted, and `--semantics` says which:
 
 Made by `scripts/make_exceptions.py`: each line is a small model that was converted and run, measured with
 {interpreter}, the reference kernels, on x86-64; a test holds the page against the script. ai-edge-litert 2.1.6
-gives the same results for all of them but SUM's; tensorflow-cpu 2.20 and 2.21 do for the elementwise operators under
+gives the same results wherever numbers are stated; tensorflow-cpu 2.20 and 2.21 do for the elementwise operators under
 "undefined". On other processors, or compiled otherwise, kernels may give something else there.
 
 - **operator and types**: `qi8 0.5:3 [1,4]` is int8 of scale 0.5 and zero point 3, of shape 1 by 4; `qi8/axis0` has
@@ -45,7 +45,7 @@ gives the same results for all of them but SUM's; tensorflow-cpu 2.20 and 2.21 d
 - **warning**: the report's words
 - **interpreter from real**: how far its results are from the real ones at most: the same operator on floats, quantized
 - **converted from interpreter**: how far the converted model is from the interpreter
-- **`--semantics real` from real**: how far the model converted so is from the real results, and how it computes
+- **semantics `real` from real**: how far the model converted so is from the real results, and how it computes
 
 One count is one step of the result's type. "Does not run": the interpreter refuses the model, or dies. "Left to
 chance": the kernel reads memory that is not the model's, and each run gives something else.
@@ -101,7 +101,14 @@ kernels read in a way that can be reproduced is under "disregarded".
 
 | operator | types | warning |
 |---|---|---|"""
-TITLE = "| operator and types | warning | interpreter from real | converted from interpreter | `--semantics real` from real |\n"
+COLUMNS = (
+    "operator and types",
+    "warning",
+    "interpreter from real",
+    "converted from interpreter",
+    "semantics `real` from real",
+)
+TITLE = f"| {' | '.join(COLUMNS)} |\n"
 
 
 def page() -> str:

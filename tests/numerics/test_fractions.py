@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -50,3 +51,15 @@ def test_arrays_keep_their_shape() -> None:
     assert a.shape == b.shape == (2, 1, 3)
     assert (a == 4).all()
     assert (b == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(0.0, 0.0), (0.0, 0.5), (0.5, 0.0), (math.inf, 1e38), (1e-45, math.inf), (math.inf, math.inf), (0.0, math.inf)],
+)
+def test_scales_of_zero_and_infinity(first: float, second: float) -> None:
+    x, y = np.meshgrid(np.arange(-9, 10), np.arange(-9, 10))
+    a, b = comparing_factors(np.asarray([first]), np.asarray([second]), 9)
+    far = {0.0: 0.0, math.inf: 1e300}
+    real = np.sign(x * far.get(first, first) - y * far.get(second, second))
+    np.testing.assert_array_equal(np.sign(x * a - y * b), real)

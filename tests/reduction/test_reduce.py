@@ -191,3 +191,10 @@ def test_every_operator_alone_gives_what_it_gives_in_the_model(name: str, models
                 np.testing.assert_array_equal(output, recording[places[value.name]])
     finally:
         interpreter.close()
+
+
+def test_a_tosa_file_is_refused(models: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pad.tosa"
+    tflq.convert(models / "pad.tflite", path)
+    with pytest.raises(tflq.OptionError, match="TOSA file"):
+        reduce(path)

@@ -81,7 +81,9 @@ def rule_broken(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "JOB", "jobs:broken_rule")
 
 
-def test_a_baseline_is_one_file_that_says_the_same(swept: Path, tmp_path: Path) -> None:
+def test_a_baseline_is_one_file_that_says_the_same(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "baseline.json"
     write_baseline(read_results(swept), path)
     entries = read_entries(path)
@@ -90,6 +92,11 @@ def test_a_baseline_is_one_file_that_says_the_same(swept: Path, tmp_path: Path) 
     assert not compare(read_entries(swept), entries)
     assert len(path.read_text().splitlines()) == len(entries) + 2
     assert run(["sweep", "diff", str(swept), str(path)]) == 0
+    other = tmp_path / "other.json"
+    other.write_text(path.read_text().replace('"status": "ok"', '"status": "differs"'))
+    capsys.readouterr()
+    assert run(["sweep", "diff", str(path), str(other), "--markdown"]) == 5
+    assert "| **failing** | models/cnn\\_int8 \\[integer\\] |" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("rule_broken")

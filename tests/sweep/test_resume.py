@@ -48,7 +48,7 @@ def test_killed_twice_and_resumed_it_gives_the_same(models: Path, tmp_path: Path
         process.send_signal(signal.SIGKILL)
         process.wait()
         with (parts / "results.jsonl").open("ab") as file:
-            file.write(b'{"v": 1, "id": "torn')
+            file.write(b'{"format": "tflq.sweep-res')
     kept = list(read_results(parts))
     assert len(kept) >= 7
     assert start(models, parts, "--resume").wait() == 0
@@ -87,6 +87,6 @@ def test_one_driver_at_a_time(models: Path, tmp_path: Path) -> None:
 def test_a_line_that_is_whole_but_no_json_is_an_error(tmp_path: Path, models: Path) -> None:
     sweep(Plan([models / "pad.tflite"], tmp_path))
     with (tmp_path / "results.jsonl").open("a") as file:
-        file.write(json.dumps({"v": 99}) + "\n")
+        file.write(json.dumps({"format": "tflq.sweep-result", "version": 99}) + "\n")
     with pytest.raises(Exception, match="version 99"):
         list(read_results(tmp_path))

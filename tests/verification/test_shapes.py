@@ -13,7 +13,7 @@ from verification.chains import chain
 import tflq
 from tflq.ir.types import UniformQuantizedType, f32, i8, i32
 from tflq.verification.model_file import ModelFile
-from tflq.verification.shapes import Shapes, bound, chosen
+from tflq.verification.shapes import Shapes, bound, chosen, open_in_both
 from tflq.verification.windows import largest_window
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
@@ -45,6 +45,21 @@ def test_sizes_with_which_a_model_does_not_run_are_passed_over() -> None:
     assert choices((1, -1), runs=lambda shapes: shapes[0][1] % 32 == 0) == [[(1, 32)], [(1, 64)]]
     assert choices((1, -1), runs=lambda shapes: shapes[0][1] == 1) == []
     assert choices((-1, 8), runs=lambda shapes: shapes[0][0] == 3) == [[(3, 8)]]
+
+
+def test_dims_that_one_model_states_are_not_open() -> None:
+    (_, description), other = open_in_both(
+        [("x", tensor(-1, -1)), ("y", tensor())], [("x", tensor(4, -1)), ("y", tensor())]
+    )
+    assert (description["shape_signature"], other[1]["shape_signature"]) == ([4, -1], [])
+
+
+def test_an_open_model_and_one_that_is_bound(models: Path) -> None:
+    path = models / "two_signatures.tflite"
+    bound_to_3 = tflq.convert(path, batch=3).data
+    result = tflq.verify(path, bound_to_3, interface=False)
+    assert result.equal
+    assert {shape[0] for run in result.runs for _, shape in run.shapes} == {3}
 
 
 def test_shapes_given() -> None:

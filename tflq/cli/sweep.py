@@ -151,7 +151,8 @@ def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None
 @click.argument("b", metavar="B", type=PLACE)
 @click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, given: _kinds(given), help="As for a sweep.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")
-def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool) -> None:
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
+def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
     """Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got worse.
 
     Times are not compared: only a sweep with --baseline runs again what seems slower.
@@ -163,6 +164,10 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool) -
     if as_json:
         document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
         output.print_json(document)
+    elif as_markdown:
+        from tflq.sweep.markdown import markdown_changes
+
+        click.echo("\n".join(markdown_changes(changes)))
     else:
         print_changes(changes, fail_on)
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)

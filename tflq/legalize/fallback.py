@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.forms import RECURRENT
-from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1
+from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.ir.versions import version_info
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
@@ -52,9 +52,9 @@ _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     op = as_builtin(op) or op
-    if op.name == "tfl.bitcast" and op.operand(0).type == op.result.type:  # of packed int4, too
-        same = b.qcast(b.dcast(b.typed(op.operand(0))), op.result.type)
-        return [b.scast(same, same.type.stripped())]
+    if op.name == "tfl.bitcast" and op.operand(0).type.storage == op.result.type.storage == i4:
+        plain = b.value(op.operand(0))
+        return [b.emit("tfl.cast", [b.emit("tfl.cast", [plain], plain.type.with_element(f32))], plain.type)]
     if op.name in _OF_BITS:
         return NotApplicable(
             f"{op.name[4:].upper()} computes on stored bits, which floats have not; store them in int8"

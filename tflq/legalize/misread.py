@@ -48,8 +48,8 @@ _PACKED = _operators(
     "broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
 )
 _COPIED = _operators(
-    "bitcast dynamic_update_slice expand_dims fill gather_nd pack reshape reverse_v2 select select_v2 slice split "
-    "split_v squeeze strided_slice tile transpose unpack"
+    "concatenation dynamic_update_slice expand_dims fill gather_nd pack reshape reverse_v2 select select_v2 slice "
+    "split split_v squeeze strided_slice tile transpose unpack"
 )
 _POOLS = _operators("average_pool_2d max_pool_2d")
 _AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")

@@ -11,7 +11,7 @@ from tflq.files import replace_file
 from tflq.sweep.changes import FAILING, Change
 from tflq.sweep.summary import Summary
 
-__all__ = ["markdown", "write_markdown"]
+__all__ = ["markdown", "markdown_changes", "write_markdown"]
 
 SHOWN: Final = 30
 
@@ -37,9 +37,7 @@ def _lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
     yield f"{summary.total} results, {summary.unexpected} not as expected."
     if changes is not None:
         yield ""
-        yield "### Since the baseline"
-        yield ""
-        yield from _changes(changes)
+        yield from markdown_changes(changes)
     causes = [cause for cause in summary.grouped if cause.unexpected]
     if causes:
         yield ""
@@ -51,7 +49,10 @@ def _lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
             yield f"| {cause.count} | {_cell(cause.text)} | {_cell(', '.join(cause.first[:3]))} |"
 
 
-def _changes(changes: Sequence[Change]) -> Iterator[str]:
+def markdown_changes(changes: Sequence[Change]) -> Iterator[str]:
+    """The lines of what changed."""
+    yield "### Since the baseline"
+    yield ""
     if not changes:
         yield "No change."
         return

@@ -26,7 +26,7 @@ from tflq.verification.interface import allocation_differences, interface_differ
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
 from tflq.verification.runner import Resolver, RunError
-from tflq.verification.shapes import Shapes, bound, chosen, is_open
+from tflq.verification.shapes import Shapes, bound, chosen, is_open, open_in_both
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import TosaRunner
 from tflq.verification.windows import largest_window
@@ -177,7 +177,7 @@ class _Comparison:
         divided = divide(a, b, key, reports, self._labels, self._options.resolver)
         self.result.apart += divided.apart
         self.result.notes += divided.notes
-        cases = list(self._cases(a, key))
+        cases = list(self._cases(a, b, key))
         self._total += len(cases)
         wanted = set()
         for case in cases:
@@ -193,13 +193,13 @@ class _Comparison:
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
 
-    def _cases(self, a: AnyRunner, key: str) -> Iterator[Case]:
+    def _cases(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
         side, options = a.entries[key]["inputs"], self._options
         if options.inputs is not None:
             for name, source in self._given:
                 yield Case(key, name, given(side, source))
             return
-        for i, shapes in enumerate(self._shapes(a, key, side)):
+        for i, shapes in enumerate(self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))):
             named = tuple(zip((name for name, _ in side), shapes, strict=True))
             for name, arrays in made(side, options.seeds, shapes, options.seed):
                 if i == 0 or name not in EDGES:

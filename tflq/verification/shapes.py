@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tflq.errors import OptionError, Reason
 
-__all__ = ["Shapes", "bound", "chosen", "is_open"]
+__all__ = ["Shapes", "bound", "chosen", "is_open", "open_in_both"]
 
 Shapes = list[tuple[int, ...]]
 """One for each input, in order."""
@@ -23,6 +23,15 @@ _ODD: Final = 7
 def is_open(side: Side) -> bool:
     """Whether any input has a dim that the file leaves open."""
     return any(-1 in description["shape_signature"] for _, description in side)
+
+
+def open_in_both(a: Side, b: Side) -> list[tuple[str, dict[str, Any]]]:
+    """The inputs of a, with those dims open that are open in both models."""
+    pairs = [(d["shape_signature"], e["shape_signature"]) for (_, d), (_, e) in zip(a, b, strict=True)]
+    joint = [
+        [max(dims) for dims in zip(*pair, strict=True)] if len(set(map(len, pair))) == 1 else pair[0] for pair in pairs
+    ]
+    return [(name, description | {"shape_signature": dims}) for (name, description), dims in zip(a, joint, strict=True)]
 
 
 def bound(side: Side, batch: int | None, given: Mapping[str, Sequence[int]]) -> Shapes:

@@ -80,9 +80,8 @@ def segment_sum(op: Op, b: RuleBuilder) -> Answer:
         if kept.size < segments.rows:
             rows = _gathered(b, rows, kept)
         total = _scattered(b, rows, b.constant(ids.reshape(-1, 1)), [segments.count or 0, *segments.inner])
-    return saturated(
-        b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", sum_bounds(source, terms)
-    )
+    scale = quotient(source.scale, output.scale)
+    return saturated(b, total, np.asarray([scale]), output, "NONE", sum_bounds(source, terms))
 
 
 def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Value:
