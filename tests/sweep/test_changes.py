@@ -12,7 +12,7 @@ import pytest
 import tflq.sweep.changes as changes_module
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Selection, comparing, read_results, sweep, sweeping
+from tflq.sweep import Limits, Plan, Selection, Settings, comparing, read_results, sweep, sweeping
 from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
 from tflq.sweep.changes import compare, failing, is_slower
 from tflq.sweep.executor import Ended, Event
@@ -200,6 +200,16 @@ def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
     assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
+
+
+@pytest.mark.usefixtures("rule_broken")
+def test_a_tolerance_accepts_what_it_covers(models: Path, tmp_path: Path) -> None:
+    for counts, status in ((0.0, "differs"), (255.0, "ok")):
+        out = tmp_path / status
+        sweep(Plan([models / "cnn_int8.tflite"], out, settings=Settings(max_lsb=counts)))
+        (result,) = read_results(out)
+        assert result["status"] == status
+    assert result["verification"]["verdict"] == "accepted"
 
 
 def test_the_cache_spares_verification(models: Path, tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class Settings:
     convert: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def tolerance(self) -> dict[str, float]:
+    def tolerance(self) -> dict[str, Any]:
+        """As keywords of `tflq.verify`."""
         return {"max_lsb": self.max_lsb, "atol": self.atol, "rtol": self.rtol}
 
     def to_json(self) -> dict[str, Any]:
