@@ -17,7 +17,7 @@ from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
 from tflq.sweep.changes import compare, failing, is_slower
 from tflq.sweep.executor import Ended, Event
 from tflq.sweep.merging import merge
-from tflq.sweep.result import key_of
+from tflq.sweep.result import cause_of, key_of
 from tflq.sweep.slower import slower, suspects
 from tflq.sweep.task import Ending, Task
 
@@ -54,6 +54,13 @@ def test_each_kind_of_change(before: Entry, now: Entry, kinds: list[str]) -> Non
     worse = {"failing", "numbers", "path", "memory"} & {*kinds}
     assert bool(failing(changes)) == bool(worse)
     assert bool(failing(changes, kinds)) == bool(kinds)
+
+
+def test_failures_of_one_cause_have_one_sentence() -> None:
+    a = cause_of("refused", "Didn't find op 'ATAN2' at operator 12, 1x3 of 4.5e-3 in /tmp/a/x.tflite")
+    b = cause_of("refused", "Didn't find op 'ELU' at operator 7, 2x8 of 1 in /home/me/y.tflite")
+    assert a == b == "refused: Didn't find op '…' at operator N, N of N in PATH"
+    assert cause_of("ok", "") == ""
 
 
 def test_noise_is_not_slower() -> None:
