@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
+ENVIRONMENT = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 MODELS = Path(__file__).resolve().parents[1] / "models"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands print as in a pipe, whatever runs the tests says of a terminal."""
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")

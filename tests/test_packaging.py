@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 import tflq
 from tflq.resources import resource
 
+EXTRAS = {"ai_edge_litert", "model_explorer", "tensorflow", "tosa_reference_model"}
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))
 
@@ -67,9 +71,24 @@ def test_the_wheel_converts_in_an_environment_of_its_own(built: Path, tmp_path: 
     assert run(python, "-P", "-c", code, cwd=tmp_path).split() == [str(site / "tflq" / name) for name in FILES]
     command = tmp_path / "env" / "bin" / "tflq"
     assert tflq.__version__ in run(command, "--version", cwd=tmp_path)
+    assert "ABS" in run(command, "ops", "--operator", "abs", cwd=tmp_path)
     source, made = ROOT / "models" / "cnn_int8.tflite", tmp_path / "made.tflite"
     run(command, "convert", source, made, cwd=tmp_path)
     assert made.read_bytes() == tflq.convert(source).data
+
+
+def test_what_is_declared_is_imported_and_what_is_imported_is_declared() -> None:
+    """All that a plain install needs, and nothing else; extras are imported where they are asked for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=~!; ]", line)[0] for line in project["dependencies"]}
+    imported = set()
+    for path in (ROOT / "tflq").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            imported.update(name.partition(".")[0] for name in names)
+    others = imported - {"tflq", *sys.stdlib_module_names}
+    assert declared == others - EXTRAS
 
 
 def test_the_changelog_has_the_version() -> None:

@@ -30,7 +30,10 @@ KEYWORDS = {
         *("format", "target", "mac", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
         *("signature", "cut", "cut_before_custom", "force"),
     ],
-    "verify": ["inputs", "seeds", "layers", "batch", "resolver", "interface", "timeout"],
+    "verify": [
+        *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
+        *("report", "timeout", "progress"),
+    ],
 }
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")
 

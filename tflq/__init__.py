@@ -4,10 +4,13 @@ tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the 
 tflq.convert("in.tflite", "out.tosa")       the same as TOSA 1.0: a flatbuffer, or MLIR text (out.mlir)
 tflq.read(source) -> Module                  tflq.write(module, destination)
 tflq.verify(a, b)                            run two models, in the interpreter or the TOSA reference model, and compare
+
+The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a report warns of (WARNING).
 """
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +65,8 @@ __all__ = [
     "verify",
     "write",
 ]
+
+logging.getLogger("tflq").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
 from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
+from tflq.logs import LOG, stage
 from tflq.passes.contract import Pipeline
 from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
@@ -143,7 +144,8 @@ def convert(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
-    module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
+    with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
+        module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
     real = semantics == "real"
     if is_tosa(module):
         _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
@@ -168,9 +170,12 @@ def convert(
 
         report.requirements = check(module, tosa, static=format == "tosa")
     conversion = Conversion(module, report, format, tosa)
+    for text in dict.fromkeys(report.warnings):
+        LOG.warning("%s", text)
     if path is not None:
         for place, function in destinations(conversion, path, force):
-            replace_file(place, conversion.pieces(function))
+            with stage(f"writing {place}"):
+                replace_file(place, conversion.pieces(function))
     return conversion
 
 

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+from tflq.plain_numbers import plain_numbers
+
 __all__ = [
     "FileError",
     "InvalidModelError",
@@ -109,10 +111,13 @@ class Reason:
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name; a value that JSON has no form for becomes its text."""
+        """The fields by name; a number that is not finite, and a value that JSON has no form for, become texts."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
-        plain = isinstance(self.value, (str, int, bool)) or self.value is None
-        return {**found, "value": self.value if plain else str(self.value)}
+        value = (
+            self.value.item() if hasattr(self.value, "item") and not getattr(self.value, "shape", ()) else self.value
+        )
+        plain = isinstance(value, (str, int, float)) or value is None
+        return {**found, "value": plain_numbers(value) if plain else str(value)}
 
 
 _NUMBERS = re.compile(r"\b(subgraph|operator)(?:s\[| )(\d+)")

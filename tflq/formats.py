@@ -1,4 +1,5 @@
-"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA."""
+"""The formats of model files: TFLite flatbuffers, TOSA flatbuffers and MLIR text of TOSA; the text form of a module is
+read, too."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from tflq.flatbuffer import reader, writer
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Module
+from tflq.text_form import check_form, is_text, read_text
 
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
 
-__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "serialize", "write"]
+__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "read_any_form", "serialize", "write"]
 
 Format = Literal["tflite", "tosa", "mlir"]
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
@@ -36,19 +38,41 @@ def named_by(path: str | os.PathLike[str]) -> Format:
 
 
 def read(source: Source) -> Module:
-    """The module of a TFLite or TOSA file: a path, bytes or a file object. InvalidModelError if it is not a valid one.
+    """The module of a TFLite or TOSA file, or of the text form: a path, bytes or a file object. InvalidModelError if it
+    is not a valid one.
 
     A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
-    operands are attributes. UnsupportedError names what of a TOSA file the form cannot hold.
+    operands are attributes; a text is in one of the two. UnsupportedError names what of a TOSA file the form cannot
+    hold.
     """
+    module, text = _read(source)
+    if text is not None:
+        module.source = module.source or text
+        check_form(module, "tosa" if is_tosa(module) else "tfl", text)
+    return module
+
+
+def read_any_form(source: Source) -> Module:
+    """As `read`; a text may be in any form, such as the integer form."""
+    return _read(source)[0]
+
+
+def _read(source: Source) -> tuple[Module, str | None]:
+    """The module, and what messages call the text that it came as, if it did."""
     if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
         name, source = str(getattr(source, "name", "")), source.read()
         source = _Named(source, name) if name else source
-    if identify(source.data if isinstance(source, _Named) else source) is not TOSA:
-        return reader.read(source)
-    from tflq.tosa.files.read import read_tosa
+    given = source.data if isinstance(source, _Named) else source
+    schema = identify(given)
+    if schema is TOSA:
+        from tflq.tosa.files.read import read_tosa
 
-    return read_tosa(source)
+        return read_tosa(source), None
+    if schema is None and is_text(given):
+        name = source.name if isinstance(source, _Named) else ""
+        name = os.fspath(given) if isinstance(given, (str, os.PathLike)) else name
+        return read_text(given, name), name
+    return reader.read(source), None
 
 
 class _Named(io.BytesIO):

@@ -18,6 +18,7 @@ from tflq.ir.forms import Form
 from tflq.ir.versions import state_runtime
 from tflq.legalize import Decision, legalize
 from tflq.legalize.deciding import State
+from tflq.logs import stage
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, Pipeline, verify_stage
 from tflq.passes.cse import CommonSubexpressionElimination
@@ -78,8 +79,9 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
-    module, notes = lower(module, target)
-    verify_stage(module, "tosa", "lowering to TOSA")
+    with stage("lowering to TOSA"):
+        module, notes = lower(module, target)
+        verify_stage(module, "tosa", "lowering to TOSA")
     module = _run(module, "tosa", CommonSubexpressionElimination(), Fold(), DeadCodeElimination())
     told = [note for note in notes if not (real_semantics and note.exception)]  # how far from the interpreter
     return module, Report.of(module, decisions, told)
@@ -106,14 +108,15 @@ def integer_form(
 def _integer_form(
     module: Module, fallback: bool, real_semantics: bool, state: State, kernels: Kernels = INTEGER
 ) -> tuple[Module, list[Decision]]:
-    module, decisions = legalize(
-        module,
-        fallback=fallback,
-        state=state,
-        semantics="real" if real_semantics else "interpreter",
-        target=kernels,
-    )
-    verify_stage(module, "integer", "legalization")
+    with stage("legalization"):
+        module, decisions = legalize(
+            module,
+            fallback=fallback,
+            state=state,
+            semantics="real" if real_semantics else "interpreter",
+            target=kernels,
+        )
+        verify_stage(module, "integer", "legalization")
     return _run(module, "integer", *_simplification(real_semantics)), decisions
 
 
@@ -146,10 +149,11 @@ def _select(
     from tflq.select.sharing import keep_apart, merge_views
 
     module = _run(module, "integer", Tabulate(), DeadCodeElimination())
-    module = select(module, mac=mac, reset=reset)
-    trim_edges(module)
-    merge_views(module)
-    verify_stage(module, "kernels", "selection")
+    with stage("selection of kernels"):
+        module = select(module, mac=mac, reset=reset)
+        trim_edges(module)
+        merge_views(module)
+        verify_stage(module, "kernels", "selection")
     module = _run(module, "kernels", CommonSubexpressionElimination(), DeadCodeElimination())
     keep_apart(module)
     if not all(value.type.is_static for function in module.functions for value in function.values()):
@@ -185,4 +189,5 @@ def _path(op: Op) -> str:
 
 
 def _run(module: Module, form: Form, *passes: Pass) -> Module:
-    return Pipeline(passes, form).run(module).module
+    with stage(f"passes {', '.join(item.name for item in passes)}"):
+        return Pipeline(passes, form).run(module).module

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON_VERSION", "PATHS", "Outcome", "Report", "Row", "short_type"]
 
-JSON_VERSION = 1
+JSON_VERSION = 2
 PATHS = ("integer", "float", "kept")
 Outcome = Literal["integer", "float", "kept", "kernel", "unquantized"]
 

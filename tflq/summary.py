@@ -9,11 +9,46 @@ from typing import Any
 
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
+from tflq.plain_numbers import plain_numbers
 from tflq.report import short_type
 
-__all__ = ["JSON_VERSION", "FunctionSummary", "SignatureSummary", "Summary", "TensorSummary"]
+__all__ = ["JSON_VERSION", "FunctionSummary", "Quantization", "SignatureSummary", "Summary", "TensorSummary"]
 
-JSON_VERSION = 1
+JSON_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """A tensor's parameters, with all their digits: one scale per tensor, one per index of an axis, or one per block.
+
+    scales, zero_points: numbers, or of blocks lists in lists, with one dim per dim of the tensor.
+    axis: the one that scales go along. block_sizes: elements per block along each of `axes`.
+    """
+
+    scales: Any
+    zero_points: Any
+    axis: int | None = None
+    axes: tuple[int, ...] | None = None
+    block_sizes: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, value: Value) -> Quantization | None:
+        element = value.type.element
+        if isinstance(element, UniformQuantizedType):
+            return cls([element.scale], [element.zero_point])
+        if isinstance(element, UniformQuantizedPerAxisType):
+            return cls(element.scales.tolist(), element.zero_points.tolist(), element.axis)
+        if isinstance(element, UniformQuantizedSubChannelType):
+            parameters = element.scales.tolist(), element.zero_points.tolist()
+            return cls(*parameters, axes=element.axes, block_sizes=element.block_sizes)
+        return None
+
+    def __str__(self) -> str:
+        if self.block_sizes is not None:
+            return f"scales in blocks of {'x'.join(map(str, self.block_sizes))}"
+        if self.axis is not None:
+            return f"{len(self.scales)} scales along axis {self.axis}"
+        return f"scale {self.scales[0]:.6g}, zero point {self.zero_points[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +58,11 @@ class TensorSummary:
     name: str
     shape: tuple[int | None, ...] | None
     type: str
-    quantization: str
+    quantization: Quantization | None
 
     @classmethod
     def of(cls, value: Value) -> TensorSummary:
-        return cls(value.name, value.type.shape, short_type(value), _quantization(value))
+        return cls(value.name, value.type.shape, short_type(value), Quantization.of(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +113,7 @@ class Summary:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {"format": "tflq.summary", "version": JSON_VERSION, **asdict(self)}
+        return plain_numbers({"format": "tflq.summary", "version": JSON_VERSION, **asdict(self)})
 
 
 def _constant_buffers(module: Module) -> set[Buffer]:
@@ -102,14 +137,3 @@ def _kind(op: Op) -> tuple[str, str]:
     opcode = op.location.opcode if op.location else op.name
     operands = ", ".join(short_type(v) for v in op.operands if v is not None)
     return opcode, f"{operands} -> {', '.join(short_type(v) for v in op.results)}"
-
-
-def _quantization(value: Value) -> str:
-    element = value.type.element
-    if isinstance(element, UniformQuantizedType):
-        return f"scale {element.scale:.6g}, zero point {element.zero_point}"
-    if isinstance(element, UniformQuantizedPerAxisType):
-        return f"{element.scales.size} scales along axis {element.axis}"
-    if isinstance(element, UniformQuantizedSubChannelType):
-        return f"{element.scales.size} scales in blocks of {'x'.join(map(str, element.block_sizes))}"
-    return ""

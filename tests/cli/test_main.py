@@ -12,7 +12,7 @@ from harness import argument, one_op
 
 import tflq
 from tflq.cli import main
-from tflq.ir.types import f32, i32
+from tflq.ir.types import UniformQuantizedType, f32, i32
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -82,7 +82,7 @@ def test_convert_writes_the_model_and_the_report(cli: Cli, model: Path, tmp_path
     assert "PAD" in printed
     assert tflq.read(out).main.inputs[0].name == "x"
     document = json.loads(report.read_text())
-    assert (document["format"], document["version"]) == ("tflq.report", 1)
+    assert (document["format"], document["version"]) == ("tflq.report", 2)
     row = document["rows"][0]
     assert (row["opcode"], row["path"], row["operands"], row["results"]) == ("PAD", "integer", ["qi8", "i32"], ["qi8"])
     assert row["made"] >= 1
@@ -92,7 +92,7 @@ def test_convert_prints_json(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, printed, _ = cli("convert", model, tmp_path / "out.tflite", "--json", "--mac", "float32")
     document = json.loads(printed)
     assert code == 0
-    assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 1, "float32")
+    assert (document["format"], document["version"], document["options"]["mac"]) == ("tflq.conversion", 2, "float32")
     assert document["report"]["operators"] | {"made": 1} == {"integer": 1, "float": 0, "kept": 0, "total": 1, "made": 1}
     assert document["bytes_in"] == model.stat().st_size
 
@@ -162,9 +162,19 @@ def test_inspect(cli: Cli, models: Path) -> None:
 def test_inspect_json(cli: Cli, models: Path) -> None:
     code, out, _ = cli("inspect", models / "two_signatures.tflite", "--json")
     document = json.loads(out)
-    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 1)
+    assert (code, document["format"], document["version"]) == (0, "tflq.summary", 2)
     assert [s["key"] for s in document["signatures"]] == ["classify", "embed"]
-    assert document["functions"][0]["inputs"][0]["shape"] == [None, 16, 16, 1]
+    (tensor,) = document["functions"][0]["inputs"]
+    assert tensor["shape"] == [None, 16, 16, 1]
+    element = tflq.read(models / "two_signatures.tflite").functions[0].inputs[0].type.element
+    assert isinstance(element, UniformQuantizedType)
+    assert tensor["quantization"] == {
+        "scales": [element.scale],
+        "zero_points": [-1],
+        "axis": None,
+        "axes": None,
+        "block_sizes": None,
+    }
 
 
 def test_inspect_why(cli: Cli, model: Path) -> None:
@@ -226,7 +236,7 @@ def test_opt_of_a_binary_file(cli: Cli, tmp_path: Path) -> None:
     path.write_bytes(bytes(range(256)))
     code, _, err = cli("opt", path, "-p", "cse")
     assert code == 3
-    assert "neither a model nor text" in err
+    assert "not a TFLite model" in err
 
 
 def test_a_bug_says_how_to_report_it(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

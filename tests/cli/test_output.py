@@ -9,12 +9,6 @@ from tflq.cli import output
 ROWS = [["a" * 30 + " " + "b" * 30, "3"], ["c" * 20, "12"]]
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (12536, "12.2 KiB"), (5 << 40, "5120.0 GiB")]
 )

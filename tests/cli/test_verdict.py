@@ -39,14 +39,14 @@ def custom_model(path: Path) -> Path:
 
 
 def test_all_integer() -> None:
-    assert verdict(report(row(0, "ADD"), row(1, "MUL"))) == [("integer", "2 of 2 operators")]
-    assert verdict(report()) == [("integer", "0 of 0 operators")]
+    assert verdict([row(0, "ADD"), row(1, "MUL")]) == [("integer", "2 of 2 operators")]
+    assert verdict([]) == [("integer", "0 of 0 operators")]
 
 
 def test_custom_operators_come_first_by_their_names() -> None:
     kept = [row(n, "WHILE", "kept", "calls a subgraph") for n in range(2)]
     kept.append(row(2, "CUSTOM", "kept", "no quantized tensor", custom_code="TFLite_Detection_PostProcess"))
-    assert verdict(report(*kept, row(3, "ADD"))) == [
+    assert verdict([*kept, row(3, "ADD")]) == [
         ("integer", "1 of 4 operators"),
         ("kept as they are", "3 (TFLite_Detection_PostProcess, WHILE x2)"),
     ]
@@ -54,7 +54,7 @@ def test_custom_operators_come_first_by_their_names() -> None:
 
 def test_what_is_kept_is_told_apart() -> None:
     rows = row(0, "SHAPE", "kept", "no quantized tensor"), row(1, "ADD", "kept", "a kernel of the target 'npu': qi8")
-    assert verdict(report(*rows, row(2, "ATAN2", "float", "no table"))) == [
+    assert verdict([*rows, row(2, "ATAN2", "float", "no table")]) == [
         ("integer", "0 of 3 operators"),
         ("computed in float", "1 (ATAN2)"),
         ("kernels of the target", "1 (ADD)"),
@@ -63,7 +63,7 @@ def test_what_is_kept_is_told_apart() -> None:
 
 
 def test_many_kinds_are_counted() -> None:
-    (_, (_, text)) = verdict(report(*(row(n, f"OP{n}", "float", "why") for n in range(9))))
+    (_, (_, text)) = verdict([row(n, f"OP{n}", "float", "why") for n in range(9)])
     assert text == "9 (OP0, OP1, OP2, OP3, OP4 and 4 more kinds)"
 
 

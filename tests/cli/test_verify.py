@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tflq
 from tflq.cli import main
+from tflq.ir.core import Buffer
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
 
@@ -48,3 +50,26 @@ def test_inputs_that_do_not_fit(models: Path, tmp_path: Path, capsys: pytest.Cap
     np.savez(tmp_path / "in.npz", x=np.zeros((2, 3), np.int8))
     assert main.run(["verify", path, path, "--inputs", str(tmp_path / "in.npz")]) == 2
     assert "has shape (2, 3), the model wants (2, 2)" in capsys.readouterr().err
+
+
+def test_exit_codes_follow_what_is_accepted(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, other = models / "cnn_uint8.tflite", tmp_path / "other.tflite"
+    module = tflq.read(path)
+    weights = module.main.ops[2].operand(1)
+    assert weights.buffer is not None
+    weights.buffer = Buffer(weights.buffer.data ^ np.uint8(0x20))
+    tflq.write(module, other)
+    assert main.run(["verify", str(path), str(other)]) == 5
+    out = capsys.readouterr().out
+    assert " dB" in out
+    assert out.endswith("\nDIFFERS\n")
+    assert main.run(["verify", str(path), str(other), "--max-lsb", "255", "--atol", "1e9"]) == 0
+    assert capsys.readouterr().out.endswith("\nACCEPTED\n")
+
+
+def test_shapes_and_a_folder_of_inputs(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(models / "pad.tflite")
+    np.save(tmp_path / "x.npy", np.zeros((2, 2), np.int8))
+    assert main.run(["verify", path, path, "--inputs", str(tmp_path)]) == 0
+    assert main.run(["verify", path, path, "--shape", "y=2,2"]) == 2
+    assert "the model has no input 'y'" in capsys.readouterr().err

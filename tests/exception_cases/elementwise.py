@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from exception_cases.case import Case, cases, per_layer
 from harness import argument, const, one_op
 
-from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from exception_cases.case import Case, cases, per_layer
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 
 __all__: list[str] = []
 
@@ -147,3 +147,16 @@ def of_several() -> Iterator[Case]:
         options = {**pool, "fused_activation_function": "RELU6"}
         model = one_op(f"tfl.{name}", [argument((1, 16, 16, 1), element)], made, options, 2)
         yield Case(name.upper(), model, "fused RELU6", [[_every(i8).reshape(1, 16, 16, 1)]], chance=True)
+        several = UniformQuantizedPerAxisType.of(i8, 3, np.asarray([0.1, 0.2]), 0)
+        made, options = [argument((1, 8, 8, 2), several, "y")], {**pool, "fused_activation_function": "RELU"}
+        model = one_op(f"tfl.{name}", [argument((1, 16, 16, 2), per_layer(i8, 0.1))], made, options, 2)
+        yield Case(name.upper(), model, "fused RELU", chance=True)
+
+
+@cases
+def windows() -> Iterator[Case]:
+    x, first = argument((None, 4), per_layer(i8, 0.1, 3)), argument((), per_layer(i8, 0.1, 3), "first")
+    numbers = [const(np.asarray(v), i64, "n") for v in ([1, 2], [1, 2], [1, 1])]
+    result = [argument((None, 2), per_layer(i8, 0.2, 3), "y")]
+    model = one_op("tfl.reduce_window", [x, first, *numbers], result, {"reduce_function": "ADD"})
+    yield Case("REDUCE_WINDOW", model, "batch open", [[_every(i8).reshape(64, 4), np.asarray(3, np.int8)]])

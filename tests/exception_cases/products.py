@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from exception_cases.case import Case, cases, per_layer
 from harness import argument, const, edge_inputs, one_op
 
+from exception_cases.case import Case, cases, per_layer
 from tflq.ir.core import Value
 from tflq.ir.types import (
     ElementType,
@@ -75,8 +75,7 @@ def leaving_the_range() -> Iterator[Case]:
     sides = [argument((2, 3, 4), per_layer(i16, 1.0), "a"), argument((2, 4, 5), per_layer(i16, 1.0), "b")]
     yield _case("batch_matmul", sides, argument((2, 3, 5), per_layer(i16, 0.5), "y"), _MATMUL)
     operands = [argument((2, 8), x16), _weights((4, 8), w), _bias(4, i64, 0.25, 1 << 60)]
-    y = argument((2, 4), per_layer(i16, 1e13), "y")
-    yield _case("fully_connected", operands, y, _ROWS, "a bias near 2^60")
+    yield _case("fully_connected", operands, argument((2, 4), per_layer(i16, 1e13), "y"), _ROWS, "a bias near 2^60")
 
 
 @cases
@@ -108,8 +107,9 @@ def read_as_others() -> Iterator[Case]:
     farther = _weights((4, 2, 2, 3), per_layer(i32, 0.02, 100000))
     operands = [argument(image, per_layer(ui8, 0.05, 9)), farther, _bias(4, i32, 0.001)]
     yield _case("conv_2d", operands, argument(out, per_layer(ui8, 0.2, 5), "y"), _DILATED)
-    operands = [argument((None, 8), x16), _weights((4, 8), per_layer(i8, 0.02)), None]
-    yield _case("fully_connected", operands, argument((None, 4), per_layer(i8, 0.2), "y"), _ROWS, "batch open")
+    sides = [argument((None, 8), x16), _weights((4, 8), per_layer(i8, 0.02))]
+    y = argument((None, 4), per_layer(i8, 0.2), "y")
+    yield _case("fully_connected", [*sides, None], y, _ROWS, "batch open")
 
 
 @cases

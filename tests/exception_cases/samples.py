@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from exception_cases.case import Case, cases
-
-from tflq.coverage import samples_of
+from tflq.coverage.samples import samples_of
 
 __all__: list[str] = []
 
 _OTHER_SCALES = (
-    "average_pool_2d bitcast broadcast_to depth_to_space dilate dynamic_update_slice embedding_lookup gather gather_nd "
+    "average_pool_2d broadcast_to depth_to_space dilate dynamic_update_slice embedding_lookup gather gather_nd "
     "hashtable_lookup matrix_set_diag max_pool_2d maximum minimum one_hot pad reshape resize_bilinear "
     "resize_nearest_neighbor reverse_v2 scatter_nd select select_v2 slice space_to_depth sparse_to_dense split split_v "
     "squeeze stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_pad strided_slice tile topk_v2 transpose "
@@ -19,8 +18,7 @@ _OTHER_SCALES = (
 ).split()
 _OTHER_SCALES_16 = "concatenation greater greater_equal less less_equal".split()
 _STORED = (
-    "bitwise_xor floor_div floor_mod hashtable_lookup matrix_diag neg reduce_window right_shift scatter_nd "
-    "stablehlo_add stablehlo_and stablehlo_multiply stablehlo_or stablehlo_shift_left"
+    "floor_div floor_mod hashtable_lookup matrix_diag neg reduce_window scatter_nd stablehlo_add stablehlo_multiply"
 ).split()
 _KEYS = [
     *(f"{name} i8: other scales" for name in _OTHER_SCALES),
@@ -41,10 +39,11 @@ _KEYS = [
     *("fully_connected i8 × i8 → i16: per layer", "fully_connected i16 × i8 → i8: per layer"),
     *("l2_normalization i8 per axis, operand 0: ", "mirror_pad i8 per axis, all: ", "mul i16 → i8: equal scales"),
     *("padv2 i8 per axis, operand 0: ", "prelu i16: equal scales", "quantize i32 → i8: "),
-    *("reverse_sequence ui8: other scales", "stablehlo_divide i8: equal scales", "sum i8: equal scales"),
-    *("sum i16: equal scales", "where i8: "),
+    *("reverse_sequence ui8: other scales", "stablehlo_divide i8: equal scales"),
+    *("where i8: ", "softmax ui8: the result has another scale than the kernel's"),
 ]
 _CHANCE = [
+    *("sum i8: equal scales", "sum i16: equal scales"),
     *("batch_matmul i8 → i16: equal scales", "batch_matmul i16 → i8: equal scales"),
     *("batch_matmul i8 × i8 → f32: per layer", "depthwise_conv_2d i16 × i4: per layer"),
 ]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from exception_cases.case import Case, cases, per_layer
 from harness import argument, const
 from recurrent import lstm_model, svdf_model
 
+from exception_cases.case import Case, cases, per_layer
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value

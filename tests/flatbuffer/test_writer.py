@@ -15,9 +15,9 @@ from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.compare import structural_difference
-from tflq.flatbuffer.reader import NO_DATA, read
+from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Buffer, Function, Op, Value
+from tflq.ir.core import NO_DATA, Buffer, Function, Op, Value
 from tflq.ir.types import (
     TensorType,
     UniformQuantizedPerAxisType,

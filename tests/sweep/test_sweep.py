@@ -8,15 +8,17 @@ import pytest
 
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Plan, read_results, sweep
+from tflq.sweep import Plan, Selection, read_results, sweep
 
 
 def test_a_folder_gives_a_line_per_model_and_target(models: Path, tmp_path: Path) -> None:
-    summary = sweep(Plan([models], tmp_path / "out", ["integer", "tosa"], only=["cnn_int8", "pad"]))
+    plan = Plan([models], tmp_path / "out", ["integer", "tosa"], Selection(("cnn_int8", "/pad")))
+    outcome = sweep(plan)
     results = {(r["id"], r["target"]): r for r in read_results(tmp_path / "out")}
     assert set(results) == {(f"models/{name}", t) for name in ("cnn_int8", "pad") for t in ("integer", "tosa")}
     assert all(r["status"] == "ok" and r["expected"] for r in results.values())
-    assert summary.unexpected == 0
+    assert outcome.summary.unexpected == 0
+    assert not outcome.failed
     found = results["models/cnn_int8", "integer"]
     assert found["operators"]["paths"]["CONV_2D"] == {"integer": 3}
     assert found["static"]["kept"]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from tflq.verification.difference import Difference, difference
+from tflq.verification.difference import Difference, Tolerance, difference
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "u4", "i8", "f4", "?", "S3", "c8"])
@@ -57,3 +57,53 @@ def test_differences_add_up() -> None:
     total = Difference(10, 1, 3.0, "LSB") + Difference(10, 2, 1.0, "LSB")
     assert total == Difference(20, 3, 3.0, "LSB")
     assert (total + Difference(1, 1, math.nan, "LSB", "shape")).problem == "shape"
+
+
+def test_measures_of_stored_integers_are_of_their_real_values() -> None:
+    want, got = np.array([3, 13, 3, -7], np.int8), np.array([3, 15, 3, -7], np.int8)
+    found = difference(got, want, quantization={"scales": [0.5], "zero_points": [3], "axis": 0})
+    assert (found.mean, found.largest) == (0.5, 2.0)
+    assert found.snr == pytest.approx(10 * math.log10((5**2 + 5**2) / 1**2))
+    assert found.cosine == pytest.approx((5 * 6 + 5 * 5) / math.sqrt((25 + 25) * (36 + 25)))
+
+
+def test_measures_per_axis() -> None:
+    want, got = np.array([[2, 2], [4, 4]], np.int8), np.array([[2, 2], [4, 6]], np.int8)
+    found = difference(got, want, quantization={"scales": [1.0, 0.5], "zero_points": [0, 0], "axis": 1})
+    assert found.snr == pytest.approx(10 * math.log10((2**2 + 1**2 + 4**2 + 2**2) / 1**2))
+
+
+def test_measures_over_runs_are_those_of_all_elements() -> None:
+    rng = np.random.default_rng(0)
+    want, got = rng.normal(size=3_000_000), rng.normal(size=3_000_000)
+    whole = difference(got, want)
+    halves = difference(got[:1_000_001], want[:1_000_001]) + difference(got[1_000_001:], want[1_000_001:])
+    for name in ("mean", "cosine", "snr", "largest"):
+        assert getattr(halves, name) == pytest.approx(getattr(whole, name))
+    assert whole.cosine == pytest.approx(float(got @ want / np.linalg.norm(got) / np.linalg.norm(want)))
+
+
+def test_equal_and_incomparable() -> None:
+    array = np.arange(4, dtype=np.int8)
+    equal, other = difference(array, array, quantization={}), difference(array[:2], array)
+    assert (equal.mean, equal.cosine, equal.snr) == (0.0, 1.0, math.inf)
+    assert all(math.isnan(x) for x in (other.mean, other.cosine, other.snr))
+    assert equal.to_json()["snr_db"] is None
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "beyond"),
+    [(Tolerance(), 2), (Tolerance(lsb=1), 1), (Tolerance(lsb=4), 0), (Tolerance(atol=9, rtol=9), 2)],
+)
+def test_counts_that_are_accepted(tolerance: Tolerance, beyond: int) -> None:
+    found = difference(np.array([0, 1, 4], np.int8), np.zeros(3, np.int8), tolerance)
+    assert (found.beyond, found.accepted, found.equal) == (beyond, beyond == 0, False)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "beyond"),
+    [(Tolerance(lsb=99), 3), (Tolerance(atol=0.1), 2), (Tolerance(rtol=0.1), 2), (Tolerance(atol=0.1, rtol=0.1), 1)],
+)
+def test_floats_that_are_accepted(tolerance: Tolerance, beyond: int) -> None:
+    want, got = np.array([0.0, 10.0, 1.0, 5.0]), np.array([0.05, 10.5, math.nan, 5.0])
+    assert difference(got, want, tolerance).beyond == beyond

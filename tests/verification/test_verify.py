@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tflq
 from tflq.ir.core import Buffer
-from tflq.verification import runner
+from tflq.verification.tflite_runner import TfliteRunner
 
 pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
 
@@ -111,12 +112,42 @@ def test_without_an_interpreter(models: Path, tmp_path: Path, monkeypatch: pytes
         (tmp_path / f"{name}.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(tflq.TflqError, match=r"pip install 'tflq\[verify\]'"):
-        runner.Runner(str(models / "pad.tflite"), resolver="reference", keep=False, timeout=60)
+        TfliteRunner(str(models / "pad.tflite"), "reference", 60)
 
 
-@pytest.mark.parametrize("option", [{"seeds": -1}, {"batch": 0}])
-def test_options_out_of_range(models: Path, option: dict[str, int]) -> None:
-    with pytest.raises(tflq.TflqError, match=next(iter(option))):
-        tflq.verify(
-            models / "pad.tflite", models / "pad.tflite", seeds=option.get("seeds", 2), batch=option.get("batch")
-        )
+def test_differences_that_are_accepted(models: Path) -> None:
+    path = models / "cnn_uint8.tflite"
+    other = changed_weights(path)
+    exact = tflq.verify(path, other)
+    largest = max(found.largest for found in exact.outputs.values() if found.unit == "LSB")
+    assert (exact.verdict, exact.passed) == ("differs", False)
+    accepted = tflq.verify(path, other, max_lsb=largest, atol=1e9)
+    assert (accepted.verdict, accepted.passed, accepted.equal) == ("accepted", True, False)
+    assert tflq.verify(path, other, max_lsb=largest - 1, atol=1e9).verdict == "differs"
+
+
+def test_an_output_that_is_listed_twice(models: Path, tmp_path: Path) -> None:
+    module = tflq.read(models / "pad.tflite")
+    module.main.outputs = [module.main.outputs[0]] * 2
+    module.signatures = None
+    source = tmp_path / "twice.tflite"
+    tflq.write(module, source)
+    for suffix in ("tflite", "tosa"):
+        if suffix == "tosa":
+            pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+        tflq.convert(source, tmp_path / f"out.{suffix}")
+        result = tflq.verify(source, tmp_path / f"out.{suffix}", layers=True)
+        assert (result.verdict, result.interface) == ("equal", [])
+
+
+def test_a_seed_gives_other_random_sets(models: Path) -> None:
+    path = models / "cnn_uint8.tflite"
+    other = changed_weights(path)
+    found = [tflq.verify(path, other, seeds=1, seed=seed).runs[0].outputs[0][1] for seed in (0, 0, 1)]
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("option", [{"seeds": -1}, {"batch": 0}, {"max_lsb": -1}, {"rtol": float("nan")}, {"seed": -1}])
+def test_options_out_of_range(models: Path, option: dict[str, Any]) -> None:
+    with pytest.raises(tflq.OptionError, match=next(iter(option))):
+        tflq.verify(models / "pad.tflite", models / "pad.tflite", **option)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.help import SectionedCommand
+from tflq.cli.shapes import input_shapes
 from tflq.cli.streams import MODEL, OUT, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -23,8 +26,29 @@ __all__ = ["command"]
 JSON_VERSION = 2
 
 
-@click.command()
-@click.argument("paths", metavar="IN OUT", nargs=-1, required=True)
+class _Convert(SectionedCommand):
+    sections: ClassVar = {
+        "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
+        "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
+        "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+    }
+
+
+@click.command(cls=_Convert)
+@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=OUT)
+@click.option(
+    "-o",
+    "--output-dir",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Convert any number of models into this folder, under their names, and print one summary.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Processes that convert models into DIR; by default as many as there are cores.",
+)
 @click.option(
     "--target",
     metavar="NAME|PATH.toml",
@@ -72,7 +96,7 @@ JSON_VERSION = 2
     "shapes",
     metavar="INPUT=1,224,224,3",
     multiple=True,
-    callback=lambda _, __, given: _shapes(given),
+    callback=lambda _, __, given: input_shapes(given),
     help="The whole shape of an input; may be repeated.",
 )
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
@@ -96,7 +120,10 @@ JSON_VERSION = 2
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     paths: tuple[str, ...],
+    folder: Path | None,
+    workers: int | None,
     report_path: Path | None,
     *,
     force: bool,
@@ -107,15 +134,23 @@ def command(
 
     `-` as IN is standard input, as OUT standard output; the summary goes to stderr then.
     """
+    if folder is not None:
+        sources = _sources(context, paths, report_path)
+        from tflq.cli.many import convert_many
+
+        count = workers or min(os.cpu_count() or 1, len(sources))
+        context.exit(convert_many(sources, folder, options, workers=count, force=force, as_json=as_json))
     if len(paths) != 2:
-        raise click.UsageError("Give a model IN and a file OUT.")
-    source, destination = MODEL.convert(paths[0], None, context), OUT.convert(paths[1], None, context)
+        raise click.UsageError("Give a model IN and a file OUT, or models IN... and a folder: -o DIR.")
+    if workers is not None:
+        raise click.UsageError("--workers is for many models: IN... -o DIR.")
+    source, destination = _model(context, paths[0]), paths[1]
     _check_paths(source, destination, report_path, force=force)
     if is_stream(destination):
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        options["format"] = options["format"] or "tflite"
+        streams.check_output(text=options["format"] == "mlir")
     from tflq import convert
     from tflq.conversion import destinations
     from tflq.files import replace_file
@@ -123,7 +158,7 @@ def command(
     given = streams.source(source)
     size = streams.size_of(given)
     place = None if is_stream(destination) else destination
-    with talk.progress(f"converting {source}", silent=as_json):
+    with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
         conversion = convert(given, place, force=force, **options)
         seconds = time.perf_counter() - start
@@ -141,11 +176,25 @@ def command(
         output.print_json({**document, "files": written, "options": options, **measures, "report": report})
     elif not talk.quiet():
         err = place is None
-        print_verdict(conversion.report, err=err)
-        output.line(f"{source} -> {', '.join(written)}", err=err)
+        print_verdict(conversion.report.rows, err=err)
+        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
+
+
+def _sources(context: click.Context, paths: Sequence[str], report: Path | None) -> list[str]:
+    """The models to convert into a folder."""
+    if report is not None:
+        raise click.UsageError("--report is for one model; --json prints the reports of all.")
+    if "-" in paths:
+        raise click.UsageError("Standard input has no name to write under: give files with -o DIR.")
+    return [_model(context, path) for path in paths]
+
+
+def _model(context: click.Context, path: str) -> str:
+    """The path of a model, if there is one."""
+    return str(MODEL.convert(path, None, context))
 
 
 def _write(conversion: Conversion) -> int:
@@ -153,22 +202,8 @@ def _write(conversion: Conversion) -> int:
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
-    streams.write_output([conversion.data], text=conversion.format == "mlir")
+    streams.write_output([conversion.data])
     return len(conversion.data)
-
-
-def _shapes(given: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs by name."""
-    found = {}
-    for text in given:
-        name, _, dims = text.rpartition("=")
-        try:
-            found[name] = tuple(int(d) for d in dims.split(",") if d)
-        except ValueError:
-            name = ""
-        if not name:
-            raise click.BadParameter(f"'{text}' is not INPUT=DIM,DIM,...")
-    return found
 
 
 def _check_paths(source: str, destination: str, report: Path | None, *, force: bool) -> None:

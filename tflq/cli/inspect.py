@@ -10,6 +10,7 @@ import click
 
 from tflq.cli import output
 from tflq.cli.output import Cell
+from tflq.cli.streams import MODEL, is_stream, name_of, size_of, source
 from tflq.cli.verdict import COLOURS, print_verdict, types, warnings
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["command"]
 
 
 @click.command()
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("model", type=MODEL)
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
 @click.option(
@@ -34,23 +35,26 @@ __all__ = ["command"]
     type=click.Choice(["model-explorer"]),
     help="Print a file that Model Explorer opens: the graphs before conversion, in the integer form, and after.",
 )
-def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
-    """Show what a model holds."""
+def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: bool, form: str | None) -> None:
+    """Show what a model holds. `-` is standard input."""
     if form and (ir or why or as_json):
         raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
+    if form and is_stream(model):
+        raise click.UsageError("--format reads the model twice: give a file, not `-`.")
     import tflq
 
     if form:
-        _print_graphs(model, target)
+        _print_graphs(Path(model), target)
         return
+    given = source(model)
     if why:
-        with output.progress(f"converting {model}", quiet=as_json):
-            report = tflq.convert(model, format=_format(target), target=target).report
+        with output.progress(f"converting {name_of(model)}", quiet=as_json):
+            report = tflq.convert(given, format=_format(target), target=target).report
         output.print_json(report.to_json()) if as_json else print_why(report)
         return
-    module = tflq.read(model)
+    module = tflq.read(given)
     if ir:
         from tflq.ir.printer import print_module
 
@@ -59,7 +63,7 @@ def command(model: Path, target: str | None, *, ir: bool, why: bool, as_json: bo
     from tflq.summary import Summary
 
     summary = Summary.of(module)
-    output.print_json(summary.to_json()) if as_json else print_summary(summary, model.stat().st_size)
+    output.print_json(summary.to_json()) if as_json else print_summary(summary, size_of(given))
 
 
 def _print_graphs(model: Path, target: str | None) -> None:
@@ -80,7 +84,7 @@ def _format(target: str | None) -> Format:
 
 
 def print_why(report: Report) -> None:
-    print_verdict(report)
+    print_verdict(report.rows)
     output.line()
     rows: list[list[Cell]] = [
         [
@@ -119,11 +123,11 @@ def _print_function(function: FunctionSummary) -> None:
         for tensor in tensors:
             output.field(kind, _tensor(tensor))
     output.line()
-    rows: list[list[Cell]] = [[opcode, types, str(count)] for opcode, types, count in function.operators]
+    rows: list[list[Cell]] = [[opcode, taken, str(count)] for opcode, taken, count in function.operators]
     rows.append(["total", "", str(sum(count for _, _, count in function.operators))])
     output.table(["operator", "types", "count"], rows, right=(2,), total=True)
 
 
 def _tensor(tensor: TensorSummary) -> str:
     shape = "*" if tensor.shape is None else "x".join("?" if d is None else str(d) for d in tensor.shape) or "scalar"
-    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", tensor.quantization) if part)
+    return ", ".join(part for part in (tensor.name, f"{shape} {tensor.type}", str(tensor.quantization or "")) if part)

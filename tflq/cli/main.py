@@ -19,6 +19,7 @@ import click
 import tflq
 from tflq.cli import talk
 from tflq.cli.failures import Failure, Stopped
+from tflq.cli.help import GROUPS, with_examples
 
 __all__ = ["COMMANDS", "group", "main"]
 
@@ -54,9 +55,16 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return talk.add_options(import_module(COMMANDS[cmd_name]).command)
+        return with_examples(talk.add_options(import_module(COMMANDS[cmd_name]).command), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for head, commands in GROUPS.items():
+            with formatter.section(head):
+                formatter.write_dl(list(commands.items()))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        if os.environ.get("NO_COLOR"):
+            extra["color"] = False
         with _closed_pipes():
             return super().make_context(*args, **extra)
 
@@ -72,7 +80,9 @@ def group() -> None:
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
-    5 results differ, 70 a bug of tflq's own.
+    5 results differ, 70 a bug of tflq's own, 128 + n ended by signal n.
+
+    `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """
 
 

@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import sys
 
 import click
 
-if TYPE_CHECKING:
-    from tflq.ir.core import Module
+from tflq.cli import talk
+from tflq.cli.streams import MODEL, name_of, source
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-p", "--passes", "pipeline", required=True, help="Passes in order, such as 'lower-quant-ops,canonicalize'."
-)
-def command(file: Path, pipeline: str) -> None:
-    """Run passes on a model, or on the text form of a module, and print the text form of the result."""
+@click.argument("file", type=MODEL)
+@click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'lower-quant-ops,canonicalize'.")
+def command(file: str, pipeline: str | None) -> None:
+    """Run passes on a model, or on the text form of one, and print the text form of the result.
+
+    Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
+    """
+    from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
     from tflq.passes.pipeline_text import parse_pipeline
 
-    passes = parse_pipeline(pipeline)
-    click.echo(print_module(passes.run(_read(file)).module))
-
-
-def _read(file: Path) -> Module:
-    """The module of a TFLite or TOSA file, or of text as `inspect --ir` prints it."""
-    from tflq.errors import InvalidModelError, VerificationError
-    from tflq.flatbuffer.identify import identify
-    from tflq.formats import read
-    from tflq.ir.parser import parse_module
-    from tflq.ir.verifier import verify
-
-    if identify(file) is not None:
-        return read(file)
-    try:
-        module = parse_module(file.read_text(encoding="utf-8"), str(file))
-    except UnicodeDecodeError as error:
-        hint = "opt reads models and the text form, as inspect --ir prints it"
-        raise InvalidModelError(str(file), "this is neither a model nor text", hint=hint) from error
-    try:
-        verify(module)
-    except VerificationError as error:
-        raise InvalidModelError(str(file), str(error)) from error
-    return module
+    passes = parse_pipeline(pipeline) if pipeline is not None else None
+    module = read_any_form(source(file))
+    if passes is not None:
+        with talk.progress(f"running passes on {name_of(file)}"):
+            module = passes.run(module).module
+    sys.stdout.write(print_module(module))

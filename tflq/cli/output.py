@@ -48,9 +48,9 @@ def heading(text: str, *, err: bool = False) -> None:
     line((text, "bold"), err=err)
 
 
-def field(name: str, value: Cell, *, err: bool = False) -> None:
+def field(name: str, value: object, *, err: bool = False) -> None:
     """A line `name    value`."""
-    _columns([[(name, "dim"), value]], [11, None], gap=" ", err=err)
+    _columns([[(name, "dim"), str(value)]], [11, None], gap=" ", err=err)
 
 
 def warnings(messages: Sequence[str], *, err: bool = False) -> None:
@@ -173,7 +173,7 @@ def _console(err: bool) -> Console:
     class Printer(Console):
         def on_broken_pipe(self) -> None:
             """Leaves what to do to whoever runs the command."""
-            raise  # noqa: PLE0704 - the BrokenPipeError that is being handled
+            raise
 
     return Printer(stderr=err, highlight=False, markup=False, emoji=False)
 

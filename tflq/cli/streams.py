@@ -12,7 +12,7 @@ import click
 
 from tflq.errors import OptionError, Reason
 
-__all__ = ["MODEL", "OUT", "STREAM", "is_stream", "size_of", "source", "write_output"]
+__all__ = ["MODEL", "OUT", "STREAM", "check_output", "is_stream", "name_of", "size_of", "source", "write_output"]
 
 STREAM = "-"
 MODEL = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -32,6 +32,11 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path) == STREAM
 
 
+def name_of(path: str) -> str:
+    """What messages call the source."""
+    return "standard input" if is_stream(path) else path
+
+
 def source(path: str) -> str | _Input:
     """What the library reads a model from: a path, or all of standard input."""
     if not is_stream(path):
@@ -46,10 +51,14 @@ def size_of(given: str | _Input) -> int:
     return len(given.getbuffer()) if isinstance(given, _Input) else os.stat(given).st_size
 
 
-def write_output(pieces: Iterable[Any], *, text: bool) -> None:
-    """Writes a model to standard output; a terminal gets none but text."""
+def check_output(*, text: bool) -> None:
+    """OptionError if standard output is a terminal: that gets no models but in the form of text."""
     if sys.stdout.isatty() and not text:
-        raise OptionError(Reason("standard output is a terminal", remedy="redirect it, or name a file"))
+        raise OptionError(Reason("standard output is a terminal", value=STREAM, remedy="redirect it, or name a file"))
+
+
+def write_output(pieces: Iterable[Any]) -> None:
+    """Writes a model to standard output."""
     sys.stdout.flush()
     try:
         for piece in pieces:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import output
+from tflq.cli import output, talk
 
 if TYPE_CHECKING:
-    from tflq.sweep import Summary
+    from tflq.sweep import Change, Outcome
 
 __all__ = ["command"]
 
@@ -21,6 +21,7 @@ DIFFERS = 5
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CAUSES = 12
 
+PLACE = click.Path(exists=True, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -72,56 +73,124 @@ def command() -> None:
 @click.option("--shard", metavar="I/N", help="Only part I of N; `tflq sweep merge` puts them together.")
 @click.option("--cache", metavar="DIR", type=FOLDER, help="For fetched models and verifications: ~/.cache/tflq.")
 @click.option("--no-cache", is_flag=True, help="Verify everything anew, and keep nothing.")
+@click.option("--baseline", metavar="DIR|FILE", type=PLACE, help="Compare with an earlier sweep, or its baseline.json.")
+@click.option(
+    "--fail-on",
+    metavar="KIND,...",
+    callback=lambda _, __, given: _kinds(given),
+    help="More changes that exit with 5: slower, larger, new, gone, renamed, content, cause ...",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def run(
     sources: tuple[str, ...],
     folder: Path,
-    targets: tuple[str, ...],
     *,
-    workers: int,
     timeout: float,
     memory: int,
     seeds: int,
     xnnpack: bool,
+    only: tuple[str, ...],
+    failed_from: Path | None,
     shard: str | None,
     cache: Path | None,
     no_cache: bool,
     as_json: bool,
-    **selection: Any,
+    **options: Any,
 ) -> None:
     """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
 
     A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
-    limits. Exit code 5 if a status is not as expected.
+    limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
     """
     from tflq.cli.sweep_progress import Display
-    from tflq.sweep import Limits, Plan, Settings, StoppedError, cache_folder, sweep
+    from tflq.sweep import Limits, Plan, Selection, Settings, StoppedError, cache_folder, sweep
     from tflq.sweep.selection import read_shard
 
     plan = Plan(
         sources,
         folder,
-        targets,
-        Settings(seeds, xnnpack),
-        Limits(timeout, memory << 20),
-        workers,
-        None if no_cache else cache or cache_folder(),
-        shard=read_shard(shard) if shard else None,
-        **selection,
+        selection=Selection(only, failed_from, read_shard(shard) if shard else None),
+        settings=Settings(seeds, xnnpack),
+        limits=Limits(timeout, memory << 20),
+        cache=None if no_cache else cache or cache_folder(),
+        **options,
     )
-    with _stopping() as received, Display(quiet=as_json) as display:
+    with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
         try:
-            summary = sweep(plan, observer=display, begin=display.begin, stop=lambda: bool(received))
+            outcome = sweep(plan, observer=display, begin=display.begin, stop=lambda: bool(received))
         except StoppedError:
-            summary = None
-    if summary is None:
-        click.echo(f"interrupted; `tflq sweep {' '.join(sources)} -o {folder} ... --resume` goes on", err=True)
+            outcome = None
+    if outcome is None:
+        click.echo(f"tflq: interrupted; the same command with --resume goes on with {folder}", err=True)
         click.get_current_context().exit(INTERRUPTED[received[0]])
     if as_json:
-        output.print_json({"format": "tflq.sweep-summary", "version": 1, "folder": str(folder), **summary.to_json()})
+        output.print_json(_document(outcome, folder))
     else:
-        print_summary(summary, folder)
-    click.get_current_context().exit(DIFFERS if summary.unexpected else 0)
+        print_outcome(outcome, folder)
+    click.get_current_context().exit(DIFFERS if outcome.failed else 0)
+
+
+@command.command("merge")
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=FOLDER)
+@click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
+@click.option("--force", is_flag=True, help="Replace the results in DIR.")
+def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
+    """Put the sweeps of several parts (--shard) into one."""
+    from tflq.sweep.merging import merge
+    from tflq.sweep.outputs import write_outputs
+    from tflq.sweep.sweeping import Outcome
+
+    merge(folders, into, force=force)
+    outcome = Outcome(write_outputs(into))
+    print_outcome(outcome, into)
+    click.get_current_context().exit(DIFFERS if outcome.failed else 0)
+
+
+@command.command("diff")
+@click.argument("a", metavar="A", type=PLACE)
+@click.argument("b", metavar="B", type=PLACE)
+@click.option("--fail-on", metavar="KIND,...", callback=lambda _, __, given: _kinds(given), help="As for a sweep.")
+@click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the changes as Markdown.")
+def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, as_markdown: bool) -> None:
+    """Show what changed from sweep A to sweep B, each a folder or a baseline.json. Exit code 5 if something got worse.
+
+    Times are not compared: only a sweep with --baseline runs again what seems slower.
+    """
+    from tflq.sweep.baseline import read_entries
+    from tflq.sweep.changes import compare, failing
+
+    changes = compare(read_entries(a), read_entries(b))
+    if as_json:
+        document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
+        output.print_json(document)
+    elif as_markdown:
+        from tflq.sweep.markdown import markdown_changes
+
+        click.echo("\n".join(markdown_changes(changes)))
+    else:
+        print_changes(changes, fail_on)
+    click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
+
+
+for _one in command.commands.values():
+    talk.add_options(_one)
+
+
+def _kinds(given: str | None) -> tuple[str, ...]:
+    from tflq.sweep.changes import KINDS
+
+    kinds = tuple(filter(None, (given or "").split(",")))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise click.BadParameter(f"'{kind}' is none of {', '.join(KINDS)}")
+    return kinds
+
+
+def _document(outcome: Outcome, folder: Path) -> dict[str, Any]:
+    head = {"format": "tflq.sweep-summary", "version": 1, "folder": str(folder), "failed": outcome.failed}
+    changes = None if outcome.changes is None else [change.to_json() for change in outcome.changes]
+    return {**head, **outcome.summary.to_json(), "changes": changes}
 
 
 @contextmanager
@@ -142,18 +211,37 @@ def _stopping() -> Iterator[list[signal.Signals]]:
             signal.signal(number, handler)
 
 
-def print_summary(summary: Summary, folder: Path) -> None:
+def print_outcome(outcome: Outcome, folder: Path) -> None:
+    summary = outcome.summary
     columns = summary.columns
     rows = [[target, *(str(counts[c] or "-") for c in columns)] for target, counts in summary.statuses.items()]
     output.table(["target", *columns], rows, right=range(1, len(columns) + 1))
-    click.echo()
-    shown = [cause for cause in summary.grouped if cause.unexpected][:CAUSES]
-    for cause in shown:
-        click.echo(f"{click.style(f'{cause.count} × ', fg='red')}{cause.text}")
-        click.echo(f"    {', '.join(cause.first)}{' ...' if cause.count > len(cause.first) else ''}")
+    output.line("")
+    for cause in [cause for cause in summary.grouped if cause.unexpected][:CAUSES]:
+        output.line((f"{cause.count} × ", "red"), cause.text)
+        output.line(f"    {', '.join(cause.first)}{' ...' if cause.count > len(cause.first) else ''}")
     if summary.passes:
-        output.warnings([f"{summary.passes} passed that were not expected to: change what is expected of them"])
-    output.field("results", folder / "results.jsonl")
-    output.field("page", folder / "index.html")
-    verdict = f"{summary.unexpected} of {summary.total} not as expected" if summary.unexpected else "all as expected"
-    click.secho(verdict.upper(), fg="red" if summary.unexpected else "green", bold=True)
+        output.warnings([f"{summary.passes} ok that were not expected to be: change what is expected of them"])
+    if outcome.changes is not None:
+        print_changes(outcome.changes, outcome.fail_on)
+    output.field("results", str(folder / "results.jsonl"))
+    output.field("page", str(folder / "index.html"))
+    if outcome.changes is not None:
+        verdict = "worse than the baseline" if outcome.failed else "no worse than the baseline"
+    else:
+        verdict = f"{summary.unexpected} of {summary.total} not as expected" if outcome.failed else "all as expected"
+    output.line((verdict.upper(), "bold red" if outcome.failed else "bold green"))
+
+
+def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = ()) -> None:
+    from tflq.sweep.changes import failing
+
+    worse = {id(change) for change in failing(changes, fail_on)}
+    for change in changes:
+        output.line(
+            (f"{change.kind:<15} ", "red" if id(change) in worse else "yellow"), f"{change.place}: {change.what}"
+        )
+        if change.layer:
+            output.line(f"{'':<16}first: {change.layer}")
+    if not changes:
+        output.line("no change")

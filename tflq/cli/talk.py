@@ -13,15 +13,18 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["add_options", "progress", "quiet"]
+__all__ = ["add_options", "progress", "quiet", "spoken", "verbosity"]
 
 _QUIET = "tflq.quiet"
 _VERBOSE = "tflq.verbose"
 
 
 def add_options(command: click.Command) -> click.Command:
-    """Gives a command `-v` and `-q`."""
-    if not any(parameter.name == "verbose" for parameter in command.params):
+    """Gives a command, or each command of a group, `-v` and `-q`."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            add_options(each)
+    elif not any(parameter.name == "verbose" for parameter in command.params):
         command.params += [
             click.Option(
                 ["-v", "--verbose"],
@@ -47,6 +50,23 @@ def quiet() -> bool:
     return context is not None and bool(context.meta.get(_QUIET))
 
 
+def verbosity() -> int:
+    """How often `-v` was given."""
+    context = click.get_current_context(silent=True)
+    return 0 if context is None else int(context.meta.get(_VERBOSE, 0))
+
+
+@contextmanager
+def spoken(count: int) -> Iterator[None]:
+    """Has the library's logger say what `-v`, given so often, asks for."""
+    detach = _attach(logging.DEBUG if count > 1 else logging.INFO) if count else None
+    try:
+        yield
+    finally:
+        if detach is not None:
+            detach()
+
+
 def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
     context.meta[_QUIET] = value
 
@@ -54,7 +74,7 @@ def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
 def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
     context.meta[_VERBOSE] = count
     if count:
-        context.call_on_close(_attach(logging.DEBUG if count > 1 else logging.INFO))
+        context.with_resource(spoken(count))
 
 
 def _attach(level: int) -> _Detach:
@@ -96,9 +116,7 @@ class _Stages(logging.Handler):
 def progress(what: str, *, silent: bool = False, total: int | None = None) -> Iterator[Progress | None]:
     """Shows what is going on, and for how long, where someone can see it: on a terminal, unless `silent`, `-q` or `-v`
     is asked for. `total`: how many things there are to do, for a bar; the display's first task counts them."""
-    context = click.get_current_context(silent=True)
-    verbose = context is not None and bool(context.meta.get(_VERBOSE))
-    if silent or verbose or quiet() or not sys.stderr.isatty():
+    if silent or verbosity() or quiet() or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

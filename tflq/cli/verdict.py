@@ -27,18 +27,18 @@ KINDS, NUMBERS = 5, 8
 COUNTS = ("integer", "float", "kept")
 
 
-def verdict(report: Report) -> list[tuple[str, str]]:
+def verdict(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """What became of the operators, a label and what it holds of each way: the integer one first."""
     ways: dict[str, list[Row]] = {}
-    for row in report.rows:
+    for row in rows:
         ways.setdefault(row.outcome, []).append(row)
-    total = len(report.rows)
+    total = len(rows)
     found = [("integer", f"{len(ways.get('integer', ()))} of {total} operator{'s' * (total != 1)}")]
     return found + [(LABELS[way], f"{len(ways[way])} ({_kinds(ways[way])})") for way in LABELS if way in ways]
 
 
-def print_verdict(report: Report, *, err: bool = False) -> None:
-    lines = verdict(report)
+def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
+    lines = verdict(rows)
     surprises = {LABELS["float"], LABELS["kept"]}
     whole = surprises.isdisjoint(label for label, _ in lines)
     for label, text in lines:

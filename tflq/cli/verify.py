@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.cli import output
+from tflq.cli import output, talk
+from tflq.cli.shapes import input_shapes
 
 if TYPE_CHECKING:
-    from tflq.verification import Verification
+    from tflq.verification import Difference, Verification
 
 __all__ = ["command"]
 
 DIFFERS = 5
-COLOURS = {"equal": "green", "differs": "red", "failed": "red"}
+COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
 SHOWN = 10
 
 MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -24,10 +26,33 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("a", type=MODEL)
 @click.argument("b", type=MODEL)
-@click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option(
+    "--inputs",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE.npz|FOLDER",
+    help="Run on these arrays instead: by input name, or a folder of .npy files by input, or of .npz files.",
+)
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
+)
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OUT",
+    help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
+)
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
+@click.option(
+    "--shape",
+    "shapes",
+    metavar="INPUT=1,224,224,3",
+    multiple=True,
+    callback=lambda _, __, given: input_shapes(given),
+    help="The whole shape of an input; may be repeated. Open dims are else run at two sizes above any window.",
+)
 @click.option(
     "--resolver",
     type=click.Choice(["reference", "optimized", "default"]),
@@ -40,20 +65,42 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
+@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
+@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that are so far away ...")
+@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this times the original's.")
+@click.option(
+    "--report",
+    type=MODEL,
+    metavar="FILE.json",
+    help="The report of the conversion: operators that it warns of as not reproduced may differ.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(a: Path, b: Path, *, as_json: bool, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
-    names, shapes, types, quantization and signatures. Exit code 5 if anything differs or a model does not run.
+    names, shapes, types, quantization, signatures and metadata. Exit code 5 if anything differs by more than is
+    accepted, or a model does not run.
     """
+    if page is not None and not options["layers"]:
+        raise click.UsageError("--html shows operator results: give it with --layers.")
     import tflq
 
-    with output.progress(f"running {a} and {b}", quiet=as_json):
-        result = tflq.verify(a, b, **options)
+    with talk.progress("opening the models", silent=as_json, total=0) as display:
+
+        def show(what: str, done: int, total: int) -> None:
+            if display is not None:
+                display.update(display.task_ids[0], description=what, completed=done, total=total)
+
+        result = tflq.verify(a, b, progress=show, **options)
+    if page is not None:
+        from tflq.files import replace_file
+        from tflq.pages.layers import layers_page
+
+        replace_file(page, [layers_page(a, result).encode()])
     output.print_json(result.to_json()) if as_json else print_verification(result)
-    click.get_current_context().exit(0 if result.equal else DIFFERS)
+    click.get_current_context().exit(0 if result.passed else DIFFERS)
 
 
 def print_verification(result: Verification) -> None:
@@ -61,41 +108,73 @@ def print_verification(result: Verification) -> None:
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
     _print_runs(result)
+    for apart in result.apart:
+        output.field("apart", str(apart))
     if result.interpreter:
         output.field("interface", "equal" if not result.interface else "differs")
     for text in result.interface:
         click.echo(f"  {text}")
     _print_layers(result)
+    _print_expected(result)
+    for note in result.notes:
+        output.field("note", note)
     for failure in result.failures:
         click.echo(click.style("failed: ", fg="red", bold=True) + failure)
     click.secho(result.verdict.upper(), fg=COLOURS[result.verdict], bold=True)
 
 
 def _print_runs(result: Verification) -> None:
-    made = list(dict.fromkeys(run.inputs for run in result.runs if not run.skipped))
+    made = [run for run in result.runs if not run.skipped]
     if made:
-        output.field("inputs", ", ".join(made))
+        output.field("inputs", ", ".join(dict.fromkeys(run.inputs for run in made)))
+    shapes = list(dict.fromkeys(run.shapes for run in made if run.shapes))
+    if len(shapes) > len({run.entry for run in made}):
+        listed = [", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in each) for each in shapes]
+        output.field("shapes", "; ".join(listed))
     for run in result.runs:
         if run.skipped:
             where = f"signature '{run.entry}', " if run.entry else ""
             output.warnings([f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"])
-    rows = []
-    for (entry, name), found in result.outputs.items():
-        unit = f" {found.unit}" if found.unit == "LSB" else ""
-        largest = found.problem or f"{found.largest:.4g}{unit}"
-        where = f"{entry}: {name}" if entry else name
-        rows.append([where, str(found.elements), f"{found.differing} ({found.share:.2%})", largest])
+    rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
     if rows:
         click.echo()
-        output.table(["output", "elements", "differing", "largest"], rows, right=(1, 2, 3))
+        head = ["output", "elements", "differing", "largest", "mean", "cosine", "SNR"]
+        output.table(head, rows, right=(1, 2, 3, 4, 5, 6))
         click.echo()
+
+
+def _row(name: str, found: Difference) -> list[str]:
+    differing = f"{found.differing} ({found.share:.2%})"
+    if found.problem:
+        return [name, str(found.elements), differing, found.problem, "", "", ""]
+    unit = f" {found.unit}" if found.unit == "LSB" else ""
+    measures = ["-" if math.isnan(x) else text for x, text in _measures(found)]
+    return [name, str(found.elements), differing, f"{found.largest:.4g}{unit}", *measures]
+
+
+def _measures(found: Difference) -> list[tuple[float, str]]:
+    """Mean, cosine, and signal to noise, with how they are shown."""
+    ratio = "∞" if math.isinf(found.snr) else f"{found.snr:.1f} dB"
+    return [(found.mean, f"{found.mean:.3g}"), (found.cosine, f"{found.cosine:.6f}"), (found.snr, ratio)]
+
+
+def _print_expected(result: Verification) -> None:
+    for each in result.expected:
+        if each.difference.equal:
+            continue
+        verdict = "expected" if each.accepted else "more than expected"
+        output.field(verdict, f"{each}: {each.reason}")
+    if result.expected:
+        output.field("fed", f"{len(result.expected)} results of the original, to compare what follows them")
 
 
 def _print_layers(result: Verification) -> None:
     if result.layers is None or not result.runs:
         return
     layers = result.layers
-    outcome = f"{len(layers.diverging)} differ, the first:" if layers.first else "all equal"
+    accepted = sum(d.difference.accepted for d in layers.diverging)
+    within = f" ({accepted} within what is accepted)" if accepted else ""
+    outcome = f"{len(layers.diverging)} differ{within}, the first:" if layers.first else "all equal"
     output.field("layers", f"{layers.compared} of {layers.results} operator results compared, {outcome}")
     for divergence in layers.diverging[:SHOWN]:
         click.echo(f"  {divergence}")

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tflq.explorer.text import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.calls import callees
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.dialects import Slot, declaration
+from tflq.ir.short_text import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
 
 __all__ = ["Describe", "Json", "graphs"]

@@ -21,15 +21,12 @@ from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_a
 from tflq.flatbuffer.structure import check
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module
-from tflq.ir.core import NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
+from tflq.ir.core import NO_DATA, NO_INFO, Buffer, Function, Location, Metadata, Module, Op, Signature, Value
 
-__all__ = ["NO_DATA", "Source", "open_source", "read"]
+__all__ = ["Source", "open_source", "read"]
 
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 
-NO_DATA: Final = np.zeros(0, np.uint8)
-"""The data of a buffer that has no data vector, not even an empty one."""
-NO_DATA.flags.writeable = False
 
 _MODEL_INFO: Final = ("metadata_buffer", "external_buffer_groups", "external_buffers")
 

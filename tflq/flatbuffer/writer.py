@@ -25,8 +25,7 @@ from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, template
 from tflq.flatbuffer.layout import table
 from tflq.flatbuffer.operators import OpcodeTable
 from tflq.flatbuffer.pack import OperatorPacker, TensorPacker
-from tflq.flatbuffer.reader import NO_DATA
-from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
+from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 
 __all__ = ["pieces", "write"]
 

@@ -11,14 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.numerics.sparse import densified
 
-__all__ = ["Buffer", "Function", "Location", "Metadata", "Module", "Op", "Signature", "Value", "constant"]
+__all__ = ["NO_DATA", "Buffer", "Function", "Location", "Metadata", "Module", "Op", "Signature", "Value", "constant"]
+
+
+NO_DATA: Final = np.zeros(0, np.uint8)
+"""What a buffer holds that has no data, which a file tells from one whose data is empty."""
+NO_DATA.flags.writeable = False
 
 
 class Buffer:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import Buffer, Metadata, Module, Signature, Value
+from tflq.ir.core import NO_DATA, Buffer, Metadata, Module, Signature, Value
 from tflq.ir.parse_functions import FunctionParser, ParsedFunction
 
 __all__ = ["parse_module"]
@@ -120,9 +120,12 @@ class _ModuleParser(FunctionParser):
             given: Any = row
             external = None
             if isinstance(row, dict):
-                given, external = row.get("data"), self.entry(row, "external", dict, {}, at)
-                self.table.external[index] = external
+                given = row.get("data")
+                if "external" in row:
+                    external = self.table.external[index] = self.entry(row, "external", dict, {}, at)
             buffer = self._row(given, at)
+            if buffer is not None and isinstance(row, dict) and row.get("empty"):
+                buffer = Buffer(np.zeros(0, np.uint8))
             if buffer is not None and external is not None:
                 buffer.external = external
             self.table.rows.append(buffer)
@@ -132,7 +135,7 @@ class _ModuleParser(FunctionParser):
         if given is None:
             return None
         if isinstance(given, bytes):
-            return Buffer(np.frombuffer(given, np.uint8))
+            return Buffer(np.frombuffer(given, np.uint8) if given else NO_DATA)
         if isinstance(given, str):
             return self.blob(given, at)
         if not isinstance(given, int) or not 0 <= given < len(self.table.rows):

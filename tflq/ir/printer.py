@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import Buffer, Function, Location, Module, Op, Signature, Value
+from tflq.ir.core import NO_DATA, Buffer, Function, Location, Module, Op, Signature, Value
 from tflq.ir.print_attributes import AttributePrinter, elements_text
 from tflq.ir.print_types import TypePrinter
 from tflq.ir.syntax import BARE_KEY, CAST_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, Symbol, pack, quote
@@ -139,10 +139,13 @@ class _ModulePrinter:
         if self.keys[buffer] != index:
             return self.keys[buffer]
         data: Any = None
-        if buffer not in self.shown or buffer in self.also_elsewhere:
+        if buffer not in self.shown or buffer in self.also_elsewhere or buffer.data is NO_DATA:
             small = buffer.data.size <= SMALL_BLOB
             data = buffer.data.tobytes() if small else Symbol(self.resource(buffer))
-        return data if buffer.external is None else {"data": data, "external": buffer.external}
+        extra: dict[str, Any] = {} if buffer.external is None else {"external": buffer.external}
+        if data == b"" and buffer.data is not NO_DATA:
+            extra["empty"] = True
+        return {"data": data, **extra} if extra else data
 
     def resource(self, buffer: Buffer) -> str:
         """The name of the resource that holds a buffer's bytes."""

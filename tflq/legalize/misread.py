@@ -5,6 +5,7 @@
                 what it holds
     int4        the kernel reads two packed values as one byte, or copies them under other parameters
     floats      the kernel reads the stored integers of a constant as floats
+    past        the kernel reads past the end of what there is: a state, or scales
 
 Other kernels refuse these, or move them as they are. What is misread is computed as the model's types say, and the
 report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the coverage table for each.
@@ -12,8 +13,18 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 
 from __future__ import annotations
 
-from tflq.ir.core import Op
-from tflq.ir.types import UniformQuantizedPerAxisType, element_storage, f32, i4
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    element_storage,
+    f32,
+    i4,
+    i8,
+    i16,
+)
+from tflq.legalize.recurrent.signatures import reads_past_state
 from tflq.legalize.reference.moved_parameters import parameters_differ
 from tflq.legalize.rule import AS_STATED
 
@@ -25,15 +36,17 @@ def _operators(names: str) -> frozenset[str]:
 
 
 _PER_AXIS = _operators(
-    "abs elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min reduce_prod "
-    "relu relu6 relu_0_to_1 relu_n1_to_1 sub sum tanh"
+    "abs div elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min "
+    "reduce_prod relu relu6 relu_0_to_1 relu_n1_to_1 rsqrt sqrt sub sum tanh"
 )
 _OF_OPERAND = _operators(
-    "add bitwise_xor exp floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum neg prelu reduce_prod "
-    "right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and stablehlo_gather "
-    "stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_or stablehlo_shift_left sub sum"
+    "add bitwise_xor div embedding_lookup exp floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum neg "
+    "prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and "
+    "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
 )
-_PACKED = _operators("broadcast_to cast dilate gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad")
+_PACKED = _operators(
+    "broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
+)
 _COPIED = _operators(
     "concatenation dynamic_update_slice expand_dims fill gather_nd pack reshape reverse_v2 select select_v2 slice "
     "split split_v squeeze strided_slice tile transpose unpack"
@@ -50,11 +63,17 @@ def misread(op: Op) -> dict[str, str]:
 
 def _why(op: Op) -> str:
     quantized = [v for v in op.values if v.type.quantized]
+    if past := _past_the_end(op):
+        return past
     asked = op.operands if op.name == "tfl.quantize" else op.values
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
+    if op.name == "tfl.conv_2d" and not op.result.type.quantized and op.operand(1).type.storage == i16:
+        return f"the kernel reads the stored integers of '{op.operand(1).name}' as floats"
     if op.name in _AS_FLOATS and (op.name == "tfl.fake_quant" or not op.results[0].type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
-    if op.name in _PER_AXIS and several is not None:
+    if op.name == "tfl.batch_matmul":
+        several = op.result if isinstance(op.result.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
+    if (op.name in _PER_AXIS or op.name == "tfl.batch_matmul") and several is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
     fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
     if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
@@ -73,3 +92,22 @@ def _why(op: Op) -> str:
         return ""
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
     return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"
+
+
+def _in_blocks(op: Op) -> Value | None:
+    """The int8 operand of a product on integers that has a scale per block."""
+    x, y = op.operand(0).type, op.operand(1)
+    runs = op.result.type.quantized and x.storage in (i8, i16) and y.type.storage == i8
+    return y if runs and isinstance(y.type.element, UniformQuantizedSubChannelType) else None
+
+
+def _past_the_end(op: Op) -> str:
+    """What float kernels with quantized constants look for behind a tensor."""
+    if not op.results or op.results[0].type.quantized:
+        return ""
+    if op.name == "tfl.depthwise_conv_2d":
+        weights, shape = op.operand(1), op.operand(1).type.shape or ()
+        single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
+        single = single and weights.type.storage == i8 and not op.operand(0).type.quantized
+        return f"the kernel reads a scale per channel of '{weights.name}', which has one" if single else ""
+    return "the kernel reads past its state" if reads_past_state(op) else ""

@@ -7,6 +7,7 @@ stays in one; a failure names the pass.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tflq.errors import TflqError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.forms import Form, verify_form
 from tflq.ir.verifier import verify
+from tflq.logs import stage
 
 __all__ = ["Pass", "PassResult", "Pipeline", "verify_stage"]
 
@@ -55,7 +57,8 @@ class Pipeline:
 
     def _run_one(self, item: Pass, module: Module) -> PassResult:
         try:
-            result = item.run(module)
+            with stage(f"pass {item.name}", logging.DEBUG):
+                result = item.run(module)
         except TflqError as error:
             error.add_note(f"in pass '{item.name}'")
             raise

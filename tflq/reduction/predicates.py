@@ -23,7 +23,7 @@ __all__ = ["Conversion", "Inputs", "Predicate"]
 
 
 class Predicate(Protocol):
-    def __call__(self, model: bytes, inputs: Inputs) -> str:
+    def __call__(self, model: bytes, inputs: Inputs, /) -> str:
         """The kind of failure of a TFLite model on these inputs; "" if it does not fail. Two failures of the same cause
         have the same kind, whatever else is in the model."""
 
@@ -105,5 +105,6 @@ def _outcome(convert: Callable[[bytes], bytes], model: bytes) -> bytes | str:
 
 def _place(error: Exception) -> str:
     """The function of ours that an error comes from."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "tflq" in frame.filename]
+    ours = str(Path(tflq.__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(ours)]
     return f"{Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else "?"

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.ir.core import Module, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
-from tflq.verification.inputs import GivenInputs, given, made
+from tflq.verification.inputs import GivenInputs, given, loaded, made
 from tflq.verification.runner import RunError, Runner
 
 __all__ = ["Recording", "input_sets", "invented", "record"]
@@ -23,7 +23,7 @@ def input_sets(runner: Runner, entry: str, seeds: int, own: GivenInputs | str | 
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
     side = runner.entries[entry]["inputs"]
     if own is not None:
-        yield given(side, own)
+        yield from (given(side, arrays) for _, arrays in loaded(own))
     else:
         yield from (arrays for _, arrays in made(side, seeds, None))
 

@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tflq.errors import OptionError, Reason, TflqError
 from tflq.files import replace_file
+from tflq.flatbuffer.identify import identify
+from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
 from tflq.ir.calls import callees
 from tflq.ir.core import Module
@@ -87,9 +90,11 @@ def reduce(
 
     Parts are operators of one function. What they read is what the model has there: every tensor is recorded in one run
     in the interpreter (if the original does not run, random integers stand for them). InvalidModelError: it is no
-    valid model. TflqError: no interpreter is installed.
+    valid model. OptionError: it is a TOSA file. TflqError: no interpreter is installed.
     """
     start = time.monotonic()
+    if identify(model) is TOSA:
+        raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model)))
     module = read(model)
     with ExitStack() as stack:
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tflq-reduce-")), "model.tflite")
@@ -104,6 +109,10 @@ def reduce(
                 found = search.smallest(index)
                 return Reduction(module.source, search.kind, *found, search.tried, time.monotonic() - start)
     return None
+
+
+def _name(model: str | os.PathLike[str] | bytes) -> str:
+    return "" if isinstance(model, bytes) else os.fspath(model)
 
 
 def _runs(
@@ -172,7 +181,11 @@ class _Search:
         return build(self._data, index, operators, self.recording)
 
     def _fails(self, index: int, operators: Sequence[int]) -> bool:
-        return self._kind(self._part(index, operators)) == self.kind
+        try:
+            candidate = self._part(index, operators)
+        except TflqError:  # these operators make no model of their own
+            return False
+        return self._kind(candidate) == self.kind
 
     def _kind(self, candidate: Candidate) -> str:
         self.tried += 1

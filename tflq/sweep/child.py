@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tflq.plain_numbers import plain_numbers
 from tflq.sweep.process_groups import die_with_parent
 
 __all__ = ["LOG", "Job", "run_in_child"]
@@ -30,7 +31,7 @@ def run_in_child(job: str, task: dict[str, Any], folder: Path, pipe: int) -> NoR
         with os.fdopen(pipe, "wb", buffering=0) as out:
 
             def tell(message: dict[str, Any]) -> None:
-                data = memoryview(json.dumps(message, allow_nan=False).encode() + b"\n")
+                data = memoryview(json.dumps(plain_numbers(message), allow_nan=False).encode() + b"\n")
                 while data:
                     data = data[out.write(data) :]
 

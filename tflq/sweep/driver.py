@@ -60,6 +60,15 @@ class _Flight:
     left: Path | None = None
 
 
+def task_for(
+    model: Model, target: str, path: Path, settings: Settings, limits: Limits, cache: Path | None = None
+) -> Task:
+    """The task of a model, whose file is there, under a target."""
+    shapes = {name: tuple(shape) for name, shape in model.shapes.items()}
+    kept = str(cache or "")
+    return Task(model.id, target, str(path), model.sha256, model.inputs, shapes, settings, kept, False, limits.seconds)
+
+
 @dataclass
 class Driver:
     """Runs jobs on an executor and stores their results; its memory does not grow with their number."""
@@ -101,17 +110,7 @@ class Driver:
         if supplied.path is None:
             self._store(model, target, {"status": "unavailable", "why": supplied.why}, None)
             return
-        task = Task(
-            model.id,
-            target,
-            str(supplied.path),
-            model.sha256,
-            model.inputs,
-            {name: tuple(shape) for name, shape in model.shapes.items()},
-            self.settings,
-            str(self.cache or ""),
-            seconds=self.limits.seconds,
-        )
+        task = task_for(model, target, supplied.path, self.settings, self.limits, self.cache)
         self._submit(_Flight(model, target, task))
 
     def _submit(self, flight: _Flight) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import resource
 import time
 from collections import Counter
@@ -15,25 +16,17 @@ import tflq
 from tflq.conversion import Conversion
 from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError
 from tflq.ir.core import Module
+from tflq.plain_numbers import plain_numbers
 from tflq.report import Report
 from tflq.sweep.task import Task
-from tflq.sweep.verifying import verified
+from tflq.sweep.verifying import REPORT, verified
 from tflq.targets import is_of_tosa
 
-__all__ = ["JOB", "measure", "warm"]
+__all__ = ["CONVERT_ONLY", "JOB", "convert_only", "measure"]
 
 JOB: Final = "tflq.sweep.measure:measure"
+CONVERT_ONLY: Final = "tflq.sweep.measure:convert_only"
 LISTED: Final = 20  # reasons, warnings: the first of them
-
-
-def warm() -> None:
-    """Imports and loads what every task needs: the interpreter's library, and the rules of the usual targets."""
-    from tflq.legalize import rule  # noqa: F401
-    from tflq.targets import load_target
-    from tflq.verification.static_memory import interpreter_name
-
-    interpreter_name()
-    load_target("kernels")
 
 
 def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
@@ -43,6 +36,25 @@ def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], No
     """
     task = Task.of_json(document)
     times = _Times(stage)
+    found, places = _converted(task, folder, times)
+    if "status" in found:
+        return found
+    with times("verify"):
+        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder)
+    first = next(iter(places.values()))
+    if first.suffix == ".tflite" and found["status"] in ("ok", "differs"):
+        with times("allocate"):
+            found["static"] = _static(Path(task.path), first)
+    return found
+
+
+def convert_only(document: Mapping[str, Any], folder: Path, stage: Callable[[str], None]) -> dict[str, Any]:
+    """What `measure` gives until it verifies: for times."""
+    return _converted(Task.of_json(document), folder, _Times(stage))[0]
+
+
+def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any], dict[str, Path]]:
+    """A model read and converted: what was found, with a `status` if that failed, and the files."""
     found: dict[str, Any] = {"cpu": times.cpu}
     path = Path(task.path)
     with times("read"):
@@ -50,28 +62,24 @@ def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], No
         sha256 = hashlib.sha256(data).hexdigest()
         found["model"] = {"sha256": sha256, "bytes": len(data)}
         if task.sha256 not in ("", sha256):
-            return found | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}
+            return found | {"status": "checksum", "why": f"its SHA-256 is {sha256}, pinned is {task.sha256}"}, {}
         del data
         try:
             module = tflq.read(path)
         except TflqError as error:
-            return found | _failure(error)
+            return found | _failure(error), {}
     try:
         with times("convert"):
             conversion = _convert(task, module)
+            del module
             places = _write(conversion, folder)
+            report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
+            (folder / REPORT).write_bytes(report)
     except VerificationError:
         raise  # a pass left invalid IR behind: a bug
     except TflqError as error:
-        return found | _failure(error)
-    found |= _converted(conversion, places) | {"peak_convert": _peak()}
-    del module
-    with times("verify"):
-        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder)
-    if conversion.format == "tflite" and found["status"] in ("ok", "differs"):
-        with times("allocate"):
-            found["static"] = _static(path, next(iter(places.values())))
-    return found
+        return found | _failure(error), {}
+    return found | _described(conversion, places) | {"peak_convert": _peak()}, places
 
 
 class _Times:
@@ -136,7 +144,7 @@ def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
     return places
 
 
-def _converted(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, Any]:
+def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, Any]:
     digest = hashlib.sha256()
     for data in conversion.files.values():
         digest.update(data)

@@ -10,8 +10,19 @@ from tflq.sweep.models import Model, as_expected, expectation_for
 from tflq.sweep.status import Status
 from tflq.sweep.task import Ending
 
-__all__ = ["RESULT_VERSION", "Key", "Result", "cause_of", "from_ending", "key_of", "new_result", "stable"]
+__all__ = [
+    "RESULT_FORMAT",
+    "RESULT_VERSION",
+    "Key",
+    "Result",
+    "cause_of",
+    "from_ending",
+    "key_of",
+    "new_result",
+    "stable",
+]
 
+RESULT_FORMAT: Final = "tflq.sweep-result"
 RESULT_VERSION: Final = 1
 Result = dict[str, Any]
 """A line of results.jsonl, by the fields that docs/sweeps.md lists."""
@@ -38,7 +49,8 @@ def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint:
     status: Status = found["status"]
     where = model.to_json() | found.get("model", {})
     return {
-        "v": RESULT_VERSION,
+        "format": RESULT_FORMAT,
+        "version": RESULT_VERSION,
         "id": model.id,
         "target": target,
         "status": status,
@@ -57,7 +69,7 @@ def from_ending(ending: Ending) -> Result:
     measures = {"seconds": ending.seconds, "peak_bytes": ending.peak}
     if ending.answer is not None:
         cpu = {**ending.answer.get("cpu", {}), "total": ending.cpu}
-        return {**ending.answer, **measures, "cpu": cpu}
+        return {"why": "", **ending.answer, **measures, "cpu": cpu}
     last = next((line for line in reversed(ending.log.splitlines()) if line.strip()), "")
     said = f": {last.strip()[:300]}" if ending.how in ("signal", "exit") and last else ""
     return {

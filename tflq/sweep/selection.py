@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -13,39 +14,53 @@ from tflq.sweep.models import Model
 from tflq.sweep.result import Key, key_of
 from tflq.sweep.store import read_results
 
-__all__ = ["jobs_of", "read_shard"]
+__all__ = ["Job", "Selection", "jobs_of", "read_shard"]
 
 Job = tuple[Model, str]
 
 
-def jobs_of(
-    models: Iterable[Model],
-    targets: Sequence[str],
-    *,
-    only: Sequence[str] = (),
-    failed_from: Path | None = None,
-    shard: tuple[int, int] | None = None,
-) -> list[Job]:
-    """Each model under each of its targets, or of the sweep's if it names none, in order.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some of the models and targets of a sweep.
 
-    only: patterns of ids, or words in them. failed_from: the folder of a sweep; what was as expected there is left out.
-    shard: the part i of n; a model is always in the same part.
-    OptionError if nothing is left by `only`.
+    only: patterns of ids, or words in them; empty: all. failed_from: the folder of a sweep; what was as expected there
+    is left out. shard: the part i of n; a model is always in the same part.
     """
-    tests: list[Callable[[Key], bool]] = []
-    if only:
-        tests.append(lambda key: any(pattern in key[0] or fnmatchcase(key[0], pattern) for pattern in only))
-    if failed_from is not None:
-        failed = {key_of(result) for result in read_results(failed_from) if not result["expected"]}
-        tests.append(failed.__contains__)
-    if shard is not None:
-        part, parts = shard
-        tests.append(lambda key: zlib.crc32(key[0].encode()) % parts == part - 1)
+
+    only: tuple[str, ...] = ()
+    failed_from: Path | None = None
+    shard: tuple[int, int] | None = None
+
+    def test(self) -> Callable[[Key], bool]:
+        """Whether something is selected. FileError if there is no sweep to look in."""
+        failed = (
+            {key_of(result) for result in read_results(self.failed_from) if not result["expected"]}
+            if self.failed_from
+            else None
+        )
+
+        def selected(key: Key) -> bool:
+            if not self.names(key[0]) or (failed is not None and key not in failed):
+                return False
+            return self.shard is None or zlib.crc32(key[0].encode()) % self.shard[1] == self.shard[0] - 1
+
+        return selected
+
+    def names(self, id: str) -> bool:
+        """Whether `only` has this id."""
+        return not self.only or any(pattern in id or fnmatchcase(id, pattern) for pattern in self.only)
+
+
+def jobs_of(models: Sequence[Model], targets: Sequence[str], selection: Selection) -> list[Job]:
+    """Each model under each of its targets, or of the sweep's if it names none, in order, of those that are selected.
+
+    OptionError if `only` names none.
+    """
+    selected = selection.test()
+    if not any(selection.names(model.id) for model in models):
+        raise OptionError(f"no model's id matches {', '.join(selection.only)}")
     jobs = [(model, target) for model in models for target in dict.fromkeys(model.targets or targets)]
-    found = [(model, target) for model, target in jobs if all(test((model.id, target)) for test in tests)]
-    if only and not any(tests[0]((model.id, target)) for model, target in jobs):
-        raise OptionError(f"no model's id matches {', '.join(only)}")
-    return found
+    return [(model, target) for model, target in jobs if selected((model.id, target))]
 
 
 def read_shard(text: str) -> tuple[int, int]:

@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +30,6 @@ __all__ = ["main"]
 
 POLL: Final = 0.1  # seconds between looks at the memory of the children
 LAST_WORDS: Final = 4000  # bytes of a log
-WARM: Final = ("tflq.conversion", "tflq.pipelines", "tflq.select.lowering", "tflq.verification", "tflq.sweep.measure")
 
 
 class Try:
@@ -209,9 +207,7 @@ def main() -> None:
     os.dup2(2, 1)  # what imports print is not an answer
     for number in (signal.SIGINT, signal.SIGTERM):  # the driver's business, which closes our input
         signal.signal(number, signal.SIG_IGN)
-    for name in WARM:
-        import_module(name)
-    from tflq.sweep.measure import warm
+    from tflq.sweep.warming import warm
 
     warm()
     gc.collect()

@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from tflq.errors import FileError, InvalidModelError, OptionError
 from tflq.files import file_errors, replace_file
 from tflq.sweep.fingerprint import MACHINE
-from tflq.sweep.result import RESULT_VERSION, Result
+from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Result
 
 __all__ = ["RESULTS", "Store", "read_results", "read_settings"]
 
@@ -141,8 +141,9 @@ def read_results(folder: Path) -> Iterator[Result]:
                 result = json.loads(line)
             except ValueError as error:
                 raise InvalidModelError(f"{number}", f"not a line of JSON: {error}", path=str(path)) from error
-            if result.get("v") != RESULT_VERSION:
-                raise InvalidModelError(f"{number}", f"a result of version {result.get('v')}", path=str(path))
+            if (result.get("format"), result.get("version")) != (RESULT_FORMAT, RESULT_VERSION):
+                what = f"a result of version {result.get('version')}, this tflq reads {RESULT_VERSION}"
+                raise InvalidModelError(f"{number}", what, path=str(path))
             yield result
 
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tflq.sweep import page
-from tflq.sweep.driver import Driver, Observer, Silent
+from tflq.sweep.baseline import read_entries
+from tflq.sweep.changes import Change, failing
+from tflq.sweep.comparing import changes_since
+from tflq.sweep.driver import Driver, Observer, Silent, task_for
 from tflq.sweep.executor import Executor, LocalExecutor
 from tflq.sweep.fetching import Fetcher, FileFetcher, UrlFetcher
 from tflq.sweep.fingerprint import fingerprint
-from tflq.sweep.result import key_of
-from tflq.sweep.selection import jobs_of
+from tflq.sweep.measure import JOB
+from tflq.sweep.outputs import write_outputs
+from tflq.sweep.result import Key, key_of
+from tflq.sweep.selection import Job, Selection, jobs_of
 from tflq.sweep.sources import find_models
 from tflq.sweep.store import Store
-from tflq.sweep.summary import Summary, summarize
+from tflq.sweep.summary import Summary
 from tflq.sweep.supply import Supply
-from tflq.sweep.task import Limits, Settings
+from tflq.sweep.task import Limits, Settings, Task
 
-__all__ = ["Plan", "cache_folder", "sweep"]
+__all__ = ["Outcome", "Plan", "cache_folder", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +36,48 @@ class Plan:
     sources: folders, patterns, files, URLs and manifests. targets: of models that name none.
     workers: processes at once; 0 for one per CPU. cache: a folder for models and for what verification found; None for
     neither to be kept beyond the sweep.
-    only, failed_from, shard: which of the models; see `selection.jobs_of`.
+    baseline: the folder of a sweep, or a baseline's file, to compare with. fail_on: changes that are failures beside
+    those that always are; see `changes.KINDS`.
     """
 
     sources: Sequence[str | os.PathLike[str]]
     folder: Path
     targets: Sequence[str] = ("integer",)
+    selection: Selection = field(default_factory=Selection)
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
     workers: int = 0
     cache: Path | None = None
-    only: Sequence[str] = ()
-    failed_from: Path | None = None
-    shard: tuple[int, int] | None = None
+    baseline: Path | None = None
+    fail_on: Sequence[str] = ()
     resume: bool = False
     force: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What a sweep that goes on must have the same."""
+        shard = self.selection.shard
         return {
             "targets": list(self.targets),
-            "only": list(self.only),
-            "shard": self.shard and list(self.shard),
+            "only": list(self.selection.only),
+            "shard": shard and list(shard),
             "seconds": self.limits.seconds,
             "bytes": self.limits.bytes,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a sweep found; `changes` since the baseline, None without one. `failed`: whether that is exit code 5."""
+
+    summary: Summary
+    changes: Sequence[Change] | None = None
+    fail_on: Sequence[str] = ()
+
+    @property
+    def failed(self) -> bool:
+        if self.changes is None:
+            return self.summary.unexpected > 0
+        return bool(failing(self.changes, self.fail_on))
 
 
 def sweep(
@@ -64,17 +86,20 @@ def sweep(
     observer: Observer | None = None,
     stop: Callable[[], bool] = lambda: False,
     begin: Callable[[int, int], None] = lambda _, __: None,
-    executor: Callable[[Path, int], Executor] = LocalExecutor,
+    executor: Callable[..., Executor] = LocalExecutor,
     fetchers: Sequence[Fetcher] = (),
-) -> Summary:
-    """Sweeps; what was found, in counts. Results are in the plan's folder, with `index.html`.
+) -> Outcome:
+    """Sweeps. Results are in the plan's folder; beside them `index.html`, `summary.md`, `junit.xml` and
+    `baseline.json`.
 
     begin: told how many jobs there are, and how many of them are done already. stop: asked now and then; the sweep ends
-    with StoppedError then, and can be resumed. fetchers: beside those of files and URLs.
-    OptionError, FileError or InvalidModelError if the plan makes no sense or a source is not there.
+    with StoppedError then, and can be resumed. executor: makes one of a folder, the number of workers and a job.
+    fetchers: beside those of files and URLs.
+    OptionError, FileError or InvalidModelError if the plan makes no sense, or a source or the baseline is not there.
     """
-    models = find_models(plan.sources)
-    jobs = jobs_of(models, plan.targets, only=plan.only, failed_from=plan.failed_from, shard=plan.shard)
+    jobs = jobs_of(find_models(plan.sources), plan.targets, plan.selection)
+    if plan.baseline is not None:
+        read_entries(plan.baseline)  # rather now than when all is done
     marks = fingerprint(plan.settings)
     with Store(plan.folder) as store:
         settings = {"settings": plan.to_json(), "fingerprint": marks, "sources": [str(s) for s in plan.sources]}
@@ -82,27 +107,34 @@ def sweep(
         done = {key_of(result) for result in store.results()}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         begin(len(jobs), len(jobs) - len(left))
-        cache = plan.cache or store.work.with_name("cache")
+        cache = plan.cache or store.folder / "cache"
+        known = (*fetchers, FileFetcher(), UrlFetcher(cache / "models"))
         if left:
-            runner = executor(store.work, plan.workers)
-            try:
-                known = (*fetchers, FileFetcher(), UrlFetcher(cache / "models"))
-                driver = Driver(
-                    store,
-                    runner,
-                    plan.settings,
-                    plan.limits,
-                    marks,
-                    plan.cache and plan.cache / "verified",
-                    observer or Silent(),
-                    stop,
-                )
-                with Supply(left, known) as supply:
-                    driver.run(iter(supply))
-            finally:
-                runner.close()
-        page.write(store.results(), plan.folder / "index.html")
-        return summarize(store.results())
+            verified = plan.cache and plan.cache / "verified"
+            with closing(executor(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
+                who = observer or Silent()
+                Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
+        changes = None
+        if plan.baseline is not None:
+            changes = changes_since(
+                plan.baseline,
+                plan.folder,
+                plan.selection.test(),
+                lambda key: _task(key, jobs, known, plan),
+                lambda job: executor(store.work / job.rpartition(":")[2], 1, job),
+                plan.limits,
+            )
+        return Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+
+
+def _task(key: Key, jobs: Sequence[Job], fetchers: Sequence[Fetcher], plan: Plan) -> Task | None:
+    """The task of a job, its model fetched again; None if it cannot be had."""
+    found = [(model, target) for model, target in jobs if (model.id, target) == key]
+    with Supply(found, fetchers) as supply:
+        for supplied in supply:
+            if supplied.path is not None:
+                return task_for(supplied.model, supplied.target, supplied.path, plan.settings, plan.limits)
+    return None
 
 
 def cache_folder() -> Path:

@@ -11,11 +11,16 @@ from typing import Any, Final
 import tflq
 from tflq.errors import TflqError
 from tflq.sweep.cache import Cache
+from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Verification
+from tflq.verification.start import forked_ahead
 
-__all__ = ["verified"]
+__all__ = ["REPORT", "verified"]
+
+REPORT: Final = "report.json"
+"""The report of the conversion, in the folder of a task."""
 
 LISTED: Final = 50  # outputs, layers: the first of them
 
@@ -29,7 +34,8 @@ def verified(
     original, converted: hashes of the content. The runs with the default kernels say how the two models fare there;
     the status is that of the reference kernels.
     """
-    contents = f"{original} {converted['sha256']}"
+    report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
+    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())}"
     one = _Verifier(task, contents, places, folder)
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
     if task.inputs:
@@ -68,15 +74,23 @@ class _Verifier:
         if known is not None:
             self.cached.append(name)
             return known
-        done = [
-            tflq.verify(self._task.path, place, timeout=self._task.seconds, **options)
-            for place in self._places.values()
-        ]
+        done = [self._verify(place, options) for place in self._places.values()]
         found = _short(done)
         self._keep(name, done)
         if self._cache and found["verdict"] != "failed":
             self._cache.put(key, found)
         return found
+
+    def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
+        with forked_ahead(2, die_with_parent):
+            return tflq.verify(
+                self._task.path,
+                place,
+                shapes=self._task.shapes,
+                report=self._folder / REPORT,
+                timeout=self._task.seconds,
+                **options,
+            )
 
     def _keep(self, name: str, done: list[Verification]) -> None:
         """The whole of it in a file, where it says more than that all is equal."""
@@ -96,7 +110,7 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for failure in v.failures
     ]
     return {
-        "verdict": next((v for v in ("failed", "differs") if v in verdicts), "equal"),
+        "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
         "inputs": list(dict.fromkeys(run.inputs for run in runs if not run.skipped)),
@@ -105,6 +119,8 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "expected": [each.to_json() for verification in done for each in verification.expected],
+        "apart": [each.to_json() for verification in done for each in verification.apart],
         "layers": _layers(done),
     }
 
@@ -135,9 +151,11 @@ def _status(parts: list[dict[str, Any]]) -> dict[str, Any]:
             return {"status": "differs", "why": f"interface: {part['interface'][0]}"}
         if part["verdict"] == "failed":
             return {"status": "original-fails", "why": next(iter(part["skipped"]), "no run of it")}
-    differing = [output for part in parts for output in part["outputs"] if not output["equal"]]
-    if not differing:
+    differing = [output for part in parts for output in part["outputs"] if not output["accepted"]]
+    if not any(part["verdict"] == "differs" for part in parts):
         return {"status": "ok", "why": ""}
+    if not differing:
+        return {"status": "differs", "why": "an operator's result differs by more than is expected of it"}
     worst = max(differing, key=lambda d: float("inf") if d["largest"] is None else d["largest"])
     return {"status": "differs", "why": _how_much(worst)}
 

@@ -3,8 +3,19 @@
 The only part of the project that runs an interpreter, and it does so in processes of their own.
 """
 
-from tflq.verification.comparison import verify
-from tflq.verification.difference import Difference, difference
-from tflq.verification.outcome import Divergence, Layers, Run, Verification
+from tflq.verification.difference import Difference, Tolerance, difference
+from tflq.verification.outcome import Apart, Divergence, Expected, Layers, Run, Verification
+from tflq.verification.verifying import verify
 
-__all__ = ["Difference", "Divergence", "Layers", "Run", "Verification", "difference", "verify"]
+__all__ = [
+    "Apart",
+    "Difference",
+    "Divergence",
+    "Expected",
+    "Layers",
+    "Run",
+    "Tolerance",
+    "Verification",
+    "difference",
+    "verify",
+]

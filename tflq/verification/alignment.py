@@ -11,7 +11,7 @@ from typing import Any
 
 from tflq.verification.interface import Entries, shapes_fit
 from tflq.verification.model_file import ModelFile, entry_of
-from tflq.verification.runner import Runner
+from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import Names, TosaRunner
 
 __all__ = ["align", "tosa_differences"]
@@ -19,7 +19,7 @@ __all__ = ["align", "tosa_differences"]
 Side = list[tuple[str, dict[str, Any]]]
 
 
-def align(model: Runner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None, list[str]]:
+def align(model: TfliteRunner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None, list[str]]:
     """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
     shapes of the file. Answers the key (None: no such entry) and a sentence per difference of the interfaces.
     """
@@ -38,8 +38,26 @@ def align(model: Runner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None,
 
 
 def _named(pairs: Names, own: list[str]) -> Names:
-    """Tensors without a name have the file's, by position."""
-    return [(name, tensor or made) for (name, tensor), made in zip(pairs, own, strict=True)]
+    """The names that tensors have in the file: their own; another, made of it, where one is listed twice, since names
+    are unique there; and what is left, in order, for those without a name."""
+    free = list(own)
+    found: dict[int, str] = {}
+    for fits in (_is, _is_made_of):
+        for i, (_, tensor) in enumerate(pairs):
+            taken = next((name for name in free if fits(name, tensor)), None) if i not in found else None
+            if taken is not None:
+                found[i] = taken
+                free.remove(taken)
+    rest = iter(free)
+    return [(name, found[i] if i in found else tensor or next(rest)) for i, (name, tensor) in enumerate(pairs)]
+
+
+def _is(name: str, tensor: str) -> bool:
+    return bool(tensor) and name == tensor
+
+
+def _is_made_of(name: str, tensor: str) -> bool:
+    return bool(tensor) and name.removeprefix(f"{tensor}_").isdigit()
 
 
 def _names(file: ModelFile, key: str) -> dict[str, Names]:

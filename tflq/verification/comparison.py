@@ -4,77 +4,84 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from tflq.errors import TflqError
+from tflq.errors import FileError
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
-from tflq.flatbuffer.reader import read
-from tflq.ir.core import Module
-from tflq.verification.difference import difference
-from tflq.verification.inputs import GivenInputs, Side, given, made
+from tflq.verification.alignment import align, tosa_differences
+from tflq.verification.difference import EXACT, Difference, Tolerance, difference
+from tflq.verification.division import divide
+from tflq.verification.expected import Expectation, ReportLike, reported
+from tflq.verification.inputs import EDGES, GivenInputs, Side, given, loaded, made
 from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
-from tflq.verification.layers import Plan, combine, compare, function_of, places, plan, seen_as
-from tflq.verification.model_file import ModelFile
-from tflq.verification.outcome import Layers, Run, Verification
-from tflq.verification.runner import Answer, Resolver, RunError, Runner
+from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
+from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
+from tflq.verification.runner import Resolver, RunError
+from tflq.verification.shapes import Shapes, bound, chosen, is_open, open_in_both
+from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.tosa_runner import TosaRunner
+from tflq.verification.windows import largest_window
 
-if TYPE_CHECKING:
-    from tflq.verification.tosa_runner import TosaRunner
-
-__all__ = ["Source", "verify"]
+__all__ = ["Options", "Source", "compare_models"]
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-Given = GivenInputs | str | os.PathLike[str] | None
-
-AnyRunner: TypeAlias = "Runner | TosaRunner"
+Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
 
 
-def verify(
-    a: Source,
-    b: Source,
-    *,
-    inputs: Given = None,
-    seeds: int = 2,
-    layers: bool = False,
-    batch: int | None = None,
-    resolver: Resolver = "reference",
-    interface: bool = True,
-    timeout: float = 600.0,
-) -> Verification:
-    """Runs models `a` (the original) and `b` on the same inputs and compares everything they give: TFLite files in the
-    interpreter, TOSA files on the TOSA reference model.
+@dataclass(frozen=True)
+class Options:
+    """How two models are compared: the options of `verify`, by the same names."""
 
-    inputs: arrays by input name, or an .npz file of them; else `seeds` random sets, then all minimum, maximum and zero
-    point.
-    layers: compare operator results too, by tensor name, on the first set of inputs of each signature.
-    batch: size to resize the first dim of inputs to where the model leaves it open.
-    resolver: the kernels: "reference", "optimized" (no delegate) or "default" (with delegates).
-    interface: compare names, shapes, types, quantization and signatures, too. Without it, inputs and outputs are taken
-        by position: what came back from TOSA has neither signatures nor quantization parameters.
-    timeout: seconds that one run may take.
+    inputs: GivenInputs | str | os.PathLike[str] | None = None
+    seeds: int = 2
+    seed: int = 0
+    layers: bool = False
+    batch: int | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    resolver: Resolver = "reference"
+    interface: bool = True
+    tolerance: Tolerance = EXACT
+    report: ReportLike | None = None
+    timeout: float = 600.0
+    progress: Progress = lambda _, __, ___: None
 
-    Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no
-    interpreter (for a TOSA file, no reference model) is installed, a file is missing or given inputs do not fit.
 
-    A TOSA file is compared with the entry of a TFLite model that has its inputs and outputs, at the shapes of the file;
-    quantization parameters are not compared, since TOSA has none.
-    """
-    if seeds < 0 or (batch is not None and batch < 1):
-        raise TflqError(f"seeds={seeds}, batch={batch}: seeds cannot be negative, a batch is 1 or more")
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs of an entry."""
+
+    key: str
+    name: str
+    arrays: list[np.ndarray]
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A case whose operator results are to be compared, and the values that the original feeds to the other model."""
+
+    case: Case
+    plan: Plan
+    fed: dict[str, np.ndarray]
+
+
+def compare_models(a: Source, b: Source, options: Options) -> Verification:
+    """What `verify` does."""
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
-        result = Verification(_label(a, path_a), _label(b, path_b), resolver)
-        comparison = _Comparison(result, inputs, seeds, batch, timeout)
-        comparison.run(path_a, path_b, resolver, layers=layers, interface=interface)
-        return comparison.result
+        result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        _Comparison(result, options, stack).run(path_a, path_b)
+        return result
 
 
 @contextmanager
@@ -82,7 +89,7 @@ def _path(source: Source) -> Iterator[str]:
     """The path of a source; bytes become a temporary file."""
     if isinstance(source, (str, os.PathLike)):
         if not Path(source).is_file():
-            raise TflqError(f"{os.fspath(source)}: there is no such file")
+            raise FileError(os.fspath(source), "there is no such file")
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -95,100 +102,66 @@ def _label(source: Source, path: str) -> str:
     return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
 
 
-def _open(path: str, *, resolver: Resolver, keep: bool, timeout: float) -> AnyRunner:
+def _open(path: str, resolver: Resolver, timeout: float) -> AnyRunner:
     """A TOSA file on the reference model, anything else in the interpreter."""
-    if identify(path) is TOSA:
-        from tflq.verification.tosa_runner import TosaRunner
-
-        return TosaRunner(path, keep=keep, timeout=timeout)
-    return Runner(path, resolver=resolver, keep=keep, timeout=timeout, anew=_has_variables(path))
-
-
-def _has_variables(path: str) -> bool:
-    """Whether a model has resource variables, which nothing resets unless it has a signature for it."""
-    try:
-        file = ModelFile(path)
-    except TflqError:
-        return False  # the interpreter says what is wrong with it
-    return file.has_variables and not file.resets
-
-
-def _plan(key: str, a: AnyRunner, b: AnyRunner, modules: tuple[Module, Module]) -> Plan:
-    """What to fetch after running an entry of both."""
-    found = [
-        places(module, key) if isinstance(r, Runner) else r.places for r, module in zip((a, b), modules, strict=True)
-    ]
-    return plan(modules[0].functions[function_of(key, modules[0])], key, *found)
-
-
-def _module(runner: AnyRunner, path: str) -> Module:
-    return read(path) if isinstance(runner, Runner) else runner.module
+    return TosaRunner(path, timeout) if identify(path) is TOSA else TfliteRunner(path, resolver, timeout)
 
 
 class _Comparison:
     """One comparison under way: fills in `result`."""
 
-    def __init__(self, result: Verification, given: Given, seeds: int, batch: int | None, timeout: float) -> None:
+    def __init__(self, result: Verification, options: Options, stack: ExitStack) -> None:
         self.result = result
-        self._given = given
-        self._seeds = seeds
-        self._batch = batch
-        self._timeout = timeout
-        self._layers: list[Layers] = []
+        self._options = options
+        self._stack = stack
+        self._pool = stack.enter_context(ThreadPoolExecutor(2))
         self._fatal = False
+        self._done = self._total = 0
+        self._expected: dict[tuple[str, str], Expected] = {}
+        self._inner: list[_Inner] = []
 
-    def run(self, path_a: str, path_b: str, resolver: Resolver, *, layers: bool, interface: bool) -> None:
-        with ExitStack() as stack:
-            pool = stack.enter_context(ThreadPoolExecutor(2))
-            openings = [
-                pool.submit(_open, path, resolver=resolver, keep=layers, timeout=self._timeout)
-                for path in (path_a, path_b)
-            ]
-            runners = [self._get(opening, label) for opening, label in zip(openings, self._labels, strict=True)]
-            for runner in runners:
-                if runner is not None:
-                    stack.enter_context(runner)
-            a, b = runners
-            if a is None or b is None:
-                return
-            self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
-            keys = self._comparable(a, b, (path_a, path_b), interface)
-            modules = (_module(a, path_a), _module(b, path_b)) if layers and keys else None
-            for key in keys:
-                if not self._fatal:
-                    self._entry(pool, a, b, key, _plan(key, a, b, modules) if modules else None)
-        if layers:
-            self.result.layers = combine(self._layers)
+    def run(self, path_a: str, path_b: str) -> None:
+        reports = reported(self._options.report) if self._options.report is not None else {}
+        opened = partial(_open, resolver=self._options.resolver, timeout=self._options.timeout)
+        openings = [self._pool.submit(opened, path) for path in (path_a, path_b)]
+        runners = [self._get(opening, label) for opening, label in zip(openings, self._labels, strict=True)]
+        for runner in runners:
+            if runner is not None:
+                self._stack.callback(runner.close)
+        a, b = runners
+        if a is None or b is None:
+            return
+        self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
+        for key in self._comparable(a, b):
+            if not self._fatal:
+                self._entry(a, b, key, reports)
+        self.result.expected = list(self._expected.values())
+        if self._options.layers and not self._fatal:
+            self._layers(a, b)
 
     @property
     def _labels(self) -> tuple[str, str]:
         return self.result.a, self.result.b
 
-    def _comparable(self, a: AnyRunner, b: AnyRunner, paths: tuple[str, str], interface: bool) -> list[str]:
+    def _comparable(self, a: AnyRunner, b: AnyRunner) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
-        if isinstance(a, Runner) and not isinstance(b, Runner):
-            return self._aligned(a, paths[0], b)
-        if isinstance(b, Runner) and not isinstance(a, Runner):
-            return self._aligned(b, paths[1], a)
+        result, interface = self.result, self._options.interface
+        if isinstance(a, TfliteRunner) and isinstance(b, TosaRunner):
+            key, result.interface = align(a, a.file, b)
+            return [] if key is None or result.interface else [key]
+        if isinstance(a, TosaRunner) and isinstance(b, TfliteRunner):
+            key, result.interface = align(b, b.file, a)
+            return [] if key is None or result.interface else [key]
         keys = list(a.entries) if interface else [""]
-        if isinstance(a, Runner) and isinstance(b, Runner):
-            if interface or not same_inputs(a.entries, b.entries, "", fit=True):
-                self.result.interface = interface_differences(*map(ModelFile, paths))
-            if interface and not self.result.interface:
-                self.result.interface = allocation_differences(a.entries, b.entries)
-        elif interface:
-            from tflq.verification.alignment import tosa_differences
-
-            self.result.interface = tosa_differences(a.entries, b.entries)
+        if interface or not same_inputs(a.entries, b.entries, "", fit=True):
+            if isinstance(a, TfliteRunner) and isinstance(b, TfliteRunner):
+                result.interface = interface_differences(a.file, b.file)
+                if interface and not result.interface:
+                    result.interface = allocation_differences(a.entries, b.entries)
+            else:
+                result.interface = tosa_differences(a.entries, b.entries)
         keys = keys if len(keys) > 2 else keys[:1]
         return [key for key in keys if same_inputs(a.entries, b.entries, key, fit=not interface)]
-
-    def _aligned(self, model: Runner, path: str, tosa: TosaRunner) -> list[str]:
-        """The entry of a TFLite model that a TOSA file is, if they can be compared."""
-        from tflq.verification.alignment import align
-
-        key, self.result.interface = align(model, ModelFile(path), tosa)
-        return [] if key is None or self.result.interface else [key]
 
     def _get(self, future: Future[T], label: str) -> T | None:
         """The outcome of a job; None if it failed, which is then on record."""
@@ -199,42 +172,169 @@ class _Comparison:
             self._fatal |= error.fatal
             return None
 
-    def _entry(self, pool: ThreadPoolExecutor, a: AnyRunner, b: AnyRunner, key: str, wanted: Plan | None) -> None:
-        for name, values in self._inputs(a.entries[key]["inputs"]):
-            ahead = pool.submit(b.run, key, values, wanted.b if wanted else ())
-            try:
-                want = a.run(key, values, wanted.a if wanted else ())
-            except RunError as error:
-                self._original_failed(key, name, error, ahead)
-            else:
-                got = self._get(ahead, self._place(self.result.b, key, name))
-                if got is not None:
-                    self._record(a, key, name, want, got, wanted)
-                    wanted = None
+    def _entry(self, a: AnyRunner, b: AnyRunner, key: str, reports: Mapping[tuple[int, int], Expectation]) -> None:
+        """Runs an entry of both on all its inputs."""
+        divided = divide(a, b, key, reports, self._labels, self._options.resolver)
+        self.result.apart += divided.apart
+        self.result.notes += divided.notes
+        cases = list(self._cases(a, b, key))
+        self._total += len(cases)
+        wanted = set()
+        for case in cases:
+            self._say(f"inputs '{case.name}'")
+            fed = self._run(a, b, case, divided.expected)
             if self._fatal:
                 return
+            if fed is not None and self._options.layers and case.shapes not in wanted:
+                wanted.add(case.shapes)
+                self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
+            self._done += 1
 
-    def _inputs(self, side: Side) -> Iterable[tuple[str, list[np.ndarray]]]:
-        if self._given is None:
-            return made(side, self._seeds, self._batch)
-        return [("given", given(side, self._given))]
+    def _say(self, what: str) -> None:
+        self._options.progress(what, self._done, self._total)
 
-    def _original_failed(self, key: str, name: str, error: RunError, ahead: Future[Answer]) -> None:
+    def _cases(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
+        side, options = a.entries[key]["inputs"], self._options
+        if options.inputs is not None:
+            for name, source in self._given:
+                yield Case(key, name, given(side, source))
+            return
+        for i, shapes in enumerate(self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))):
+            named = tuple(zip((name for name, _ in side), shapes, strict=True))
+            for name, arrays in made(side, options.seeds, shapes, options.seed):
+                if i == 0 or name not in EDGES:
+                    yield Case(key, name, arrays, named)
+
+    @cached_property
+    def _given(self) -> list[tuple[str, GivenInputs]]:
+        assert self._options.inputs is not None
+        return loaded(self._options.inputs)
+
+    def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[Shapes]:
+        """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""
+        options = self._options
+        stated = bound(side, options.batch, options.shapes)
+        if not isinstance(a, TfliteRunner) or not is_open(side):
+            return [stated]
+        fixed = [name in options.shapes for name, _ in side]
+        open_ones = [(name, d) for (name, d), kept in zip(side, fixed, strict=True) if not kept]
+        if not any(-1 in d["shape_signature"][options.batch is not None :] for _, d in open_ones):
+            return [stated]
+        graph = a.file.graphs[a.file.entries[key].graph]
+        trial = TfliteRunner(a.path, a.kernels, options.timeout)
+        try:
+            runs = partial(self._runs, trial, key, side)
+            found = chosen(side, largest_window(graph), stated, fixed, options.batch, runs)
+        finally:
+            trial.close()
+        if not found:
+            self.result.notes.append("open dims are 1: the original does not run with other sizes; give --shape")
+        return found or [stated]
+
+    def _runs(self, trial: TfliteRunner, key: str, side: Side, shapes: Shapes) -> bool:
+        """Whether a model runs with inputs of these shapes: on any, since some values are none for it."""
+        for _, arrays in made(side, 1, shapes):
+            try:
+                trial.run(key, arrays)
+            except RunError as error:
+                if error.fatal:
+                    return False
+            else:
+                return True
+        return False
+
+    def _run(
+        self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
+    ) -> dict[str, np.ndarray] | None:
+        """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
+        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {})
+        try:
+            want = a.run(case.key, case.arrays, {})
+        except RunError as error:
+            self._original_failed(case, error, ahead)
+            return None
+        fed = a.cut(case.key) if isinstance(a, TfliteRunner) else {}
+        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed)
+        got = self._get(ahead, self._place(self.result.b, case))
+        if got is None:
+            return None
+        pairs = zip(a.entries[case.key]["outputs"], got, want, strict=False)  # one missing is a difference already
+        outputs = [(name, self._difference(g, w, description)) for (name, description), g, w in pairs]
+        self.result.runs.append(Run(case.key, case.name, tuple(outputs), shapes=case.shapes))
+        if fed and isinstance(b, TfliteRunner):
+            self._record_expected(case.key, expected, fed, b.cut(case.key))
+        return fed
+
+    def _difference(
+        self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None
+    ) -> Difference:
+        return difference(seen_as(got, want.dtype), want, self._options.tolerance, description)
+
+    def _record_expected(
+        self,
+        key: str,
+        expected: Mapping[str, tuple[Named, Expectation]],
+        want: Mapping[str, np.ndarray],
+        got: Mapping[str, np.ndarray],
+    ) -> None:
+        """Adds the differences of results of which some are expected to those of other runs."""
+        for name in want.keys() & got.keys():
+            (operator, why), found = expected[name], self._difference(got[name], want[name])
+            if (key, name) in self._expected:
+                found = self._expected[key, name].difference + found
+            place = operator.operator, operator.opcode, name
+            self._expected[key, name] = Expected(key, *place, found, why.reason, why.within)
+
+    def _original_failed(self, case: Case, error: RunError, ahead: Future[list[np.ndarray]] | None) -> None:
         """An error on some inputs (an index out of range, say) is no difference; an abort or a timeout ends the
         comparison.
         """
-        wait([ahead])
+        wait([ahead] if ahead else [])
         if error.fatal:
-            self.result.failures.append(f"{self._place(self.result.a, key, name)}: {error}")
+            self.result.failures.append(f"{self._place(self.result.a, case)}: {error}")
             self._fatal = True
-        self.result.runs.append(Run(key, name, skipped=str(error)))
+        self.result.runs.append(Run(case.key, case.name, skipped=str(error), shapes=case.shapes))
 
-    def _place(self, label: str, key: str, name: str) -> str:
-        return label + (f", signature '{key}'" if key else "") + f", inputs '{name}'"
+    def _place(self, label: str, case: Case) -> str:
+        return label + (f", signature '{case.key}'" if case.key else "") + f", inputs '{case.name}'"
 
-    def _record(self, a: AnyRunner, key: str, name: str, want: Answer, got: Answer, wanted: Plan | None) -> None:
-        names = [output for output, _ in a.entries[key]["outputs"]]
-        pairs = zip(names, got.outputs, want.outputs, strict=False)  # a missing output is a difference of the interface
-        self.result.runs.append(Run(key, name, tuple((n, difference(seen_as(g, w.dtype), w)) for n, g, w in pairs)))
-        if wanted is not None:
-            self._layers.append(compare(wanted, want.fetched, got.fetched))
+    def _layers(self, a: AnyRunner, b: AnyRunner) -> None:
+        """Compares operator results, each chunk of them in copies of the models that return them."""
+        for runner in (a, b):
+            runner.release()
+        self._total += sum(len(inner.plan.chunks) for inner in self._inner)
+        results: dict[str, int] = {}
+        every: list[Divergence] = []
+        for inner in self._inner:
+            results[inner.case.key] = inner.plan.results
+            for chunk in inner.plan.chunks:
+                self._say("operator results")
+                if self._fatal:
+                    break
+                try:
+                    every += self._chunk(a, b, inner, chunk)
+                except RunError as error:
+                    self.result.failures.append(f"{self._place('operator results', inner.case)}: {error}")
+                    self._fatal |= error.fatal
+                    continue
+                self._done += 1
+        compared = {(d.entry, d.tensor) for d in every}
+        diverging = tuple(d for d in every if not d.difference.equal)
+        self.result.layers = Layers(sum(results.values()), len(compared), diverging, tuple(every))
+
+    def _chunk(self, a: AnyRunner, b: AnyRunner, inner: _Inner, chunk: Sequence[Named]) -> list[Divergence]:
+        """The differences of some operator results; one that has no data after a run, in either, is not compared."""
+        key, names = inner.case.key, [named.tensor for named in chunk]
+        found: list[Divergence] = []
+        with a.fetching(key, names) as before, b.fetching(key, names) as after:
+            jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
+            wait(jobs)
+            for job in jobs:
+                job.result()
+            for named in chunk:
+                fetched = self._pool.submit(after.fetch, named.tensor)
+                want, got = before.fetch(named.tensor), fetched.result()
+                if want is not None and got is not None:
+                    apart = self._difference(got, want)
+                    found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
+        return found

@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["Difference", "difference"]
+__all__ = ["EXACT", "Difference", "Tolerance", "difference"]
+
+_BLOCK: Final = 1 << 20
+"""Elements that are compared at a time: what that takes in memory does not grow with a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|."""
+
+    lsb: float = 0.0
+    atol: float = 0.0
+    rtol: float = 0.0
+
+
+EXACT: Final = Tolerance()
+
+
+class Moments(NamedTuple):
+    """Sums over elements: of absolute differences, in the unit; of squares and products of the real values (what the
+    original gives is the signal), and of the squares of their differences (the noise)."""
+
+    absolute: float = 0.0
+    signal: float = 0.0
+    other: float = 0.0
+    product: float = 0.0
+    noise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so.
+    """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so; `beyond` is
+    how many elements differ by more than the tolerance.
 
     `largest` is infinite where only one of two floats is finite.
     """
@@ -23,15 +51,48 @@ class Difference:
     largest: float
     unit: str  # "LSB" or "absolute"
     problem: str = ""
+    beyond: int = field(default=0, compare=False)
+    moments: Moments = field(default=Moments(), compare=False)
 
     @property
     def equal(self) -> bool:
         return not self.differing and not self.problem
 
     @property
+    def accepted(self) -> bool:
+        """Whether no element differs by more than the tolerance."""
+        return not self.beyond and not self.problem
+
+    @property
     def share(self) -> float:
         """Share of the elements that differ."""
         return self.differing / self.elements if self.elements else 0.0
+
+    @property
+    def mean(self) -> float:
+        """Mean absolute difference, in `unit`; NaN if they cannot be compared."""
+        if self.problem:
+            return math.nan
+        return self.moments.absolute / self.elements if self.elements else 0.0
+
+    @property
+    def cosine(self) -> float:
+        """Cosine of the angle between both, as real values; NaN if one is all zeros or not finite, unless they are
+        equal: 1."""
+        if self.equal:
+            return 1.0
+        size = math.sqrt(self.moments.signal * self.moments.other)
+        return self.moments.product / size if size and not self.problem else math.nan
+
+    @property
+    def snr(self) -> float:
+        """Signal to noise in dB, of the real values; infinite if they are equal, NaN if there is no signal."""
+        if self.equal:
+            return math.inf
+        signal, noise = self.moments.signal, self.moments.noise
+        if self.problem or not (signal and noise and math.isfinite(signal) and math.isfinite(noise)):
+            return math.nan
+        return 10 * math.log10(signal / noise)
 
     def __str__(self) -> str:
         if self.problem:
@@ -42,38 +103,93 @@ class Difference:
         return f"up to {size}, {self.differing} of {self.elements} elements ({self.share:.2%})"
 
     def to_json(self) -> dict[str, Any]:
-        largest = self.largest if math.isfinite(self.largest) else None
-        return asdict(self) | {"largest": largest, "equal": self.equal, "share": self.share}
+        counts = {"elements": self.elements, "differing": self.differing, "beyond": self.beyond}
+        numbers = {"largest": self.largest, "mean": self.mean, "cosine": self.cosine, "snr_db": self.snr}
+        finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        words = {"unit": self.unit, "problem": self.problem, "equal": self.equal, "accepted": self.accepted}
+        return {**counts, **finite, **words, "share": self.share}
 
     def __add__(self, other: Difference) -> Difference:
         """Both together: elements add up, the larger difference counts."""
         largest = max(self.largest, other.largest) if not (self.problem or other.problem) else math.nan
         counts = self.elements + other.elements, self.differing + other.differing
-        return Difference(*counts, largest, self.unit, self.problem or other.problem)
+        moments = Moments(*(x + y for x, y in zip(self.moments, other.moments, strict=True)))
+        problem, beyond = self.problem or other.problem, self.beyond + other.beyond
+        return Difference(*counts, largest, self.unit, problem, beyond, moments)
 
 
-def difference(got: np.ndarray, want: np.ndarray) -> Difference:
-    """Difference of `got` from `want`. NaN equals NaN; arrays of other shape or dtype do not compare."""
+def difference(
+    got: np.ndarray, want: np.ndarray, tolerance: Tolerance = EXACT, quantization: Mapping[str, Any] | None = None
+) -> Difference:
+    """Difference of `got` from `want`. NaN equals NaN; arrays of other shape or dtype do not compare.
+
+    quantization: "scales", "zero_points" and "axis" of stored integers, which say their real values. Without it, equal
+    arrays have no moments: nothing is to be added to them.
+    """
     unit = "absolute" if want.dtype.kind in "fc" else "LSB"
     if got.shape != want.shape:
-        return Difference(want.size, want.size, float("nan"), unit, f"shape {got.shape} instead of {want.shape}")
+        return _incomparable(want, unit, f"shape {got.shape} instead of {want.shape}")
     if got.dtype != want.dtype and not (got.dtype.kind == want.dtype.kind == "S"):
-        return Difference(want.size, want.size, float("nan"), unit, f"{got.dtype} instead of {want.dtype}")
+        return _incomparable(want, unit, f"{got.dtype} instead of {want.dtype}")
+    if quantization is None and want.dtype.kind in "biu" and np.array_equal(got, want):
+        return Difference(want.size, 0, 0.0, unit)
+    scale, zero = _grid(want, quantization or {})
+    total = Difference(0, 0, 0.0, unit)
+    for start in range(0, want.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        grid = (g[block] if g.size > 1 else g for g in (scale, zero))
+        total += _block(got.reshape(-1)[block], want.reshape(-1)[block], unit, tolerance, *grid)
+    return total
+
+
+def _incomparable(want: np.ndarray, unit: str, problem: str) -> Difference:
+    return Difference(want.size, want.size, math.nan, unit, problem, want.size)
+
+
+def _grid(want: np.ndarray, quantization: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Scale and zero point, one for all or one for each element."""
+    scales = np.asarray(quantization.get("scales") or [1.0], np.float64)
+    zeros = np.asarray(quantization.get("zero_points") or [0], np.float64)
+    axis = int(quantization.get("axis", 0))
+    if scales.size == 1 or want.dtype.kind not in "iu" or want.shape[axis : axis + 1] != scales.shape:
+        return scales[:1], zeros[:1]
+    places = np.broadcast_to(
+        np.arange(scales.size).reshape([-1 if i == axis else 1 for i in range(want.ndim)]), want.shape
+    ).reshape(-1)
+    return scales[places], np.broadcast_to(zeros, scales.shape)[places]
+
+
+def _block(
+    got: np.ndarray, want: np.ndarray, unit: str, tolerance: Tolerance, scale: np.ndarray, zero: np.ndarray
+) -> Difference:
+    """The difference of two vectors of a type."""
     same = got == want
     if unit == "absolute":
         same |= np.isnan(got) & np.isnan(want)
     differing = int(want.size - np.count_nonzero(same))
-    return Difference(want.size, differing, _largest(got, want, same) if differing else 0.0, unit)
-
-
-def _largest(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> float:
-    a, b = got[~same], want[~same]
     if want.dtype.kind == "S":
-        return 1.0
-    if want.dtype.kind in "biu":
-        integers = np.int64 if want.dtype.itemsize < 8 else np.float64
-        return float(np.abs(a.astype(integers) - b.astype(integers)).max())
-    floats = np.complex128 if want.dtype.kind == "c" else np.float64
-    with np.errstate(invalid="ignore"):
-        gap = np.abs(a.astype(floats) - b.astype(floats))
-    return float(np.where(np.isnan(gap), np.inf, gap).max())
+        return Difference(want.size, differing, float(differing > 0), unit, "", differing)
+    with np.errstate(all="ignore"):
+        a, b = (((_wide(x) - zero) * scale if unit == "LSB" else _wide(x)) for x in (got, want))
+        signal, other = float(np.vdot(b, b).real), float(np.vdot(a, a).real)
+        if not differing:
+            return Difference(want.size, 0, 0.0, unit, "", 0, Moments(0.0, signal, other, signal, 0.0))
+        gap = _gaps(got, want, same)
+        most = tolerance.lsb if unit == "LSB" else tolerance.atol + tolerance.rtol * np.abs(_wide(want))
+        beyond = int(np.count_nonzero(gap > most))
+        noise = np.where(same, 0.0, np.abs(a - b))
+        products = float(np.vdot(b, a).real), float(np.vdot(noise, noise))
+        moments = Moments(float(gap.sum()), signal, other, *products)
+        return Difference(want.size, differing, float(gap.max()), unit, "", beyond, moments)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def _gaps(got: np.ndarray, want: np.ndarray, same: np.ndarray) -> np.ndarray:
+    """Absolute differences; infinite where there is none to tell."""
+    if want.dtype.kind in "biu" and want.dtype.itemsize < 8:
+        return np.abs(got.astype(np.int64) - want.astype(np.int64)).astype(np.float64)
+    gap = np.abs(_wide(got) - _wide(want))
+    return np.where(same, 0.0, np.where(np.isnan(gap), np.inf, gap))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tflq.errors import TflqError
+from tflq.errors import FileError, OptionError, Reason
+from tflq.files import file_errors
 
-__all__ = ["GivenInputs", "Side", "given", "made", "shape_of"]
+__all__ = ["GivenInputs", "Side", "given", "loaded", "made"]
 
 Side = list[tuple[str, dict[str, Any]]]
 """Inputs or outputs of an entry: name and description, as `worker.describe` gives it."""
@@ -20,27 +23,22 @@ Side = list[tuple[str, dict[str, Any]]]
 GivenInputs = Mapping[str, np.ndarray]
 
 FLOAT_RANGE = (-1.0, 1.0)
+EDGES = ("minimum", "maximum", "zero point")
 
 
-def shape_of(description: Mapping[str, Any], batch: int | None) -> tuple[int, ...]:
-    """The shape to run an input with: that of the file, its first dim resized if a batch is asked for and that dim is
-    unknown.
-    """
-    shape, signature = tuple(description["shape"]), description["shape_signature"]
-    if batch is not None and signature and signature[0] == -1:
-        return (batch, *shape[1:])
-    return shape
-
-
-def made(side: Side, seeds: int, batch: int | None) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """`seeds` random sets over the full storage range, then all minimum, all maximum and all zero point.
+def made(
+    side: Side, seeds: int, shapes: Sequence[tuple[int, ...]] | None, seed: int = 0
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """`seeds` random sets over the full storage range, then all minimum, all maximum and all zero point, in these
+    shapes, or those of the file. `seed`: another one gives other random sets.
 
     Floats are drawn from [-1, 1]. Integers that are not quantized and wider than a byte are often indices or sizes: 0
     or 1.
     """
-    for name in (*(f"random {seed}" for seed in range(seeds)), "minimum", "maximum", "zero point"):
-        rng = np.random.default_rng(zlib.crc32(name.encode()))
-        yield name, [_draw(name, description, shape_of(description, batch), rng) for _, description in side]
+    for name in (*(f"random {number}" for number in range(seeds)), *EDGES):
+        rng = np.random.default_rng((zlib.crc32(name.encode()), seed))
+        pairs = zip(side, shapes or [tuple(description["shape"]) for _, description in side], strict=True)
+        yield name, [_draw(name, description, shape, rng) for (_, description), shape in pairs]
 
 
 def _draw(name: str, description: Mapping[str, Any], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -62,40 +60,69 @@ def _draw(name: str, description: Mapping[str, Any], shape: tuple[int, ...], rng
 
 
 def _edge(name: str, edges: tuple[float, float, float], shape: tuple[int, ...], values: np.ndarray) -> np.ndarray:
-    at = {"minimum": 0, "maximum": 1, "zero point": 2}.get(name)
+    at = EDGES.index(name) if name in EDGES else None
     return values if at is None else np.full(shape, edges[at])
 
 
-def given(side: Side, source: GivenInputs | str | os.PathLike[str]) -> list[np.ndarray]:
+def given(side: Side, arrays: GivenInputs) -> list[np.ndarray]:
     """The user's own inputs: arrays by input name, or all of them in order as `arr_0`, `arr_1` ... (what np.savez calls
-    them).
+    them). A single input may have any name.
 
-    TflqError names what is missing or does not fit.
+    OptionError names what is missing, is for no input, or does not fit.
     """
-    arrays = source if isinstance(source, Mapping) else _load(source)
-    values: list[np.ndarray] = []
-    for i, (name, description) in enumerate(side):
-        key = name if name in arrays else f"arr_{i}"
-        if key not in arrays:
-            raise TflqError(f"no array for input '{name}': there are {', '.join(map(repr, arrays)) or 'none'}")
-        values.append(_fitting(name, description, np.asarray(arrays[key])))
-    return values
+    found: dict[str, str] = {}
+    for i, (name, _) in enumerate(side):
+        keys = [key for key in (name, _as_file(name), f"arr_{i}") if key in arrays]
+        keys = keys or (list(arrays) if len(side) == len(arrays) == 1 else [])
+        if not keys:
+            there = ", ".join(map(repr, arrays)) or "none"
+            raise OptionError(Reason(f"no array for input '{name}': there are {there}", tensor=name))
+        found[name] = keys[0]
+    if unused := [key for key in arrays if key not in found.values()]:
+        names = ", ".join(f"'{name}'" for name, _ in side)
+        raise OptionError(Reason(f"no input takes the array '{unused[0]}': the inputs are {names}", value=unused[0]))
+    return [_fitting(name, description, np.asarray(arrays[found[name]])) for name, description in side]
 
 
-def _load(source: str | os.PathLike[str]) -> GivenInputs:
+def _as_file(name: str) -> str:
+    """A name as that of a file: what folders and systems use is '_'."""
+    return re.sub(r'[/\\:*?"<>|]', "_", name)
+
+
+def loaded(source: GivenInputs | str | os.PathLike[str]) -> list[tuple[str, GivenInputs]]:
+    """The sets that a source holds, and what to call them: arrays by name, an .npz file, or an .npy file of a single
+    input are one; a folder holds .npy files by input, which are one, or .npz files, which are one each.
+
+    FileError if there are none to read.
+    """
+    if isinstance(source, Mapping):
+        return [("given", source)]
+    path = Path(source)
+    if not path.is_dir():
+        return [("given", _load(path))]
+    sets = [(file.name, _load(file)) for file in sorted(path.glob("*.npz"))]
+    arrays = {file.stem: array for file in sorted(path.glob("*.npy")) for array in _load(file).values()}
+    if not (sets or arrays):
+        raise FileError(str(path), "the folder holds no .npy files and no .npz files")
+    return [*([("given", arrays)] if arrays else []), *sets]
+
+
+def _load(path: Path) -> GivenInputs:
     try:
-        with open(source, "rb") as file:
+        with file_errors(path), path.open("rb") as file:
             data = np.load(file, allow_pickle=False)
             return {"arr_0": data} if isinstance(data, np.ndarray) else {name: data[name] for name in data.files}
-    except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
-        raise TflqError(f"{os.fspath(source)}: not a readable .npz file of arrays: {error}") from error
+    except (EOFError, ValueError, zipfile.BadZipFile) as error:
+        raise FileError(str(path), f"not a readable .npy or .npz file of arrays: {error}") from error
 
 
 def _fitting(name: str, description: Mapping[str, Any], array: np.ndarray) -> np.ndarray:
     want = description["shape_signature"] or description["shape"]
     fits = len(want) == array.ndim and all(w in (-1, d) for w, d in zip(want, array.shape, strict=True))
     if not fits:
-        raise TflqError(f"the array for input '{name}' has shape {array.shape}, the model wants {tuple(want)}")
+        what = f"the array for input '{name}' has shape {array.shape}, the model wants {tuple(want)}"
+        raise OptionError(Reason(what, tensor=name))
     if array.dtype.name != description["dtype"] and array.dtype.kind not in "SU":
-        raise TflqError(f"the array for input '{name}' is {array.dtype}, the model wants {description['dtype']}")
+        what = f"the array for input '{name}' is {array.dtype}, the model wants {description['dtype']}"
+        raise OptionError(Reason(what, tensor=name))
     return np.ascontiguousarray(array).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""What a drop-in replacement keeps: names, shapes, types and quantization of inputs and outputs, signatures, metadata."""
+"""What a drop-in replacement keeps: names, shapes, types, quantization of inputs and outputs; signatures; metadata."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _WORDS = {
 
 
 def allocation_differences(a: Entries, b: Entries) -> list[str]:
-    """One sentence per input or output that an interpreter allocates otherwise for b than for a, before anything runs."""
+    """One sentence per input or output that an interpreter allocates otherwise for b than for a, before it runs."""
     found = []
     for key in a:
         for side in ("inputs", "outputs"):

@@ -1,22 +1,25 @@
-"""Comparison of operator results by tensor name: where two models begin to differ."""
+"""Comparison of operator results by tensor name: where two models begin to differ.
+
+The tensors are outputs of copies of both models, so many to a copy as memory allows, and are fetched one by one.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from tflq.ir.core import Function, Module
-from tflq.verification.difference import difference
-from tflq.verification.outcome import Divergence, Layers
+from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.tosa_runner import TosaRunner
 
-__all__ = ["Places", "Plan", "combine", "compare", "function_of", "places", "plan"]
+__all__ = ["BUDGET", "Named", "Plan", "plan", "seen_as"]
 
-Place = tuple[int, int]
-Places = Mapping[str, Place]
-"""Where to fetch each named tensor."""
+BUDGET: Final = 96 * 2**20
+"""Bytes of the tensors that a copy returns."""
+
+AnyRunner = TfliteRunner | TosaRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,51 +33,44 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which tensors to fetch from either model after running one entry; `results` of the original could be."""
+    """Which tensors to fetch from copies of either model, per copy; `results` is how many the original has."""
 
-    entry: str
     results: int
-    named: tuple[Named, ...]
-    a: tuple[Place, ...]
-    b: tuple[Place, ...]
+    chunks: tuple[tuple[Named, ...], ...]
 
 
-def plan(original: Function, entry: str, a: Places, b: Places) -> Plan:
-    """The operator results of the original's function that have a name of their own in both models."""
-    results = 0
-    named: list[Named] = []
-    for i, op in enumerate(original.ops):
-        results += len(op.results)
-        opcode = op.name.partition(".")[2].upper()
-        named += [Named(i, opcode, v.name) for v in op.results if v.name in a and v.name in b]
-    return Plan(entry, results, tuple(named), tuple(a[n.tensor] for n in named), tuple(b[n.tensor] for n in named))
+def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan:
+    """The operator results of an entry of the original that have a name of their own in both models, but those
+    `besides`. Both have run the entry, so that the sizes of their tensors are known."""
+    results = list(_results(a, key))
+    there = a.names(key).keys() & b.names(key).keys() - set(besides)
+    named = [each for each in results if each.tensor in there]
+    names = [each.tensor for each in named]
+    sizes = [max(pair) for pair in zip(a.sizes(key, names), b.sizes(key, names), strict=True)]
+    return Plan(len(results), tuple(_chunks(named, sizes)))
 
 
-def function_of(entry: str, module: Module) -> int:
-    """The index of an entry's function."""
-    return next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
+def _results(runner: AnyRunner, key: str) -> Iterable[Named]:
+    if isinstance(runner, TosaRunner):
+        ops = enumerate(runner.module.main.ops)
+        return [Named(i, op.name.partition(".")[2].upper(), v.name) for i, op in ops for v in op.results]
+    graph = runner.file.graphs[runner.file.entries[key].graph]
+    tensors = [(i, op.opcode, graph.tensor(t)) for i, op in enumerate(graph.operators) for t in op.outputs if t >= 0]
+    return [Named(i, opcode, t.name) for i, opcode, t in tensors if t.type not in ("resource", "variant")]
 
 
-def places(module: Module, entry: str) -> Places:
-    """Where a TFLite model keeps each tensor of an entry that has a name of its own."""
-    index = function_of(entry, module)
-    tensors = module.functions[index].tensors
-    counts = Counter(value.name for value in tensors)
-    return {v.name: (index, i) for i, v in enumerate(tensors) if v.name and counts[v.name] == 1}
-
-
-def compare(plan: Plan, a: Sequence[np.ndarray | None], b: Sequence[np.ndarray | None]) -> Layers:
-    """The fetched tensors of both; one that has no data after a run, in either, is not compared."""
-    compared = 0
-    diverging: list[Divergence] = []
-    for named, want, got in zip(plan.named, a, b, strict=True):
-        if want is None or got is None:
-            continue
-        compared += 1
-        found = difference(seen_as(got, want.dtype), want)
-        if not found.equal:
-            diverging.append(Divergence(plan.entry, named.operator, named.opcode, named.tensor, found))
-    return Layers(plan.results, compared, tuple(diverging))
+def _chunks(named: Sequence[Named], sizes: Sequence[int]) -> Iterable[tuple[Named, ...]]:
+    """As many as fit into the budget; at least one."""
+    chunk: list[Named] = []
+    total = 0
+    for each, size in zip(named, sizes, strict=True):
+        if chunk and total + size > BUDGET:
+            yield tuple(chunk)
+            chunk, total = [], 0
+        chunk.append(each)
+        total += size
+    if chunk:
+        yield tuple(chunk)
 
 
 def seen_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -83,8 +79,3 @@ def seen_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype == np.int8 and dtype == np.uint8:
         return array.view(np.uint8) ^ np.uint8(128)
     return array.astype(dtype) if array.dtype == np.int32 and dtype == np.int64 else array
-
-
-def combine(parts: Sequence[Layers]) -> Layers:
-    diverging = tuple(d for part in parts for d in part.diverging)
-    return Layers(sum(p.results for p in parts), sum(p.compared for p in parts), diverging)

@@ -8,7 +8,7 @@ constant moves.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import BinaryIO, Final
 
 import flatbuffers
@@ -29,45 +29,43 @@ _UINT32: Final = struct.Struct("<I")
 
 
 class ModelCopy:
-    """Changes to a file, and the copy that has them. Of one graph: a copy runs it by position."""
+    """Changes to a file, and the copy that has them. Every change answers with the copy."""
 
-    def __init__(self, file: ModelFile, graph: int = 0) -> None:
+    def __init__(self, file: ModelFile) -> None:
         self._file = file
-        self._index = graph
-        self._graph: flatbuffers.table.Table = file.graphs[graph].table._tab
         self._model: flatbuffers.table.Table = file.model._tab
+        self._graphs: list[flatbuffers.table.Table] = [graph.table._tab for graph in file.graphs]
         self._words: dict[int, int] = {}
         self._vectors: list[tuple[int, Sequence[int]]] = []
 
-    def outputs(self, tensors: Sequence[int]) -> ModelCopy:
-        """Returns these tensors."""
-        return self._vector(_SUBGRAPH_OUTPUTS, tensors)
+    def outputs(self, graph: int, tensors: Sequence[int]) -> ModelCopy:
+        """A graph returns these tensors. ValueError if it has no list of them."""
+        return self._vector(self._graphs[graph], _SUBGRAPH_OUTPUTS, tensors)
 
-    def inputs(self, tensors: Sequence[int]) -> ModelCopy:
-        """Takes these tensors."""
-        return self._vector(_SUBGRAPH_INPUTS, tensors)
+    def inputs(self, graph: int, tensors: Sequence[int]) -> ModelCopy:
+        """A graph takes these tensors. ValueError if it has no list of them."""
+        return self._vector(self._graphs[graph], _SUBGRAPH_INPUTS, tensors)
 
-    def operators(self, kept: Sequence[int]) -> ModelCopy:
-        """Holds these operators, in this order; each place may be at most the one it had."""
-        self._keep(self._graph, _SUBGRAPH_OPERATORS, kept)
-        return self
+    def operators(self, graph: int, kept: Sequence[int]) -> ModelCopy:
+        """A graph holds these of its operators, in this order."""
+        return self._keep(self._graphs[graph], _SUBGRAPH_OPERATORS, kept)
 
-    def codes(self, replaced: dict[int, int]) -> ModelCopy:
-        """Rows of the table of operator codes hold what other rows do: rows that no operator uses, for interpreters
-        that have no kernel for them."""
+    def codes(self, kept: Collection[int]) -> ModelCopy:
+        """Of the table of operator codes these rows are kept; the others, which no operator uses, hold the same as one
+        of them: an interpreter looks for the kernels of all."""
         targets = self._targets(self._model, _MODEL_CODES)
-        for row, other in replaced.items():
-            self._words[targets[row][0]] = targets[other][1] - targets[row][0]
+        for row, (place, _) in enumerate(targets):
+            if kept and row not in kept:
+                self._words[place] = targets[min(kept)][1] - place
         return self
 
-    def first(self) -> ModelCopy:
-        """The graph is the first, without signatures. For graphs that no operator runs, nor the first one."""
-        if self._index:
+    def alone(self, graph: int) -> ModelCopy:
+        """A graph is the first, and there are no signatures. For one that no operator runs, nor the first one."""
+        if graph:
             targets = self._targets(self._model, _MODEL_SUBGRAPHS)
-            for row, other in ((0, self._index), (self._index, 0)):
+            for row, other in ((0, graph), (graph, 0)):
                 self._words[targets[row][0]] = targets[other][1] - targets[row][0]
-        self._keep(self._model, _MODEL_SIGNATURES, ())
-        return self
+        return self._keep(self._model, _MODEL_SIGNATURES, ())
 
     def write(self, stream: BinaryIO) -> None:
         """Writes the copy. ValueError where the file is too large for it."""
@@ -88,10 +86,10 @@ class ModelCopy:
         stream.write(data[start:].data)
         stream.write(bytes(end - len(data)) + tail)
 
-    def _vector(self, field: int, values: Sequence[int]) -> ModelCopy:
-        place = self._graph.Offset(field)
+    def _vector(self, table: flatbuffers.table.Table, field: int, values: Sequence[int]) -> ModelCopy:
+        place = table.Offset(field)
         if place:
-            self._vectors.append((self._graph.Pos + place, tuple(values)))
+            self._vectors.append((table.Pos + place, tuple(values)))
         elif values:
             raise ValueError("the graph has no list of tensors to put another in the place of")
         return self
@@ -105,9 +103,10 @@ class ModelCopy:
         places = [start + _UINT32.size * i for i in range(table.VectorLen(offset))]
         return [(place, table.Indirect(place)) for place in places]
 
-    def _keep(self, table: flatbuffers.table.Table, field: int, kept: Sequence[int]) -> None:
+    def _keep(self, table: flatbuffers.table.Table, field: int, kept: Sequence[int]) -> ModelCopy:
         targets = self._targets(table, field)
         if targets:
             self._words[targets[0][0] - _UINT32.size] = len(kept)
         for (place, _), index in zip(targets, kept, strict=False):
             self._words[place] = targets[index][1] - place
+        return self

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any, Literal
 
-from tflq.verification.difference import Difference
+from tflq.verification.difference import EXACT, Difference, Tolerance
 
-__all__ = ["JSON_VERSION", "Divergence", "Layers", "Run", "Verdict", "Verification"]
+__all__ = ["JSON_VERSION", "Apart", "Divergence", "Expected", "Layers", "Run", "Verdict", "Verification"]
 
 JSON_VERSION = 1
 
-Verdict = Literal["equal", "differs", "failed"]
+Verdict = Literal["equal", "accepted", "differs", "failed"]
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,18 @@ class Run:
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
+    shapes: Shapes = ()  # of the inputs, by name
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]
-        return {"entry": self.entry, "inputs": self.inputs, "skipped": self.skipped, "outputs": outputs}
+        shapes = {name: list(shape) for name, shape in self.shapes}
+        return {
+            "entry": self.entry,
+            "inputs": self.inputs,
+            "skipped": self.skipped,
+            "shapes": shapes,
+            "outputs": outputs,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +59,54 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected(Divergence):
+    """An operator result of which a difference is known to come from the original's kernel. The other model goes on
+    with what the original gives. `within`: counts up to which that explains it; None: any number."""
+
+    reason: str
+    within: float | None
+
+    @property
+    def accepted(self) -> bool:
+        found = self.difference
+        return found.equal or not (found.problem or (self.within is not None and found.largest > self.within))
+
+    def to_json(self) -> dict[str, Any]:
+        known = {"reason": self.reason, "within": self.within, "accepted": self.accepted}
+        return super(Expected, self).to_json() | known
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Operators of a model that other kernels ran than those asked for, by index. `whole`: why these ran all of it."""
+
+    model: str
+    entry: str
+    opcode: str
+    operators: tuple[int, ...]
+    resolver: str
+    reason: str
+    whole: str = ""
+
+    def __str__(self) -> str:
+        where = f", signature '{self.entry}'" if self.entry else ""
+        listed = ", ".join(map(str, self.operators[:5])) + (", ..." if len(self.operators) > 5 else "")
+        what = f"all operators, since {self.whole}," if self.whole else f"{self.opcode} (operator {listed})"
+        return f"{self.model}{where}: {self.resolver} kernels run {what}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "operators": list(self.operators)}
+
+
+@dataclass(frozen=True, slots=True)
 class Layers:
-    """Operator results of the original compared with those of the same name: in operator order, the diverging ones."""
+    """Operator results of the original compared with those of the same name: in operator order, the diverging ones, and
+    `every` one that was compared; one that diverges with several shapes of the inputs is there once for each."""
 
     results: int  # operator results that the original has
     compared: int
     diverging: tuple[Divergence, ...]
+    every: tuple[Divergence, ...] = ()
 
     @property
     def first(self) -> Divergence | None:
@@ -72,7 +123,9 @@ class Verification:
     """The outcome of `tflq.verify`. `equal` is the answer; the rest says what it rests on or what differs.
 
     failures: a model that the interpreter cannot open, that aborted or that took too long, by name, and how.
-    interface: differences of names, shapes, types, quantization and signatures, one sentence each.
+    interface: differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
+    expected: results of operators whose kernels are known to give something else, compared on the same operands.
+    apart: operators that ran on other kernels than asked for. notes: what was not compared, and why.
     """
 
     a: str
@@ -83,20 +136,32 @@ class Verification:
     interface: list[str] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     layers: Layers | None = None
+    tolerance: Tolerance = EXACT
+    expected: list[Expected] = field(default_factory=list)
+    apart: list[Apart] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
-        """`failed` if a run could not be made, so that the models may be equal or not."""
+        """`failed` if a run could not be made, so that the models may be equal or not; `accepted` if they differ, but
+        nowhere beyond the tolerance or what is expected of an operator."""
         ran = any(not run.skipped for run in self.runs)
         if self.failures or not (ran or self.interface):
             return "failed"
-        layers_differ = self.layers is not None and bool(self.layers.diverging)
-        outputs_differ = any(not d.equal for run in self.runs for _, d in run.outputs)
-        return "differs" if self.interface or layers_differ or outputs_differ else "equal"
+        found = [d for run in self.runs for _, d in run.outputs]
+        found += [d.difference for d in (self.layers.diverging if self.layers else ())]
+        if self.interface or not all(d.accepted for d in found) or not all(e.accepted for e in self.expected):
+            return "differs"
+        return "equal" if all(d.equal for d in (*found, *(e.difference for e in self.expected))) else "accepted"
 
     @property
     def equal(self) -> bool:
         return self.verdict == "equal"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the models are equal, or differ by no more than is accepted."""
+        return self.verdict in ("equal", "accepted")
 
     @property
     def outputs(self) -> dict[tuple[str, str], Difference]:
@@ -118,9 +183,13 @@ class Verification:
             "interpreter": self.interpreter,
             "resolver": self.resolver,
             "verdict": self.verdict,
+            "tolerance": {"max_lsb": self.tolerance.lsb, "atol": self.tolerance.atol, "rtol": self.tolerance.rtol},
             "failures": self.failures,
             "interface": self.interface,
             "outputs": outputs,
             "runs": [run.to_json() for run in self.runs],
+            "expected": [each.to_json() for each in self.expected],
+            "apart": [each.to_json() for each in self.apart],
+            "notes": self.notes,
             "layers": None if self.layers is None else self.layers.to_json(),
         }

@@ -1,27 +1,27 @@
-"""The parent's side of `worker.py`: a model in a process of its own, with a time limit."""
+"""The parent's side of `worker.py`: a process in which models are open and run, with a time limit."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from itertools import count
+from types import MappingProxyType, TracebackType
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from tflq.errors import TflqError
 from tflq.verification import worker
+from tflq.verification.start import start
 
-__all__ = ["Answer", "Child", "Resolver", "RunError", "Runner"]
+__all__ = ["Answer", "Child", "Opened", "Resolver", "RunError", "Runner"]
 
 Resolver = Literal["reference", "optimized", "default"]
+Entries = dict[str, dict[str, list[tuple[str, dict[str, Any]]]]]
 
 
 class RunError(Exception):
@@ -32,41 +32,49 @@ class RunError(Exception):
         self.fatal = fatal
 
 
-class Answer(NamedTuple):
-    """Outputs of a run in the entry's order, and the tensors fetched; None for one without data."""
+class Opened:
+    """A model that is open in a child process; `head` is what the child says of it. RunError where it does not run."""
 
-    outputs: list[np.ndarray]
-    fetched: list[np.ndarray | None]
+    def __init__(self, child: Child, request: dict[str, Any]) -> None:
+        self._child = child
+        self._number = next(child.numbers)
+        self.head, _ = child.ask({"do": "open", "id": self._number, **request})
+
+    def run(
+        self, entry: str, inputs: Sequence[np.ndarray], fed: Mapping[int, np.ndarray] = MappingProxyType({})
+    ) -> list[np.ndarray]:
+        """Outputs of an entry, in its order. `fed`: tensors of a model in parts that have these values, by index."""
+        request = {"do": "run", "id": self._number, "entry": entry, "fed": list(fed)}
+        return self._child.ask(request, [*inputs, *fed.values()])[1]
+
+    def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
+        """The tensor at (subgraph, index) after a run; None if it has no data."""
+        found = self._child.ask({"do": "fetch", "id": self._number, "place": place})[1]
+        return found[0] if found else None
+
+    def sizes(self, places: Sequence[tuple[int, int]]) -> list[int]:
+        """Bytes of the tensors at (subgraph, index) after a run; 0 where that is not known."""
+        sizes: list[int] = self._child.ask({"do": "sizes", "id": self._number, "places": places})[0]["bytes"]
+        return sizes
+
+    def close(self) -> None:
+        self._child.ask({"do": "close", "id": self._number})
 
 
 class Child:
-    """A model, open in a child process; `head` is what the child says of it."""
+    """A process for models. RunError if it ends or takes too long; TflqError if what should run them is missing."""
 
-    what: ClassVar = "the interpreter"
-
-    def __init__(self, request: dict[str, Any], timeout: float) -> None:
-        """Opens the model of a request. RunError if it cannot be opened; TflqError if what should run it is missing."""
+    def __init__(self, what: str, timeout: float) -> None:
+        self._what = what
         self._timeout = timeout
+        self.numbers = count()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
-        self._child = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-P", str(Path(worker.__file__))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        try:
-            self.head, _ = self._ask({"do": "open", **request}, ())
-        except BaseException:
-            self.close()
-            raise
+        self._child = start(self._log)
 
-    def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
-        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
-        head, arrays = self._ask({"do": "run", "entry": entry, "fetch": fetch}, inputs)
-        rest = iter(arrays[head["outputs"] :])
-        missing = set(head["missing"])
-        return Answer(arrays[: head["outputs"]], [None if i in missing else next(rest) for i in range(len(fetch))])
+    def kernels(self, resolver: str, models: Sequence[str]) -> list[bool]:
+        """Whether an interpreter has kernels for all operator codes of each model."""
+        found: list[bool] = self.ask({"do": "kernels", "resolver": resolver, "models": models})[0]["found"]
+        return found
 
     def close(self) -> None:
         self._child.kill()
@@ -75,15 +83,10 @@ class Child:
             if stream is not None:
                 _close(stream)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _ask(self, request: dict[str, Any], inputs: Sequence[np.ndarray]) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def ask(
+        self, request: dict[str, Any], inputs: Sequence[np.ndarray] = ()
+    ) -> tuple[dict[str, Any], list[np.ndarray]]:
+        """The child's answer to a request."""
         late = threading.Event()
 
         def stop() -> None:
@@ -124,27 +127,57 @@ class Child:
             (f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), ""
         )
         how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
-        return f"{self.what}'s process {how}{said}"
+        return f"{self._what}'s process {how}{said}"
 
 
-class Runner(Child):
-    """One TFLite model in the interpreter. `entries` and `interpreter` are what the child says of it."""
+class Answer(NamedTuple):
+    """Outputs of a run in the entry's order, and the tensors fetched; None for one without data."""
 
-    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float, anew: bool = False) -> None:
-        """Opens a model by its path, `anew` for every run. RunError if the interpreter refuses it; TflqError without an
-        interpreter."""
-        self._request = {"resolver": resolver, "keep": keep, "anew": anew}
-        super().__init__({"model": os.path.abspath(model), **self._request}, timeout)
-        self._read_head()
+    outputs: list[np.ndarray]
+    fetched: list[np.ndarray | None]
+
+
+class Runner:
+    """One TFLite model after another in the interpreter, whole, in one process. `entries` is what the interpreter says
+    of the inputs and outputs of the one that is open."""
+
+    def __init__(self, model: str, *, resolver: Resolver, keep: bool, timeout: float) -> None:
+        """Opens a model by its path. keep: all tensors keep their data, and can be fetched. RunError if the interpreter
+        refuses it; TflqError without an interpreter."""
+        self._request = {"resolver": resolver, "keep": keep}
+        self._child = Child("the interpreter", timeout)
+        self._opened: Opened | None = None
+        try:
+            self.reopen(model)
+        except BaseException:
+            self.close()
+            raise
 
     def reopen(self, model: str) -> None:
         """Opens another model in the same process, which takes no time to start. RunError as for the first."""
-        self.head, _ = self._ask({"do": "open", "model": os.path.abspath(model), **self._request}, ())
-        self._read_head()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._opened = Opened(self._child, {"model": os.path.abspath(model), **self._request})
+        self.entries: Entries = self._opened.head["entries"]
 
-    def _read_head(self) -> None:
-        self.interpreter: str = self.head["interpreter"]
-        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = self.head["entries"]
+    def run(self, entry: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
+        """Runs an entry; `fetch` names other tensors wanted, as (subgraph, index). RunError if it does not run."""
+        if self._opened is None:
+            raise RunError("no model is open")
+        outputs = self._opened.run(entry, inputs)
+        return Answer(outputs, [self._opened.fetch(place) for place in fetch])
+
+    def close(self) -> None:
+        self._child.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _close(stream: Any) -> None:

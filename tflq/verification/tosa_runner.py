@@ -1,96 +1,127 @@
-"""A TOSA file on the reference model, seen as `runner.Runner` shows a TFLite model.
+"""A TOSA file on the reference model, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 
 Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of another
-model's entry. Inner tensors are fetched by running an extended file that returns them as well.
+model's entry. Inner tensors are fetched by running an extended file that returns them.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tflq.ir.core import Value
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
-from tflq.verification.layers import Places
-from tflq.verification.runner import Answer, Child
+from tflq.verification.runner import Child, Opened
 
-__all__ = ["TosaRunner"]
+__all__ = ["Names", "TosaRunner"]
 
 Names = Sequence[tuple[str, str]]
 """(name in the other model's entry, name in the TOSA file), in the order of the entry."""
 
 
-class TosaRunner(Child):
+class TosaFetcher:
+    """An extended file that is open so that inner tensors can be fetched after a run."""
+
+    def __init__(self, runner: TosaRunner, opened: Opened, places: Mapping[str, tuple[int, Value]]) -> None:
+        self._runner = runner
+        self._opened = opened
+        self._places = places
+
+    def run(self, inputs: Sequence[np.ndarray], _: Mapping[str, np.ndarray]) -> None:
+        self._opened.run("", self._runner.ordered(inputs))
+
+    def fetch(self, name: str) -> np.ndarray | None:
+        place, value = self._places[name]
+        found = self._opened.fetch((0, place))
+        return None if found is None else found.view(_dtype(value)) if value in self._runner.outputs else found
+
+
+class TosaRunner:
     """One TOSA file, open in a child process."""
 
-    what: ClassVar = "the reference model"
-
-    def __init__(self, model: str, *, keep: bool, timeout: float) -> None:
-        """Opens a file by its path; `keep`: inner tensors can be fetched. RunError, TflqError as `Runner`."""
-        self.module = read_tosa(model)
-        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
-        self._function = self.module.main
-        inner = self._inner()
-        extended = Path(self._folder.name, "extended.tosa")
-        if keep:
-            extended.write_bytes(tosa_bytes(self.module, fetch=inner))
-        outputs = len(self._function.outputs)
-        self.places: Places = {v.name: (0, i) for i, v in enumerate((*self._function.outputs, *inner))}
-        super().__init__({"tosa": os.path.abspath(model), "extended": str(extended)}, timeout)
-        self.interpreter: str = self.head["interpreter"]
-        sides = {"inputs": self._function.inputs, "outputs": self._function.outputs}
+    def __init__(self, path: str, timeout: float) -> None:
+        """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
+        self.module = read_tosa(path)
+        self.path = os.path.abspath(path)
+        function = self.module.main
+        self.outputs = function.outputs
+        sides = {"inputs": function.inputs, "outputs": function.outputs}
         self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = {
             "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
         }
-        self._inputs = list(range(len(self._function.inputs)))
-        self._outputs = list(range(outputs))
+        self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
+        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
+        self._child = Child("the reference model", timeout)
+        try:
+            self._opened = Opened(self._child, {"tosa": self.path})
+        except BaseException:
+            self.close()
+            raise
+        self.interpreter: str = self._opened.head["interpreter"]
 
     def align(self, key: str, inputs: Names, outputs: Names) -> None:
         """Takes the key, names and order of another model's entry."""
         entry = self.entries.pop("")
         found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-        for side, names, indices in (("inputs", inputs, self._inputs), ("outputs", outputs, self._outputs)):
+        for side, names in (("inputs", inputs), ("outputs", outputs)):
             free = [name for name, _ in entry[side]]
+            indices = self._places[side]
             for place, (_, own) in enumerate(names):
                 indices[place] = free.index(own)
                 free[indices[place]] = ""
             found[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
         self.entries[key] = found
 
-    def run(self, _: str, inputs: Sequence[np.ndarray], fetch: Sequence[tuple[int, int]] = ()) -> Answer:
-        """Runs the file; `fetch` are `places`. RunError if it does not run."""
-        ordered = [array for _, array in sorted(zip(self._inputs, inputs, strict=True), key=lambda pair: pair[0])]
-        narrow = [a.astype(np.int32) if a.dtype == np.int64 else a for a in ordered]
-        head, arrays = self._ask({"do": "run", "entry": "", "fetch": list(fetch)}, narrow)
-        count = head["outputs"]
-        types = [_dtype(value) for value in self._function.outputs]
-        outputs = [array.view(dtype) for array, dtype in zip(arrays[:count], types, strict=True)]
-        fetched: list[np.ndarray | None] = [
-            array.view(types[place]) if place < count else array
-            for (_, place), array in zip(fetch, arrays[count:], strict=True)
-        ]
-        return Answer([outputs[i] for i in self._outputs], fetched)
+    def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Inputs in the order of the file, of its types."""
+        ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
+        return [a.astype(np.int32) if a.dtype == np.int64 else a for a in ordered]
+
+    def run(self, _: str, inputs: Sequence[np.ndarray], __: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`. RunError if it does not run."""
+        arrays = self._opened.run("", self.ordered(inputs))
+        outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
+        return [outputs[i] for i in self._places["outputs"]]
+
+    def names(self, _: str) -> dict[str, int]:
+        """Outputs, and results of operators that have a name."""
+        values = (*self.outputs, *(v for op in self.module.main.ops for v in op.results))
+        return {value.name: i for i, value in enumerate(values) if value.name}
+
+    def sizes(self, _: str, names: Sequence[str]) -> list[int]:
+        """Bytes of tensors, by name."""
+        values = self._values()
+        return [_size(values[name]) for name in names]
+
+    @contextmanager
+    def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
+        """An extended file that returns these tensors, too."""
+        values = self._values()
+        inner = [values[name] for name in names if values[name] not in self.outputs]
+        path = Path(self._folder.name, "extended.tosa")
+        path.write_bytes(tosa_bytes(self.module, fetch=inner))
+        opened = Opened(self._child, {"tosa": str(path)})
+        places = {value.name: (i, value) for i, value in enumerate((*self.outputs, *inner))}
+        yield TosaFetcher(self, opened, places)
+        opened.close()
+
+    def release(self) -> None:
+        """Nothing is held between runs."""
 
     def close(self) -> None:
-        super().close()
+        self._child.close()
         self._folder.cleanup()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _inner(self) -> list[Value]:
-        """Results of operators that are not outputs and have a name."""
-        outputs = set(self._function.outputs)
-        return [v for op in self._function.ops for v in op.results if v.name and v not in outputs]
+    def _values(self) -> dict[str, Value]:
+        inner = {v.name: v for op in self.module.main.ops for v in op.results}
+        return inner | {value.name: value for value in self.outputs}
 
 
 def _dtype(value: Value) -> np.dtype:
@@ -109,3 +140,8 @@ def _description(value: Value) -> dict[str, Any]:
         "zero_points": [],
         "axis": 0,
     }
+
+
+def _size(value: Value) -> int:
+    """Bytes of a tensor."""
+    return int(np.prod([d or 1 for d in value.type.shape or ()], dtype=np.int64)) * -(-value.type.storage.bits // 8)

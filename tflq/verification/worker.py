@@ -1,17 +1,27 @@
-"""The child process that runs one model in the interpreter, or on the TOSA reference model, since either can abort on a
-model it does not like.
+"""The child process that runs one side of a comparison in the interpreter, or on the TOSA reference model, since either
+can abort on a model it does not like.
 
 Run as a script: it imports nothing of tflq. Requests come on standard input, answers go to standard output, each one
-line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes.
+line of JSON whose "arrays" lists [dtype, shape] of the arrays that follow it, as plain bytes. A model that is open has
+a number, "id", that the request to open it gives.
 
-    {"do": "open", "model": PATH, "resolver": NAME, "keep": BOOL, "anew": BOOL} → {"interpreter": ..., "entries": {...}}
-    {"do": "open", "tosa": PATH, "extended": PATH}                   → {"interpreter": ...}
-    {"do": "run", "entry": KEY, "fetch": [[subgraph, index], ...]} + inputs → {"missing": [...]} + outputs + fetched
-    tensors
+    {"do": "kernels", "resolver": NAME, "models": [PATH, ...]}           → {"found": [BOOL, ...]}
+    {"do": "open", "id": N, "model": PATH, "resolver": NAME, "anew": BOOL, "inner": BOOL, "keep": BOOL}
+                                                                         → {"interpreter": ..., "entries": {...}}
+    {"do": "open", "id": N, "parts": [...], "inputs": [INDEX, ...], "outputs": [...], "kept": [...]}
+    {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
+    {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...]} + inputs + fed → {} + outputs
+    {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
+    {"do": "sizes", "id": N, "places": [[subgraph, index], ...]}        → {"bytes": [N, ...]}, after a run
+    {"do": "close", "id": N}                                            → {}
 
-An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA file
-has one; its extended form has more outputs, and what is fetched are those: index i is output i. `anew`: every run has
-a new interpreter, which models with resource variables need: nothing resets these.
+An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA
+file has one; what is fetched of it is an output, by index. `anew`: every run has a new interpreter, which models with
+resource variables need that have no signature to reset them.
+
+Parts are models that hold some of a graph's operators each: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
+"outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
+that were computed; `kept` are the ones to fetch, as they were computed.
 """
 
 from __future__ import annotations
@@ -99,7 +109,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 class Model:
     """One model in one interpreter."""
 
-    def __init__(self, path: str, resolver: str, keep: bool, anew: bool) -> None:
+    def __init__(self, path: str, resolver: str, *, anew: bool, inner: bool, keep: bool) -> None:
         self.label, interpreter, resolvers = load()
         self._open = partial(
             interpreter,
@@ -109,6 +119,7 @@ class Model:
             num_threads=1,
         )
         self._anew = anew
+        self._inner = inner
         self.interpreter = self._open()
         self.interpreter.allocate_tensors()
         keys = [key for key in self.interpreter.get_signature_list() if key]
@@ -125,7 +136,7 @@ class Model:
             entries[key] = {side: [[name, describe(d)] for name, d in sorted(ds.items())] for side, ds in sides.items()}
         return entries
 
-    def run(self, entry: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    def run(self, entry: str, inputs: list[np.ndarray], _: dict[int, np.ndarray]) -> list[np.ndarray]:
         """Outputs, in the order of `entries`. State is reset first, so that runs do not depend on each other."""
         if self._anew:
             self.interpreter = self._open()
@@ -145,73 +156,164 @@ class Model:
         for detail, value in zip(details, inputs, strict=True):
             self.interpreter.set_tensor(detail["index"], value)
         self.interpreter.invoke()
+        if self._inner:
+            return []
         return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
 
-    def fetch(self, places: list[list[int]]) -> tuple[list[int], list[np.ndarray]]:
-        """The tensors at (subgraph, index); first, which of them hold no data."""
-        missing: list[int] = []
-        found: list[np.ndarray] = []
-        for i, (subgraph, index) in enumerate(places):
-            try:
-                found.append(self.interpreter.get_tensor(index, subgraph))
-            except (ValueError, RuntimeError):
-                missing.append(i)
-        return missing, found
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        """The tensor at (subgraph, index), if it holds data."""
+        subgraph, index = place
+        try:
+            return [self.interpreter.get_tensor(index, subgraph)]
+        except (ValueError, RuntimeError):
+            return []
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        """Bytes of the tensors at (subgraph, index)."""
+        graphs = {subgraph for subgraph, _ in places}
+        details = {(g, d["index"]): d for g in graphs for d in self.interpreter.get_tensor_details(g)}
+        return [size_of(details[subgraph, index]) if (subgraph, index) in details else 0 for subgraph, index in places]
+
+
+class Parts:
+    """The operators of one graph, in several interpreters."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.label, interpreter, resolvers = load()
+        self._inputs, self._outputs, self._kept = request["inputs"], request["outputs"], set(request["kept"])
+        self._parts: list[tuple[Any, dict[str, Any]]] = []
+        for part in request["parts"]:
+            resolver = getattr(resolvers, RESOLVERS[part["resolver"]])
+            opened = interpreter(model_path=part["model"], experimental_op_resolver_type=resolver, num_threads=1)
+            self._parts.append((opened, part))
+        last = {index: i for i, (_, part) in enumerate(self._parts) for index in part["inputs"]}
+        self._done = [[index for index, at in last.items() if at == i] for i in range(len(self._parts))]
+        self._values: dict[int, np.ndarray] = {}
+        self._sizes: dict[int, int] = {}
+
+    def run(self, _: str, inputs: list[np.ndarray], fed: dict[int, np.ndarray]) -> list[np.ndarray]:
+        """Outputs of the graph, in its order."""
+        values = dict(zip(self._inputs, inputs, strict=True))
+        self._values, self._sizes = {}, {}
+        for (interpreter, part), done in zip(self._parts, self._done, strict=True):
+            self._run(interpreter, part, values, fed)
+            for index in set(done).difference(self._outputs):
+                values.pop(index, None)
+        return [values[index] for index in self._outputs]
+
+    def _run(self, part: Any, told: dict[str, Any], values: dict[int, np.ndarray], fed: dict[int, np.ndarray]) -> None:
+        details = part.get_input_details()
+        for detail, index in zip(details, told["inputs"], strict=True):
+            if tuple(detail["shape"]) != values[index].shape:
+                part.resize_tensor_input(detail["index"], values[index].shape, strict=False)
+        part.allocate_tensors()
+        part.reset_all_variables()
+        for detail, index in zip(details, told["inputs"], strict=True):
+            part.set_tensor(detail["index"], values[index])
+        part.invoke()
+        self._sizes |= {d["index"]: size_of(d) for d in part.get_tensor_details() if d["index"] in set(told["results"])}
+        for index in told["outputs"]:
+            value = part.get_tensor(index)
+            if index in self._kept:
+                self._values[index] = value
+            values[index] = fed.get(index, value)
+
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        return [self._values[place[1]]] if place[1] in self._values else []
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        return [self._sizes.get(index, 0) for _, index in places]
 
 
 class TosaModel:
     """One TOSA file on the reference model."""
 
-    def __init__(self, path: str, extended: str) -> None:
+    def __init__(self, path: str) -> None:
         try:
             import tosa_reference_model
         except ImportError:
             raise LookupError(NO_REFERENCE_MODEL) from None
         self.label = f"TOSA reference model {version('tosa-tools')}"
         self._execute = tosa_reference_model.run
-        self._paths = path, extended
-        self._inputs: list[np.ndarray] = []
+        self._path = path
+        self._outputs: list[np.ndarray] = []
 
-    def run(self, _: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray]) -> list[np.ndarray]:
         """Outputs, in the file's order."""
-        self._inputs = inputs
-        return self._run(self._paths[0])
-
-    def fetch(self, places: list[list[int]]) -> tuple[list[int], list[np.ndarray]]:
-        """Outputs of the extended file on the inputs of the last run."""
-        if not places:
-            return [], []
-        outputs = self._run(self._paths[1])
-        return [], [outputs[index] for _, index in places]
-
-    def _run(self, path: str) -> list[np.ndarray]:
-        with open(path, "rb") as file:
-            outputs, status = self._execute(file.read(), self._inputs)
+        with open(self._path, "rb") as file:
+            outputs, status = self._execute(file.read(), inputs)
         if status.name != "TOSA_VALID":
             raise RuntimeError(f"the reference model says {status.name}")
-        return list(outputs)
+        self._outputs = list(outputs)
+        return self._outputs
+
+    def fetch(self, place: list[int]) -> list[np.ndarray]:
+        return [self._outputs[place[1]]]
+
+    def sizes(self, places: list[list[int]]) -> list[int]:
+        return [0 for _ in places]
 
 
-def answer(
-    model: Model | TosaModel | None, request: dict[str, Any], inputs: list[np.ndarray]
-) -> tuple[Model | TosaModel, dict[str, Any], list[np.ndarray]]:
-    """The model that is open now, and what to send."""
-    if request["do"] == "open" and "tosa" in request:
-        opened = TosaModel(request["tosa"], request["extended"])
-        return opened, {"interpreter": opened.label}, []
-    if request["do"] == "open":
-        model = Model(request["model"], request["resolver"], request["keep"], request["anew"])
-        return model, {"interpreter": model.label, "entries": model.entries()}, []
-    if model is None:
-        raise RuntimeError("no model is open")
-    outputs = [array.copy() for array in model.run(request["entry"], inputs)]
-    missing, fetched = model.fetch(request["fetch"])
-    return model, {"outputs": len(outputs), "missing": missing}, [*outputs, *fetched]
+Opened = Model | Parts | TosaModel
+Response = tuple[dict[str, Any], list[np.ndarray]]
+
+
+def size_of(detail: dict[str, Any]) -> int:
+    """Bytes of a tensor."""
+    return int(np.prod(detail["shape"], dtype=np.int64)) * np.dtype(detail["dtype"]).itemsize
+
+
+def kernels(resolver: str, models: list[str]) -> list[bool]:
+    """Whether there are kernels for what each model lists."""
+    _, interpreter, resolvers = load()
+    found: list[bool] = []
+    for model in models:
+        try:
+            interpreter(model_path=model, experimental_op_resolver_type=getattr(resolvers, RESOLVERS[resolver]))
+        except ValueError:
+            found.append(False)
+        else:
+            found.append(True)
+    return found
+
+
+def opened(request: dict[str, Any]) -> tuple[Opened, dict[str, Any]]:
+    """The model that a request names, and what to say of it."""
+    if "tosa" in request:
+        tosa = TosaModel(request["tosa"])
+        return tosa, {"interpreter": tosa.label}
+    if "parts" in request:
+        parts = Parts(request)
+        return parts, {"interpreter": parts.label}
+    flags = {name: request.get(name, False) for name in ("anew", "inner", "keep")}
+    model = Model(request["model"], request["resolver"], **flags)
+    return model, {"interpreter": model.label, "entries": {} if flags["inner"] else model.entries()}
+
+
+def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.ndarray]) -> Response:
+    """What to send."""
+    do, number = request["do"], request.get("id", 0)
+    if do == "kernels":
+        return {"found": kernels(request["resolver"], request["models"])}, []
+    if do == "open":
+        models[number], head = opened(request)
+        return head, []
+    if do == "close":
+        models.pop(number, None)
+        return {}, []
+    model = models[number]
+    if do == "sizes":
+        return {"bytes": model.sizes(request["places"])}, []
+    if do == "fetch":
+        return {}, model.fetch(request["place"])
+    count = len(arrays) - len(request["fed"])
+    fed = dict(zip(request["fed"], arrays[count:], strict=True))
+    return {}, model.run(request["entry"], arrays[:count], fed)
 
 
 def main(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answers requests until there are no more. What goes wrong in the interpreter is an answer, {"error": ...}."""
-    model: Model | TosaModel | None = None
+    models: dict[int, Opened] = {}
     while True:
         try:
             request, inputs = receive(requests)
@@ -219,7 +321,7 @@ def main(requests: IO[bytes], answers: IO[bytes]) -> None:
             return
         arrays: list[np.ndarray] = []
         try:
-            model, head, arrays = answer(model, request, inputs)
+            head, arrays = answer(models, request, inputs)
         except (LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
             head = {"error": str(error) or type(error).__name__}
         send(answers, head, arrays)

@@ -55,3 +55,17 @@ def test_convolutions_of_int16(depthwise: bool, scale: float) -> None:
     for arrays in edge_inputs([x]):
         (wanted,) = interpret(model, [arrays])[0]
         np.testing.assert_array_equal(reference(module, arrays)[0], wanted)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-6])
+def test_sums_of_fully_connected_beyond_int32(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    weights = const(rng.integers(-127, 128, (3, 6)), UniformQuantizedType.of(i8, 0.01), "w")
+    x, result = argument((5, 6), SIDE, "x"), argument((5, 3), UniformQuantizedType.of(i16, scale), "y")
+    options = {"weights_format": "DEFAULT", "keep_num_dims": False, "fused_activation_function": "NONE"}
+    model = one_op("tfl.fully_connected", [x, weights], [result], options)
+    module = tflq.convert(model, format="tosa").module
+    small = rng.integers(-9, 10, (5, 6)).astype(np.int16)
+    for arrays in [*edge_inputs([x]), [small]]:
+        (wanted,) = interpret(model, [arrays])[0]
+        np.testing.assert_array_equal(reference(module, arrays)[0], wanted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1
 from tflq.tosa.lowering.elementwise import ordered
+from tflq.tosa.lowering.low_word import greater_wide, is_wide_sum
 from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__: list[str] = []
@@ -21,6 +22,8 @@ def compare(op: Op, t: Tosa) -> Value:
     x, y = op.operand(0), op.operand(1)
     if x.type.storage == i1 and op.name.endswith(".equal"):
         return t.unary("logical_not", t.binary("logical_xor", t.value(x), t.value(y)))
+    if op.name == "tosa.greater" and (is_wide_sum(x) or is_wide_sum(y)):
+        return greater_wide(x, y, t)
     left, right = ordered(x, t), ordered(y, t)
     if op.name in _SWAPPED:
         left, right = right, left

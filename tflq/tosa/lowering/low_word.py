@@ -1,4 +1,4 @@
-"""ext.rescale_i64: the low 32 bits of a scaled sum, in int32.
+"""ext.rescale_i64, the low 32 bits of a scaled sum, and comparisons of sums of 48 bits, in int32.
 
 TOSA's RESCALE of 48 bits does where the scaled sum stays within int32; beyond, its result is not defined. There, the
 operands of the product or convolution are taken as bytes, int8 each, the sums of their products fit int32, and
@@ -22,13 +22,14 @@ from tflq.ir.types import TensorType, i4, i8, i16, i32, i64
 from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa, lowering
 from tflq.tosa.lowering.requantize import constant_row, emit_rescale, operand_range
 
-__all__: list[str] = []
+__all__ = ["greater_wide", "is_wide_sum"]
 
 _I31 = 1 << 31
 _I47 = 1 << 47
 _LIMB = 0xFFFF
 _MOST_TERMS = 32000
 """Products of two bytes, and of two more, whose sums fit int32."""
+_SUMS = frozenset({"tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"})
 _ZERO_POINTS = {"tosa.matmul": ("a_zp", "b_zp")}
 
 
@@ -93,7 +94,7 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
 def _sums(source: Value, t: Tosa) -> list[Value | None]:
     """p0, p1 and p2 of the op that makes a sum."""
     op = source.producer
-    if op is None or op.name not in ("tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"):
+    if op is None or op.name not in _SUMS:
         raise Refused("TOSA has no form for the low bits of scaled sums but of products and convolutions")
     if _terms(op) > _MOST_TERMS:
         raise Refused(f"TOSA has no form for the low bits of scaled sums of more than {_MOST_TERMS} products")
@@ -158,11 +159,7 @@ class _Word:
 def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray, t: Tosa) -> Value:
     """The low 32 bits of (V m + 2^((s - 1) mod 64)) >> s."""
     w = _Word(t)
-    zero = _number(t, 0)
-    p0, p1, p2 = (zero if v is None else v for v in sums)
-    p1 = t.add(p1, w.high(p0, 8))
-    p2 = t.add(p2, w.high(p1, 8))
-    unit = t.binary("bitwise_or", w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
+    p2, unit = _halves(sums, t)
     m = constant_row(t, multiplier)
     # s = 0: 2^63 is beyond the word; else 2^(s-1), in limbs
     half = [1 << int(s) >> 1 for s in shift]
@@ -177,6 +174,33 @@ def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray,
     limbs = (w.low(a0, _LIMB), -shift), (w.low(a1, _LIMB), 16 - shift), (a2, 32 - shift)
     first, second, third = (w.placed(x, left) for x, left in limbs)
     return t.binary("bitwise_or", t.binary("bitwise_or", first, second), third)
+
+
+def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
+    """V as V >> 16 and its low 16 bits."""
+    w, zero = _Word(t), _number(t, 0)
+    p0, p1, p2 = (zero if v is None else v for v in sums)
+    p1 = t.add(p1, w.high(p0, 8))
+    p2 = t.add(p2, w.high(p1, 8))
+    return p2, t.binary("bitwise_or", w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
+
+
+def is_wide_sum(x: Value) -> bool:
+    """Whether x, of the integer form, is a sum of 48 bits."""
+    return x.type.storage == i64 and x.producer is not None and x.producer.name in _SUMS
+
+
+def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
+    """x > y, of which one is a sum of 48 bits, in the integer form, and the other constant."""
+    number = y if y.is_constant else x
+    if not number.is_constant:
+        raise Refused("TOSA does not compare two sums of 48 bits")
+    bound = np.asarray(number.array, np.int64)
+    limits = constant_row(t, np.clip(bound >> 16, i32.minimum, i32.maximum)), constant_row(t, bound & _LIMB)
+    sums = _halves(_sums(x if number is y else y, t), t)
+    (high, low), (high_end, low_end) = (sums, limits) if number is y else (limits, sums)
+    alike = t.binary("logical_and", t.equal(high, high_end), t.greater(low, low_end))
+    return t.binary("logical_or", t.greater(high, high_end), alike)
 
 
 def _number(t: Tosa, value: int) -> Value:

@@ -1,4 +1,4 @@
-"""Types, constants and attributes as the short texts that Model Explorer shows."""
+"""Types, constants and attributes as short texts for people; long ones are cut off."""
 
 from __future__ import annotations
 

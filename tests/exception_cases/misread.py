@@ -1,10 +1,10 @@
-"""Models of the coverage table on types that no kernel is for, which the interpreter runs all the same."""
+"""Models of the coverage table on types that kernels misread, and run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tflq.coverage import samples_of
+from tflq.coverage.samples import samples_of
 
 __all__ = ["models"]
 
@@ -19,10 +19,10 @@ _KEYS = {
     ),
     "i8 → i16: equal scales": (
         "add div embedding_lookup exp fake_quant floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum "
-        "neg prelu reduce_prod scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_gather "
-        "stablehlo_maximum stablehlo_minimum stablehlo_multiply sub sum"
+        "neg prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and "
+        "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
     ),
-    "i8 per axis, operand 0: ": f"{_STEPS} logistic tanh",
+    "i8 per axis, operand 0: ": f"{_STEPS} elu logistic tanh",
     "i8 per axis, operand 1: ": "mul prelu",
     "i8 per axis, result: ": f"{_STEPS} batch_matmul sub",
     "i8 per axis, all: ": "reduce_max reduce_min",
@@ -32,6 +32,7 @@ _KEYS = {
         "stablehlo_pad"
     ),
     "i4 → f32: ": "cast",
+    "i8 → f16: ": "dequantize",
     **dict.fromkeys(("i8: equal scales", "ui8: equal scales", "i16: equal scales"), "fake_quant"),
     **dict.fromkeys(("i8 × i8: blockwise", "i16 × i8: blockwise"), "batch_matmul"),
     **dict.fromkeys(("f32 × i16: per layer", "f32 × i16: per axis"), "conv_2d"),

@@ -1,0 +1,110 @@
+"""What `--help` and docs/cli.md say: it fits, it is current, and the examples run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from tflq.cli import main
+from tflq.cli.help import EXAMPLES, GROUPS
+from tflq.resources import resource
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = [(command, line) for command, examples in EXAMPLES.items() for _, line in examples]
+
+BEFORE = {
+    "tflq opt model.mlir -p lower-quant-ops,canonicalize": ["tflq opt model.tflite > model.mlir"],
+    "tflq sweep models -o after --resume": ["tflq sweep models -o after"],
+}
+"""What has to be there for some of the examples."""
+
+
+def test_every_command_is_in_one_group() -> None:
+    assert sorted(name for commands in GROUPS.values() for name in commands) == sorted(main.COMMANDS)
+    assert set(EXAMPLES) == set(main.COMMANDS)
+    assert set(BEFORE) <= {line for _, line in LINES}
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+@pytest.mark.parametrize("command", [None, *main.COMMANDS])
+def test_help_fits_and_ends_with_examples(
+    command: str | None, columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main.run([*([command] if command else []), "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    if command:
+        assert lines[-1].strip() == EXAMPLES[command][-1][1]
+        assert any(line.strip() == "Examples:" for line in lines)
+    else:
+        assert all(any(line.startswith(f"{title}:") for line in lines) for title in GROUPS)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the examples name, and `tflq` on the path."""
+    place = tmp_path_factory.mktemp("examples")
+    (place / "models").mkdir()
+    for name in ("pad", "split"):
+        shutil.copy(ROOT / "models" / f"{name}.tflite", place / "models")
+    shutil.copy(ROOT / "models" / "cnn_int8.tflite", place / "model.tflite")
+    shutil.copy(resource("rules/npu_example.toml"), place / "npu.toml")
+    (place / "bin").mkdir()
+    program = place / "bin" / "tflq"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m tflq "$@"\n')
+    program.chmod(0o755)
+    assert main.run(["convert", str(place / "model.tflite"), str(place / "integer.tflite"), "-q"]) == 0
+    return place
+
+
+@pytest.mark.parametrize(("command", "line"), LINES, ids=[line.removeprefix("tflq ") for _, line in LINES])
+def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> None:
+    if command in GROUPS["Check"]:
+        pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    for name in ("models", "model.tflite", "npu.toml"):
+        (tmp_path / name).symlink_to(folder / name)
+    if command == "verify":
+        (tmp_path / "integer.tflite").symlink_to(folder / "integer.tflite")
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    shell = ["bash", "-o", "pipefail", "-c", " && ".join([*BEFORE.get(line, ()), line])]
+    done = subprocess.run(shell, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_is_current() -> None:
+    spec = spec_from_file_location("make_cli_docs", ROOT / "scripts" / "make_cli_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert text == module.page(), "make it anew: make_cli_docs.py"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("tflq in", ["inspect"]), ("tflq convert --fo", ["--format", "--force"]), ("tflq convert --mac f", ["float32"])],
+)
+def test_completion(words: str, found: list[str]) -> None:
+    count = str(len(words.split()) - 1)
+    environment = {**os.environ, "_TFLQ_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": count}
+    code = "from tflq.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"plain,{word}" for word in found]
+
+
+def test_version_and_help_import_nothing_heavy() -> None:
+    code = (
+        "import sys; from tflq.cli import main\n"
+        "for words in (['--version'], ['--help'], ['convert', '--help'], ['opt', '--help']): main.run(words)\n"
+        "sys.exit([name for name in ('numpy', 'rich', 'tflq.ir') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() in ("", "[]")

@@ -1,0 +1,171 @@
+"""`tflq convert IN... -o DIR`: many models, one summary, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import tflq
+from tflq.cli import main
+from tflq.cli.workers import Died, in_processes
+
+NAMES = ("pad", "split", "mul_per_axis", "atan2_int16")
+
+
+@pytest.fixture
+def sources(models: Path, tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return [Path(shutil.copy(models / f"{name}.tflite", folder)) for name in NAMES]
+
+
+def run(*arguments: object) -> int:
+    return main.run(["convert", *map(str, arguments)])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("format", ["tflite", "tosa"])
+def test_the_bytes_are_those_of_one_by_one(
+    workers: int, format: tflq.formats.Format, sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "deep" / "out"
+    assert run(*sources, "-o", out, "--workers", workers, "--format", format) == 0
+    assert contents(out) == {f"{p.stem}.{format}": tflq.convert(p, format=format).data for p in sources}
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["converted: 4 of 4 models", "integer: 3 of 4 operators", "computed in float: 1 (ATAN2)"]
+    assert sum(line.startswith(f"{name}.{format}") for line in lines for name in NAMES) == 4
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_that_fails_does_not_stop_the_others(
+    workers: int, sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.tflite"
+    broken.write_bytes(b"junk")
+    given = [broken, *sources]
+    assert run(*given, "-o", tmp_path / "out", "--workers", workers, "--fallback", "error") == 4
+    printed = capsys.readouterr()
+    assert set(contents(tmp_path / "out")) == {"pad.tflite", "split.tflite", "mul_per_axis.tflite"}
+    assert printed.out.startswith("converted: 3 of 5 models\nintegers"[:-1])
+    assert [line for line in printed.err.splitlines() if line.startswith("tflq: ")] == [
+        f"tflq: {broken}: file: 4 bytes are too few for a TFLite model",
+        "tflq: 1 operator(s) cannot be converted:",
+    ]
+    assert run(broken, sources[0], "-o", tmp_path / "other", "-q") == 3
+    quiet = capsys.readouterr()
+    assert (quiet.out, len(quiet.err.splitlines())) == ("", 1)
+
+
+def test_as_json(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*sources, "-o", tmp_path / "out", "--workers", 2, "--fallback", "error", "--json") == 4
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert printed.err == ""
+    assert (told["format"], told["version"], told["exit_code"]) == ("tflq.conversions", 2, 4)
+    assert [found["format"] for found in told["conversions"]] == [*["tflq.conversion"] * 3, "tflq.error"]
+    assert [found["source"] for found in told["conversions"]] == [str(path) for path in sources]
+    report = tflq.convert(sources[0], fallback="error").report
+    assert told["conversions"][0]["report"] == json.loads(json.dumps(report.to_json()))
+
+
+def test_equal_names_are_an_error_before_anything_is_written(
+    sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "more").mkdir()
+    twin = Path(shutil.copy(sources[0], tmp_path / "more"))
+    out = tmp_path / "out"
+    assert run(*sources, twin, "-o", out) == 2
+    err = capsys.readouterr().err
+    assert all(str(path) in err for path in (sources[0], twin, out / "pad.tflite"))
+    assert not out.exists()
+
+
+def test_files_that_exist_are_replaced_only_by_force(sources: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "split.tflite").write_bytes(b"precious")
+    assert run(*sources, "-o", out) == 2
+    assert contents(out) == {"split.tflite": b"precious"}
+    assert run(*sources, "-o", out, "--force", "--workers", 1) == 0
+    assert len(contents(out)) == 4
+
+
+def test_models_are_never_replaced(sources: list[Path]) -> None:
+    before = contents(sources[0].parent)
+    assert run(*sources, "-o", sources[0].parent, "--force") == 2
+    assert contents(sources[0].parent) == before
+
+
+def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Files of signatures are named when they are known; one that takes another's place is no success."""
+    first = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
+    second = Path(shutil.copy(models / "pad.tflite", tmp_path / "a.embed.tflite"))
+    options = "--format", "mlir", "--force", "--workers", 1
+    assert run(first, second, "-o", tmp_path / "out", *options) == 2
+    assert "were both written to it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.tflite", "-o", "out", "--report", "r.json"], "--report is for one model"),
+        (["-", "-o", "out"], "no name to write under"),
+        (["a.tflite", "b.tflite", "c.tflite"], "a folder: -o DIR"),
+        (["a.tflite", "b.tflite", "--workers", "2"], "--workers is for many models"),
+        (["nowhere.tflite", "-o", "out"], "does not exist"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_process_that_dies_takes_its_job_alone() -> None:
+    jobs = [signal.SIGCONT, signal.SIGKILL, signal.SIGCONT, signal.SIGCONT]
+    answers = dict(in_processes(signal.raise_signal, jobs, 2))
+    assert {number: type(answer) for number, answer in answers.items() if answer is not None} == {1: Died}
+    assert len(answers) == 4
+    assert "SIGKILL" in str(answers[1])
+
+
+def of_session(session: int) -> list[str]:
+    """The processes of a session that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, of = path.read_text().rpartition(")")[2].split()[:4]
+            if int(of) == session and state != "Z":
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_a_signal_stops_the_workers_too(name: str, models: Path, tmp_path: Path) -> None:
+    given = [shutil.copy(models / "cnn_int8.tflite", tmp_path / f"m{n}.tflite") for n in range(40)]
+    command = [sys.executable, "-m", "tflq", "convert", *map(str, given), "-o", str(tmp_path / "out"), "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    out, deadline = tmp_path / "out", time.monotonic() + 60
+    while not (out.is_dir() and any(out.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(getattr(signal, name))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == {"SIGTERM": 143, "SIGINT": 130}[name]
+    assert b"Traceback" not in err
+    assert all(path.suffix == ".tflite" and not path.name.startswith(".") for path in out.iterdir())
+    assert all(path.read_bytes() == tflq.convert(given[0]).data for path in list(out.iterdir())[:1])
+    while (left := of_session(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert left == []

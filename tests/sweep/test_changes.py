@@ -1,0 +1,211 @@
+"""What changed between two sweeps."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tflq.sweep.changes as changes_module
+from tflq.cli.main import run
+from tflq.errors import OptionError
+from tflq.sweep import Limits, Plan, Selection, comparing, read_results, sweep, sweeping
+from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
+from tflq.sweep.changes import compare, failing, is_slower
+from tflq.sweep.executor import Ended, Event
+from tflq.sweep.merging import merge
+from tflq.sweep.result import key_of
+from tflq.sweep.slower import slower, suspects
+from tflq.sweep.task import Ending, Task
+
+OK = Entry("net", "integer", "ok", True, "", "", "a" * 64, 10, 100, "c" * 64, (), {"ADD": {"integer": 2}}, True, 1.0)
+OFF = replace(
+    OK, status="differs", expected=False, why="by 1", cause="differs", numbers=("made out: 1 of 9, up to 1 LSB",)
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "kinds"),
+    [
+        (OK, OK, []),
+        (OK, OFF, ["failing"]),
+        (OFF, OK, ["fixed"]),
+        (OFF, OFF, []),
+        (OFF, replace(OFF, numbers=("made out: 2 of 9, up to 1 LSB",)), ["numbers"]),
+        (OFF, replace(OFF, status="crash", numbers=(), cause="crash"), ["cause"]),
+        (OK, replace(OK, paths={"ADD": {"float": 1, "integer": 1}}), ["path"]),
+        (OK, replace(OK, static=False), ["memory"]),
+        (OK, replace(OK, converted=101), ["larger"]),
+        (OK, replace(OK, expected=False), ["unexpected-pass"]),
+        (OK, replace(OK, sha256="b" * 64, converted=101), ["content"]),
+        (OK, replace(OK, id="other"), ["renamed"]),
+        (OK, replace(OK, id="other", sha256="b" * 64), ["new", "gone"]),
+        (OK, replace(OFF, id="other", sha256="b" * 64), ["failing", "new", "gone"]),
+        (OK, replace(OFF, id="other"), ["failing", "renamed"]),
+        (OK, replace(OK, status="refused", why="x"), ["failing"]),
+    ],
+)
+def test_each_kind_of_change(before: Entry, now: Entry, kinds: list[str]) -> None:
+    changes = compare([before], [now])
+    assert [change.kind for change in changes] == kinds
+    worse = {"failing", "numbers", "path", "memory"} & {*kinds}
+    assert bool(failing(changes)) == bool(worse)
+    assert bool(failing(changes, kinds)) == bool(kinds)
+
+
+def test_noise_is_not_slower() -> None:
+    assert is_slower(2.0, 1.0)
+    assert not is_slower(1.2, 1.0)
+    assert not is_slower(0.1, 0.01)
+    assert not is_slower(1.0, 0.0)
+
+
+ONLY = ("cnn_int8", "/pad", "add_per_axis", "two_signatures")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory, models: Path) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    sweep(Plan([models], folder, selection=Selection(ONLY)))
+    return folder
+
+
+@pytest.fixture
+def rule_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps by a compiler with a wrong rule of convolutions."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    for module in (sweeping, comparing):
+        monkeypatch.setattr(module, "JOB", "jobs:broken_rule")
+
+
+def test_a_baseline_is_one_file_that_says_the_same(
+    swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "baseline.json"
+    write_baseline(read_results(swept), path)
+    entries = read_entries(path)
+    assert entries == read_entries(swept / "baseline.json")
+    assert sorted(entries, key=lambda e: e.key) == sorted(map(entry_of, read_results(swept)), key=lambda e: e.key)
+    assert not compare(read_entries(swept), entries)
+    assert len(path.read_text().splitlines()) == len(entries) + 2
+    assert run(["sweep", "diff", str(swept), str(path)]) == 0
+    other = tmp_path / "other.json"
+    other.write_text(path.read_text().replace('"status": "ok"', '"status": "differs"'))
+    capsys.readouterr()
+    assert run(["sweep", "diff", str(path), str(other), "--markdown"]) == 5
+    assert "| **failing** | models/cnn\\_int8 \\[integer\\] |" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("rule_broken")
+def test_a_regression_is_named_with_its_layer(swept: Path, models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    given = ["sweep", str(models), "--only", "cnn_int8", "--only", "/pad", "--only", "add_per_axis"]
+    assert run([*given, "-o", str(out), "--baseline", str(swept)]) == 5
+    changes = json.loads((out / "changes.json").read_text())["changes"]
+    assert [(c["kind"], c["id"]) for c in changes] == [("failing", "models/cnn_int8")]
+    assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
+    assert "operator 0 (CONV" in (out / "summary.md").read_text().replace("\\", "")
+    cases = {case.get("name"): case for case in ET.parse(out / "junit.xml").iter("testcase")}  # noqa: S314
+    assert cases["models/cnn_int8"].find("failure") is not None
+    assert cases["models/add_per_axis"].find("skipped") is not None
+    (result,) = (r for r in read_results(out) if r["status"] != "ok" and not r["expected"])
+    assert result["tries"] == ["differs", "differs"]
+    assert (out / result["artifacts"] / "converted.tflite").exists()
+    assert run([*given, "-o", str(tmp_path / "again"), "--baseline", str(out)]) == 0
+
+
+@pytest.mark.usefixtures("rule_broken")
+def test_an_expected_difference_that_changes_is_looked_into(swept: Path, models: Path, tmp_path: Path) -> None:
+    """What is expected to differ runs once; its layer is sought when its numbers are others than in the baseline."""
+    manifest = tmp_path / "one.toml"
+    expect = '{ status = "differs", reason = "a broken rule" }'
+    manifest.write_text(f"[[model]]\nid = 'models/cnn_int8'\npath = '{models}/cnn_int8.tflite'\nexpect = {expect}\n")
+    assert run(["sweep", str(manifest), "-o", str(tmp_path / "first")]) == 0
+    document = json.loads((tmp_path / "first/baseline.json").read_text())
+    document["entries"][0]["numbers"] = ["verification out: 1 of 9, up to 1 LSB"]
+    (tmp_path / "baseline.json").write_text(json.dumps(document))
+    given = ["sweep", str(manifest), "-o", str(tmp_path / "second"), "--baseline", str(tmp_path / "baseline.json")]
+    assert run(given) == 5
+    changes = json.loads((tmp_path / "second/changes.json").read_text())["changes"]
+    assert [c["kind"] for c in changes] == ["numbers"]
+    assert changes[0]["layer"].startswith("operator 0 (CONV_2D)")
+
+
+def test_what_is_slower_runs_again_and_fails_if_asked_to(
+    swept: Path, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the baseline a conversion takes next to no time, so that now it is slower for sure."""
+    monkeypatch.setattr(changes_module, "SLOWER_BY", (1.25, 0.001))
+    document = json.loads((swept / "baseline.json").read_text())
+    for entry in document["entries"]:
+        entry["seconds"] = 1e-6
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(json.dumps(document))
+    for fail_on, code in (([], 0), (["--fail-on", "slower"], 5)):
+        out = tmp_path / f"out{code}"
+        common = ["sweep", str(models), "-o", str(out), "--baseline", str(baseline), "--only", "cnn_int8"]
+        assert run([*common, *fail_on]) == code
+        changes = json.loads((out / "changes.json").read_text())["changes"]
+        assert [c["kind"] for c in changes] == ["slower"]
+
+
+class Stopwatch:
+    """An executor whose tasks take the CPU times that it is given."""
+
+    slots = 1
+
+    def __init__(self, seconds: list[float]) -> None:
+        self._seconds = iter(seconds)
+
+    def submit(self, number: int, task: Task, limits: Limits) -> None:
+        """Nothing runs."""
+
+    def poll(self, seconds: float) -> list[Event]:  # noqa: ARG002
+        return [Ended(0, Ending("answer", {"cpu": {"read": 0.0, "convert": next(self._seconds)}}))]
+
+    def close(self) -> None:
+        """Nothing ran."""
+
+
+@pytest.mark.parametrize(("times", "found"), [([3.0, 3.0, 1.0, 3.0, 1.0], 1), ([1.0, 1.0, 9.0, 1.1, 9.0], 0)])
+def test_the_median_of_five_runs_counts(times: list[float], found: int) -> None:
+    now = replace(OK, seconds=9.0)
+    pairs = suspects([OK], [now])
+    assert list(pairs) == [OK.key]
+    assert not suspects([OK], [replace(now, cpu="another")])
+    assert not suspects([OK], [replace(now, sha256="another")])
+    changes = list(slower(pairs, {OK.key: Task("net", "integer", "")}, Stopwatch(times), Limits()))
+    assert len(changes) == found
+
+
+@pytest.mark.usefixtures("rule_broken")
+def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
+    sweep(Plan([models], tmp_path / "whole", selection=Selection(ONLY)))
+    parts = [tmp_path / str(i) for i in (1, 2)]
+    for i, part in enumerate(parts, 1):
+        sweep(Plan([models], part, selection=Selection(ONLY, shard=(i, 2))))
+    merge(parts, tmp_path / "all")
+    assert not compare(read_entries(tmp_path / "whole"), read_entries(tmp_path / "all"))
+    failed = [r for r in read_results(tmp_path / "all") if r["status"] == "differs"]
+    assert [key_of(r) for r in failed] == [("models/cnn_int8", "integer"), ("models/two_signatures", "integer")]
+    assert all((tmp_path / "all" / r["artifacts"] / "converted.tflite").exists() for r in failed)
+    with pytest.raises(OptionError, match="is in both"):
+        merge([parts[0], parts[0]], tmp_path / "twice")
+    sweep(Plan([models], tmp_path / "other", ["kernels"], selection=Selection(ONLY)))
+    with pytest.raises(OptionError, match=r"another settings\.targets"):
+        merge([parts[0], tmp_path / "other"], tmp_path / "mixed")
+    again = tmp_path / "again"
+    sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
+    assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
+
+
+def test_the_cache_spares_verification(models: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        sweep(Plan([models / "pad.tflite"], tmp_path / name, cache=tmp_path / "cache"))
+    (first,), (second,) = (read_results(tmp_path / name) for name in ("first", "second"))
+    assert first["cached"] == []
+    assert second["cached"] == ["made", "xnnpack"]
+    assert first["verification"] == second["verification"]

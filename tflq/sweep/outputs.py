@@ -1,0 +1,33 @@
+"""The files that a finished sweep leaves beside its results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tflq.files import replace_file
+from tflq.sweep import page
+from tflq.sweep.baseline import BASELINE, write_baseline
+from tflq.sweep.changes import Change, failing
+from tflq.sweep.junit import write_junit
+from tflq.sweep.markdown import write_markdown
+from tflq.sweep.store import read_results
+from tflq.sweep.summary import Summary, summarize
+
+__all__ = ["write_outputs"]
+
+
+def write_outputs(folder: Path, changes: Sequence[Change] | None = None, fail_on: Sequence[str] = ()) -> Summary:
+    """Writes index.html, baseline.json, summary.md, junit.xml and, of a comparison, changes.json; the counts."""
+    summary = summarize(read_results(folder))
+    page.write(read_results(folder), folder / "index.html")
+    write_baseline(read_results(folder), folder / BASELINE)
+    write_markdown(summary, folder / "summary.md", changes)
+    write_junit(read_results(folder), folder / "junit.xml", None if changes is None else failing(changes, fail_on))
+    if changes is not None:
+        document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
+        replace_file(folder / "changes.json", [json.dumps(document, indent=1).encode(), b"\n"])
+    else:
+        (folder / "changes.json").unlink(missing_ok=True)
+    return summary

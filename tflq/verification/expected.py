@@ -1,0 +1,71 @@
+"""Operators of an original whose results a conversion cannot or does not reproduce, and why.
+
+What follows such an operator says nothing of the conversion unless both models go on with the same values: the result
+of the original is fed to the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tflq.errors import FileError, OptionError, Reason
+from tflq.files import file_errors
+from tflq.verification.model_file import Graph
+
+__all__ = ["Expectation", "ReportLike", "broken", "reported"]
+
+ReportLike = Mapping[str, Any] | str | os.PathLike[str]
+"""The JSON form of a conversion's report, or a file of it."""
+
+_NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
+"""The exceptions in docs/exceptions.md whose results are not the interpreter's."""
+
+_SUM: Final = "the reference kernel of SUM reads {type} as uint8; the optimized kernel computes in float32"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Why an operator's result may differ. within: by how many counts at most; None: by any number. apart: other
+    kernels than the reference kernels run it, since theirs are wrong."""
+
+    reason: str
+    within: float | None = None
+    apart: bool = False
+
+
+def broken(graph: Graph) -> dict[int, Expectation]:
+    """The operators of a graph whose reference kernels are wrong, by index."""
+    return {i: found for i in range(len(graph.operators)) for found in _wrong(graph, i)}
+
+
+def _wrong(graph: Graph, index: int) -> Iterator[Expectation]:
+    op = graph.operators[index]
+    operand = graph.tensor(op.inputs[0]) if op.inputs and op.inputs[0] >= 0 else None
+    if op.opcode == "SUM" and operand is not None and operand.type in ("int8", "int16") and operand.scales.size:
+        yield Expectation(_SUM.format(type=operand.type), within=1, apart=True)
+
+
+def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
+    """What a conversion's report warns of as not reproduced, by subgraph and operator. FileError, OptionError."""
+    name = "the report" if isinstance(report, Mapping) else os.fspath(report)
+    document = report if isinstance(report, Mapping) else _load(report)
+    document = document.get("report", document)  # what `convert --json` prints holds one
+    if document.get("format") != "tflq.report":
+        raise OptionError(Reason(f"{name} is no report of a conversion", remedy="give what `convert --report` writes"))
+    rows = [row for row in document["rows"] if row.get("exception") in _NOT_REPRODUCED and row["warning"]]
+    return {(row["subgraph"], row["operator"]): Expectation(row["warning"]) for row in rows}
+
+
+def _load(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    try:
+        with file_errors(path), open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except ValueError as error:
+        raise FileError(os.fspath(path), f"not a JSON file: {error}") from error
+    if not isinstance(document, dict):
+        raise FileError(os.fspath(path), "not a report of a conversion")
+    return document

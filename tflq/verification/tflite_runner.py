@@ -1,0 +1,258 @@
+"""A TFLite model in the interpreter, in a process of its own: whole, or in parts that different kernels run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import TflqError
+from tflq.verification.interface import Entries
+from tflq.verification.model_copy import ModelCopy
+from tflq.verification.model_file import ModelFile, entry_of
+from tflq.verification.parts import Part, callees, divided, indivisible
+from tflq.verification.runner import Child, Opened, Resolver, RunError
+
+__all__ = ["Division", "Fetcher", "TfliteRunner"]
+
+OTHER: Resolver = "optimized"
+"""The kernels for operators that have no reference kernel, or none that is right."""
+
+Fed = Mapping[str, np.ndarray]
+"""Values of tensors by name, which take the place of those that were computed."""
+
+
+@dataclass
+class Division:
+    """How an entry is divided. apart: operators that other kernels run, and why; cuts: tensors after which it is;
+    whole: why it cannot be divided, so that the other kernels run all of it."""
+
+    apart: dict[int, str] = field(default_factory=dict)
+    cuts: dict[str, int] = field(default_factory=dict)
+    whole: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.apart or self.cuts)
+
+
+class Fetcher:
+    """A model that is open so that inner tensors can be fetched after a run."""
+
+    def __init__(self, opened: Opened, key: str, graph: int, tensors: Mapping[str, int]) -> None:
+        self._opened = opened
+        self._key = key
+        self._graph = graph
+        self._tensors = tensors
+
+    def run(self, inputs: Sequence[np.ndarray], fed: Fed) -> None:
+        self._opened.run(self._key, inputs, {self._tensors[name]: value for name, value in fed.items()})
+
+    def fetch(self, name: str) -> np.ndarray | None:
+        """A tensor; None if it has no data."""
+        return self._opened.fetch((self._graph, self._tensors[name]))
+
+
+class TfliteRunner:
+    """One model. `entries` is what the interpreter says of its inputs and outputs."""
+
+    def __init__(self, path: str, resolver: Resolver, timeout: float) -> None:
+        """Opens a model by its path. RunError if the interpreter refuses it; TflqError without an interpreter."""
+        self.path = os.path.abspath(path)
+        self._resolver = resolver
+        self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
+        self._divisions: dict[str, Division] = {}
+        self._parts: dict[str, Opened] = {}
+        self._whole: Opened | None = None
+        self._child = Child("the interpreter", timeout)
+        self._missing: set[int] = set()
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    @cached_property
+    def file(self) -> ModelFile:
+        """What the file says. InvalidModelError if it cannot be read."""
+        return ModelFile(self.path)
+
+    def _open(self) -> None:
+        """Opens the model whole; with the other kernels where it lists operators that have no kernel."""
+        try:
+            whole = self._opened_whole(self._resolver)
+        except RunError as error:
+            if error.fatal or self._resolver != "reference" or not self._without_kernels():
+                raise
+            whole = self._opened_whole(OTHER)
+        self._whole = whole
+        self.interpreter: str = whole.head["interpreter"]
+        self.entries: Entries = whole.head["entries"]
+
+    def _opened_whole(self, resolver: Resolver, model: str = "", *, inner: bool = False) -> Opened:
+        request = {"model": model or self.path, "resolver": resolver, "anew": self._anew, "inner": inner}
+        return Opened(self._child, request)
+
+    @cached_property
+    def _anew(self) -> bool:
+        """Whether nothing resets the model's state."""
+        with suppress(TflqError):  # of a file that is none, the interpreter says what is wrong with it
+            return self.file.has_variables and not self.file.resets
+        return False
+
+    def _without_kernels(self) -> bool:
+        """Finds out which rows of the table of operator codes have no kernel; whether there are any."""
+        try:
+            copies = [self._copy(self._of_code(row), f"code{row}") for row in range(len(self.file.codes))]
+        except (TflqError, ValueError):
+            return False  # the interpreter says what is wrong with the file
+        found = self._child.kernels("reference", copies)
+        self._missing = {row for row, there in enumerate(found) if not there}
+        for path in copies:
+            os.unlink(path)
+        return bool(self._missing)
+
+    def _of_code(self, row: int) -> ModelCopy:
+        """The model without operators, and with one operator code."""
+        copy = ModelCopy(self.file).codes([row]).alone(0)
+        for graph in range(len(self.file.graphs)):
+            copy.operators(graph, ())
+        return copy
+
+    def _copy(self, copy: ModelCopy, name: str) -> str:
+        path = Path(self._folder.name, name)
+        with path.open("wb") as stream:
+            copy.write(stream)
+        return str(path)
+
+    def divide(self, key: str, broken: Mapping[int, str], cuts: Mapping[str, int]) -> Division:
+        """Divides an entry at operators without a kernel, at the `broken` ones, with a reason for each, and after the
+        tensors `cuts`, by name."""
+        entry, graph = entry_of(self.file, key)
+        apart = dict(broken)
+        for i, op in enumerate(graph.operators):
+            codes = {op.code} | {o.code for g in callees(self.file, op.calls) for o in self.file.graphs[g].operators}
+            for code in sorted(codes & self._missing):
+                name, version = self.file.codes[code]
+                apart[i] = f"there is no reference kernel for {name} version {version}"
+        division = Division(apart, dict(cuts))
+        if division:
+            division.whole = indivisible(self.file, entry)
+            self._divisions[key] = division
+        return division
+
+    @property
+    def kernels(self) -> Resolver:
+        """The kernels that can run the model whole."""
+        return OTHER if self._missing else self._resolver
+
+    def feeds(self, key: str) -> bool:
+        """Whether tensors of an entry can be given other values."""
+        division = self._divisions.get(key)
+        return bool(division and division.cuts and not division.whole)
+
+    def run(self, key: str, inputs: Sequence[np.ndarray], fed: Fed = {}) -> list[np.ndarray]:  # noqa: B006 - read only
+        """Outputs of an entry, in the order of `entries`. RunError if it does not run."""
+        division = self._divisions.get(key)
+        if division is None or division.whole:
+            if self._whole is None:
+                self._whole = self._opened_whole(self._kernels(division))
+            return self._whole.run(key, inputs)
+        if key not in self._parts:
+            cuts = list(division.cuts.values())
+            self._parts[key] = self._opened_parts(key, division, cuts, self._ends(key)[1])
+        return self._parts[key].run(key, inputs, {division.cuts[name]: value for name, value in fed.items()})
+
+    def cut(self, key: str) -> dict[str, np.ndarray]:
+        """The tensors after which an entry is divided, as the last run computed them."""
+        cuts = self._divisions[key].cuts if self.feeds(key) else {}
+        found = {name: self._parts[key].fetch((0, index)) for name, index in cuts.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _kernels(self, division: Division | None) -> Resolver:
+        return OTHER if division is not None and division.apart else self.kernels
+
+    def names(self, key: str) -> dict[str, int]:
+        """The tensors of an entry that have a name of their own and can be fetched."""
+        _, graph = entry_of(self.file, key)
+        return graph.named
+
+    def sizes(self, key: str, names: Sequence[str]) -> list[int]:
+        """Bytes of tensors after a run, by name."""
+        entry, graph = entry_of(self.file, key)
+        opened = self._parts.get(key) or self._whole
+        assert opened is not None, "a run comes first"
+        return opened.sizes([(entry.graph, graph.named[name]) for name in names])
+
+    @contextmanager
+    def fetching(self, key: str, names: Sequence[str]) -> Iterator[Fetcher]:
+        """A copy of the model whose outputs are these tensors of an entry. RunError if it cannot be made."""
+        entry, graph = entry_of(self.file, key)
+        tensors = {name: graph.named[name] for name in names}
+        division = self._divisions.get(key)
+        if division is not None and not division.whole:
+            opened = self._opened_parts(key, division, list(tensors.values()), ())
+        else:
+            copy = self._made(ModelCopy(self.file).outputs, entry.graph, list(tensors.values()))
+            path = self._copy(copy, "inner")
+            opened = self._opened_whole(self._kernels(division), path, inner=True)
+        every = tensors | (division.cuts if division else {})
+        yield Fetcher(opened, key, entry.graph, every)
+        opened.close()
+
+    def release(self) -> None:
+        """Closes what is open, so that its memory is free; it is opened again when it is needed."""
+        for opened in (*self._parts.values(), *([self._whole] if self._whole else [])):
+            opened.close()
+        self._parts, self._whole = {}, None
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+    def _ends(self, key: str) -> tuple[list[int], list[int]]:
+        """The tensors that are an entry's inputs and outputs, in the order of `entries`."""
+        entry, _ = entry_of(self.file, key)
+        return [index for _, index in entry.inputs], [index for _, index in entry.outputs]
+
+    def _opened_parts(self, key: str, division: Division, kept: Collection[int], outputs: Sequence[int]) -> Opened:
+        entry, graph = entry_of(self.file, key)
+        parts = divided(graph, division.apart.keys(), division.cuts.values(), kept)
+        told: list[dict[str, Any]] = []
+        for i, part in enumerate(parts):
+            path = self._copy(
+                self._of_part(entry.graph, part), f"{key and 'signature'}{entry.graph}part{i}of{len(kept)}"
+            )
+            results = sorted({t for o in part.operators for t in graph.operators[o].outputs if t >= 0})
+            ends = {"inputs": part.inputs, "outputs": part.outputs, "results": results}
+            told.append({"model": path, "resolver": OTHER if part.apart else self._resolver, **ends})
+        inputs, _ = self._ends(key)
+        return Opened(self._child, {"parts": told, "inputs": inputs, "outputs": list(outputs), "kept": list(kept)})
+
+    def _of_part(self, index: int, part: Part) -> ModelCopy:
+        """The model with a part of a graph's operators and what these run; codes without a kernel go with the rest."""
+        graph = self.file.graphs[index]
+        used = callees(self.file, {g for o in part.operators for g in graph.operators[o].calls})
+        copy = ModelCopy(self.file).operators(index, part.operators)
+        copy = self._made(self._made(copy.inputs, index, part.inputs).outputs, index, part.outputs).alone(index)
+        kept = {graph.operators[o].code for o in part.operators}
+        for other, each in enumerate(self.file.graphs):
+            if other in used:
+                kept.update(op.code for op in each.operators)
+            elif other != index:
+                copy.operators(other, ())
+        return copy.codes(kept)
+
+    @staticmethod
+    def _made(change: Any, graph: int, tensors: Sequence[int]) -> ModelCopy:
+        """A change of a copy; RunError if the file has no place for it."""
+        try:
+            return change(graph, tensors)
+        except ValueError as error:
+            raise RunError(f"no copy with other outputs can be made: {error}") from error
