@@ -17,7 +17,7 @@ import pytest
 import tflq
 from tflq.resources import resource
 
-EXTRAS = {"ai_edge_litert", "model_explorer", "tensorflow", "tosa_reference_model"}
+EXTRAS = {"ai_edge_litert", "jinja2", "kagglehub", "model_explorer", "tensorflow", "tosa_reference_model"}
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))
 
@@ -81,7 +81,7 @@ def test_what_is_declared_is_imported_and_what_is_imported_is_declared() -> None
     """All that a plain install needs, and nothing else; extras are imported where they are asked for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=~!; ]", line)[0] for line in project["dependencies"]}
-    imported = set()
+    imported: set[str] = set()
     for path in (ROOT / "tflq").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

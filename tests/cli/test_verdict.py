@@ -65,6 +65,7 @@ def test_what_is_kept_is_told_apart() -> None:
 def test_many_kinds_are_counted() -> None:
     (_, (_, text)) = verdict([row(n, f"OP{n}", "float", "why") for n in range(9)])
     assert text == "9 (OP0, OP1, OP2, OP3, OP4 and 4 more kinds)"
+    assert verdict([row(n, "AB"[n > 0], "float", "why") for n in range(3)])[1][1] == "3 (B x2, A)"
 
 
 def test_a_warning_of_many_operators_is_one() -> None:

@@ -104,9 +104,10 @@ def _counted(name: str, counts: Counter[str]) -> list[Cell]:
 
 
 def _kinds(rows: Sequence[Row]) -> str:
-    """Names and how often: "CONV_2D x3, ADD"; custom operators first."""
-    counts = Counter(row.name for row in sorted(rows, key=lambda row: not row.custom_code))
-    listed = [f"{name} x{count}" if count > 1 else name for name, count in counts.items()]
+    """Names and how often: "CONV_2D x3, ADD"; custom operators first, then what there is most of."""
+    counts = Counter((not row.custom_code, row.name) for row in rows)
+    ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1]))
+    listed = [f"{name} x{count}" if count > 1 else name for (_, name), count in ordered]
     return _and_more(listed, KINDS, "kind")
 
 

@@ -43,6 +43,8 @@ _NOTE = "no kernel computes it; the real sum, rounded"
 _ALIKE = 1e-6
 """Relative: scales are stored in float32."""
 _MOST_FRACTION = 24
+_WIDEST = 52
+"""Bits of sums that float64 holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def real_sum(op: Op, b: RuleBuilder) -> Answer:
     zeros = np.zeros(channels, np.int64)
     bounds = _bounds(reach, whole, bias.computed)
     most = max(-bounds[0], bounds[1])
+    if most >= 1 << _WIDEST:
+        return NotApplicable(f"sums of more than {_WIDEST} bits")
     split = not (np.abs(bias.known - whole) <= _ALIKE * np.maximum(np.abs(whole), 1)).all() and most < 1 << 30
     apart = split or bias.computed is not None
     wide = most >= 1 << 31 or (source.storage == i16 and target.storage != i32 and not apart)
