@@ -44,7 +44,8 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     x, axes, source, target = reduction
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
-        return NotApplicable("no elements are reduced")
+        reason = "no elements are reduced"
+        return NotApplicable(reason, f"{reason}, whose mean is no number" if op.name == "tfl.mean" else "")
     averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
     misread = not (averaged or source.storage == ui8 or b.real)
     if None in sizes.values() or (0 in axes and not x.is_constant):
