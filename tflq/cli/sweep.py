@@ -72,6 +72,8 @@ def command() -> None:
 @click.option("--failed-from", metavar="DIR", type=FOLDER, help="Only what was not as expected in that sweep.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; `tflq sweep merge` puts them together.")
 @click.option("--cache", metavar="DIR", type=FOLDER, help="For fetched models and verifications: ~/.cache/tflq.")
+@click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
+@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests.")
 @click.option("--no-cache", is_flag=True, help="Verify everything anew, and keep nothing.")
 @click.option("--baseline", metavar="DIR|FILE", type=PLACE, help="Compare with an earlier sweep, or its baseline.json.")
 @click.option(

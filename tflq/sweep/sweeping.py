@@ -16,8 +16,10 @@ from tflq.sweep.driver import Driver, Observer, Silent, task_for
 from tflq.sweep.executor import Executor, LocalExecutor
 from tflq.sweep.fetching import Fetcher, FileFetcher, UrlFetcher
 from tflq.sweep.fingerprint import fingerprint
+from tflq.sweep.kaggle import KaggleFetcher
 from tflq.sweep.measure import JOB
 from tflq.sweep.outputs import write_outputs
+from tflq.sweep.pinning import hashes_of, pin
 from tflq.sweep.result import Key, key_of
 from tflq.sweep.selection import Job, Selection, jobs_of
 from tflq.sweep.sources import find_models
@@ -38,6 +40,7 @@ class Plan:
     neither to be kept beyond the sweep.
     baseline: the folder of a sweep, or a baseline's file, to compare with. fail_on: changes that are failures beside
     those that always are; see `changes.KINDS`.
+    offline: models come from caches only. pin: the manifests among the sources get the SHA-256 of what was fetched.
     """
 
     sources: Sequence[str | os.PathLike[str]]
@@ -50,6 +53,8 @@ class Plan:
     cache: Path | None = None
     baseline: Path | None = None
     fail_on: Sequence[str] = ()
+    offline: bool = False
+    pin: bool = False
     resume: bool = False
     force: bool = False
 
@@ -94,7 +99,7 @@ def sweep(
 
     begin: told how many jobs there are, and how many of them are done already. stop: asked now and then; the sweep ends
     with StoppedError then, and can be resumed. executor: makes one of a folder, the number of workers and a job.
-    fetchers: beside those of files and URLs.
+    fetchers: beside those of files, URLs and Kaggle.
     OptionError, FileError or InvalidModelError if the plan makes no sense, or a source or the baseline is not there.
     """
     jobs = jobs_of(find_models(plan.sources), plan.targets, plan.selection)
@@ -108,12 +113,22 @@ def sweep(
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         begin(len(jobs), len(jobs) - len(left))
         cache = plan.cache or store.folder / "cache"
-        known = (*fetchers, FileFetcher(), UrlFetcher(cache / "models"))
+        known = (
+            *fetchers,
+            FileFetcher(),
+            UrlFetcher(cache / "models", offline=plan.offline),
+            KaggleFetcher(offline=plan.offline),
+        )
         if left:
             verified = plan.cache and plan.cache / "verified"
             with closing(executor(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 who = observer or Silent()
                 Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
+        if plan.pin:
+            hashes = hashes_of(store.results())
+            for source in map(Path, plan.sources):
+                if source.suffix == ".toml":
+                    pin(source, hashes)
         changes = None
         if plan.baseline is not None:
             changes = changes_since(
