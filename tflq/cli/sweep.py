@@ -62,6 +62,7 @@ def command() -> None:
     help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
