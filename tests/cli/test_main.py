@@ -126,6 +126,23 @@ def test_convert_never_replaces_its_source(cli: Cli, model: Path, name: str) -> 
     assert "the model to convert" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{model}", "{folder}"], "this is a folder; name a file, or say -o DIR"),
+        (["{folder}", "out.tflite"], "Invalid value for IN: File '{folder}' is a directory"),
+        (["{model}", "out.tflite", "--report", "-"], "--json prints it"),
+    ],
+)
+def test_convert_of_paths_that_are_none(
+    cli: Cli, model: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    names = {"model": model, "folder": tmp_path}
+    code, out, err = cli("convert", *(text.format(**names) for text in arguments))
+    assert (code, out) == (2, "")
+    assert message.format(**names) in err
+
+
 def test_convert_into_no_folder(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, _, err = cli("convert", model, tmp_path / "nowhere" / "out.tflite")
     assert code == 2

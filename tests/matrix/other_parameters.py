@@ -98,7 +98,8 @@ def hashtable_lookup(draw: Draw) -> Case:
     other = draw.quantized(element.storage) if draw.chance(0.5) else element
     shape = draw.dims(draw.whole(1, 3), 1, 5)
     keys = np.sort(draw.rng.permutation(20)[: shape[0]])
-    wanted = draw.rng.integers(0, 20, draw.whole(1, 6))
+    count = draw.whole(1, 6)
+    wanted = np.where(draw.rng.random(count) < 0.6, draw.rng.choice(keys, count), draw.rng.integers(0, 20, count))
     values = const(draw.integers(element.storage, shape), element) if draw.chance(0.3) else argument(shape, element)
     results = [argument((len(wanted), *shape[1:]), other), argument((len(wanted),), ui8)]
     operands = [argument((len(wanted),), i32) if draw.chance(0.3) else const(wanted, i32), const(keys, i32), values]

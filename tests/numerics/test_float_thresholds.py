@@ -47,3 +47,9 @@ def test_half_away_from_zero() -> None:
     x = np.asarray([0.5, -0.5, 1.5, -2.5, below, -below, 8388609, np.inf, -np.inf, 0], np.float32)
     want = [1, -1, 2, -3, 0, 0, 8388609, np.inf, -np.inf, 0]
     np.testing.assert_array_equal(round_half_away(x), np.asarray(want, np.float32))
+
+
+def test_an_infinite_scale_stores_zeros() -> None:
+    found = quantize_thresholds(np.asarray([np.inf, 0.5], np.float32), np.asarray([[0], [1]]))
+    np.testing.assert_array_equal(found[:, 0], [-np.inf, np.inf])
+    np.testing.assert_array_equal(found[:, 1], quantize_thresholds(0.5, [0, 1]))

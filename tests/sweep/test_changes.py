@@ -12,12 +12,12 @@ import pytest
 import tflq.sweep.changes as changes_module
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Limits, Plan, Selection, comparing, read_results, sweep, sweeping
+from tflq.sweep import Limits, Plan, Selection, Settings, comparing, read_results, sweep, sweeping
 from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
 from tflq.sweep.changes import compare, failing, is_slower
 from tflq.sweep.executor import Ended, Event
 from tflq.sweep.merging import merge
-from tflq.sweep.result import key_of
+from tflq.sweep.result import cause_of, key_of
 from tflq.sweep.slower import slower, suspects
 from tflq.sweep.task import Ending, Task
 
@@ -54,6 +54,13 @@ def test_each_kind_of_change(before: Entry, now: Entry, kinds: list[str]) -> Non
     worse = {"failing", "numbers", "path", "memory"} & {*kinds}
     assert bool(failing(changes)) == bool(worse)
     assert bool(failing(changes, kinds)) == bool(kinds)
+
+
+def test_failures_of_one_cause_have_one_sentence() -> None:
+    a = cause_of("refused", "Didn't find op 'ATAN2' at operator 12, 1x3 of 4.5e-3 in /tmp/a/x.tflite")
+    b = cause_of("refused", "Didn't find op 'ELU' at operator 7, 2x8 of 1 in /home/me/y.tflite")
+    assert a == b == "refused: Didn't find op '…' at operator N, N of N in PATH"
+    assert cause_of("ok", "") == ""
 
 
 def test_noise_is_not_slower() -> None:
@@ -200,6 +207,16 @@ def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
     assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
+
+
+@pytest.mark.usefixtures("rule_broken")
+def test_a_tolerance_accepts_what_it_covers(models: Path, tmp_path: Path) -> None:
+    for counts, status in ((0.0, "differs"), (255.0, "ok")):
+        out = tmp_path / status
+        sweep(Plan([models / "cnn_int8.tflite"], out, settings=Settings(max_lsb=counts)))
+        (result,) = read_results(out)
+        assert result["status"] == status
+    assert result["verification"]["verdict"] == "accepted"
 
 
 def test_the_cache_spares_verification(models: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import click
 from tflq.cli import output, streams, talk
 from tflq.cli.help import SectionedCommand
 from tflq.cli.shapes import input_shapes
-from tflq.cli.streams import MODEL, OUT, is_stream
+from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
 
@@ -35,7 +35,7 @@ class _Convert(SectionedCommand):
 
 
 @click.command(cls=_Convert)
-@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=OUT)
+@click.argument("paths", metavar="IN OUT | IN... -o DIR", nargs=-1, required=True, type=click.Path())
 @click.option(
     "-o",
     "--output-dir",
@@ -194,7 +194,11 @@ def _sources(context: click.Context, paths: Sequence[str], report: Path | None) 
 
 def _model(context: click.Context, path: str) -> str:
     """The path of a model, if there is one."""
-    return str(MODEL.convert(path, None, context))
+    try:
+        return str(MODEL.convert(path, None, context))
+    except click.BadParameter as error:
+        error.param_hint = "IN"
+        raise
 
 
 def _write(conversion: Conversion) -> int:
@@ -213,9 +217,13 @@ def _check_paths(source: str, destination: str, report: Path | None, *, force: b
         place = Path(path)
         if place.exists() and not is_stream(source) and place.samefile(source):
             raise FileError(str(path), "this is the model to convert", remedy="give another name")
+        if place.is_dir():
+            raise FileError(str(path), "this is a folder", remedy="name a file, or say -o DIR")
         if place.is_file() and not force:
             raise FileError(str(path), "it exists already", remedy="--force replaces it")
         if not place.parent.is_dir():
             raise FileError(str(path), f"there is no folder {place.parent}")
-    if report is not None and not is_stream(destination) and report == Path(destination):
+    if report is not None and is_stream(report):
+        raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
+    if report is not None and report == Path(destination):
         raise OptionError(Reason("OUT and --report are the same file", str(report)))

@@ -12,12 +12,11 @@ import click
 
 from tflq.errors import OptionError, Reason
 
-__all__ = ["MODEL", "OUT", "STREAM", "check_output", "is_stream", "name_of", "size_of", "source", "write_output"]
+__all__ = ["MODEL", "STREAM", "check_output", "is_stream", "name_of", "size_of", "source", "write_output"]
 
 STREAM = "-"
 MODEL = click.Path(exists=True, dir_okay=False, allow_dash=True)
-OUT = click.Path(dir_okay=False, allow_dash=True)
-"""Both are texts, in which `-` is a stream and `./-` a file of that name."""
+"""The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
 CLOSED = 141
 """The exit code where what reads a model from standard output ends early, as that of a process that SIGPIPE ends."""
 

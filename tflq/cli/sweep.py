@@ -67,6 +67,9 @@ def command() -> None:
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
+@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Counts that integers may differ by.")
+@click.option("--atol", type=click.FloatRange(0), default=0, help="What floats may differ by.")
+@click.option("--rtol", type=click.FloatRange(0), default=0, help="Share of their value that floats may differ by.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")
@@ -92,6 +95,9 @@ def run(
     memory: int,
     seeds: int,
     xnnpack: bool,
+    max_lsb: float,
+    atol: float,
+    rtol: float,
     only: tuple[str, ...],
     failed_from: Path | None,
     shard: str | None,
@@ -113,7 +119,7 @@ def run(
         sources,
         folder,
         selection=Selection(only, failed_from, read_shard(shard) if shard else None),
-        settings=Settings(seeds, xnnpack),
+        settings=Settings(seeds, xnnpack, max_lsb, atol, rtol),
         limits=Limits(timeout, memory << 20),
         cache=None if no_cache else cache or cache_folder(),
         **options,

@@ -34,26 +34,22 @@ class CoverageRow:
 
 
 def dump_rows(tables: Mapping[str, Sequence[CoverageRow]]) -> str:
-    """The tables of all targets as JSON, a line per row: what a row is, and behind it what becomes of it per target, by
-    number of an outcome."""
-    outcomes: dict[str, int] = {}
+    """The tables of all targets as JSON, a line per row: what a row is, and behind it what becomes of it per target;
+    null where that is as for the target before."""
     lines = []
     for rows in zip(*(tables[name] for name in TARGETS), strict=True):
-        found = [
-            outcomes.setdefault(json.dumps([row.path, row.reason, row.warning, row.needs]), len(outcomes))
-            for row in rows
-        ]
+        found = [[row.path, row.reason, row.warning, row.needs] for row in rows]
+        told = [now if now != before else None for before, now in zip([None, *found], found, strict=False)]
         first = rows[0]
-        lines.append(json.dumps([first.operator, first.operands, first.results, first.detail, first.key, *found]))
-    between = ",\n"
-    return f'{{"outcomes": [\n{between.join(outcomes)}\n],\n"rows": [\n{between.join(lines)}\n]}}\n'
+        line = [first.operator, first.operands, first.results, first.detail, first.key, *told]
+        lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def shipped_rows(target: str, operator: str = "") -> Iterator[CoverageRow]:
     """The rows of one of `TARGETS`, of the operators whose name contains `operator`."""
-    document = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    outcomes = [(path, reason, warning, tuple(needs)) for path, reason, warning, needs in document["outcomes"]]
-    for name, operands, results, detail, key, *found in document["rows"]:
+    count = TARGETS.index(target) + 1
+    for name, operands, results, detail, key, *told in json.loads(SHIPPED.read_text(encoding="utf-8")):
         if operator.lower() in name.lower():
-            path, reason, warning, needs = outcomes[found[TARGETS.index(target)]]
-            yield CoverageRow(name, tuple(operands), tuple(results), detail, path, reason, warning, needs, key)
+            path, reason, warning, needs = next(outcome for outcome in reversed(told[:count]) if outcome)
+            yield CoverageRow(name, tuple(operands), tuple(results), detail, path, reason, warning, tuple(needs), key)

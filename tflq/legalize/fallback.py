@@ -76,7 +76,9 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     activation = None if op.name in RECURRENT else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
-    if reads_past_state(op):
+    if op.name == "tfl.reduce_prod" and op.operand(0).type.shape == ():  # which its float kernel crashes on
+        computed: Sequence[Value] = [b.identity(operands[0])]  # type: ignore[arg-type]
+    elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
         computed = b.op(op.name, operands, types, attributes, version_info(op)).results

@@ -24,7 +24,7 @@ from tflq.ir.types import (
     i8,
     i16,
 )
-from tflq.legalize.recurrent.signatures import reads_past_state
+from tflq.legalize.recurrent.signatures import reads_past_state, unset
 from tflq.legalize.reference.moved_parameters import parameters_differ
 from tflq.legalize.rule import AS_STATED
 
@@ -63,8 +63,8 @@ def misread(op: Op) -> dict[str, str]:
 
 def _why(op: Op) -> str:
     quantized = [v for v in op.values if v.type.quantized]
-    if past := _past_the_end(op):
-        return past
+    if why := _past_the_end(op) or unset(op):
+        return why
     asked = op.operands if op.name == "tfl.quantize" else op.values
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
     if op.name == "tfl.conv_2d" and not op.result.type.quantized and op.operand(1).type.storage == i16:

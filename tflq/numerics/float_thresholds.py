@@ -39,8 +39,12 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
 
 
 def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: Rounding = "half_away") -> np.ndarray:
-    """T(n) for float32 scales and whole levels n that broadcast to each other; infinite where none is smaller."""
+    """T(n) for float32 scales and whole levels n that broadcast to each other; infinite where none is smaller. All
+    floats by an infinite scale are 0."""
     s, n = np.broadcast_arrays(np.asarray(scales, np.float32), np.asarray(levels, np.float64))
+    if (endless := np.isinf(s)).any():
+        ends = np.where(n <= 0, -np.inf, np.inf).astype(np.float32)
+        return np.where(endless, ends, quantize_thresholds(np.where(endless, np.float32(1), s), n, rounding))
 
     def reached(x: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):

@@ -5,6 +5,7 @@ SHAPE and GATHER read the sizes that may change, when an interpreter allocates; 
     f      how many of 2, 4, 8 ... the count reaches
     M      floor(multiplier 2^f / count), byte by byte from the top: each is how many of 1, 2 ... 255, times its place
            and the count, the rest of the dividend reaches
+    e      f - shift if that is not negative, else the sums are multiplied by 2^(shift - f) first, within int32
     result two high words: of 2 x M + 2^31, then of (y - [y < 0 and e > 0]) 2^(32 - e) + 2^31
 
 What depends on f alone is an entry of a table. Source: QuantizedMeanOrSum, kernels/internal/reference/reduce.h.
@@ -36,9 +37,12 @@ def rescale_mean(op: Op, k: Kernels) -> Value:
     f = _logarithm(k, count, folded.size)
     multiplier = _quotient(k, _entry(k, a["multiplier"] << folded, f), count)
 
+    down = folded - a["shift"]
+    if a["shift"] > 0:
+        x = k.mul(x, k.gather(k.constant(np.left_shift(1, np.maximum(-down, 0))), f))
+    down = np.maximum(down, 0)
     y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), k.constant(1 << 31, i64))
     y = k.cast(restore(k, high_part(k, y, i32), x.type.shape), i64)
-    down = folded - a["shift"]
     negative = k.mul(k.cast(k.greater(k.constant(0, i64), y), i64), _entry(k, down > 0, f))
     y = k.mul(k.sub(y, negative), _entry(k, np.left_shift(np.int64(1), 32 - down), f))
     y = restore(k, high_part(k, k.add(y, k.constant(1 << 31, i64)), i32), x.type.shape)

@@ -85,7 +85,7 @@ def cause_of(status: str, why: str) -> str:
     """What failures of one cause have in common: the sentence without its names and numbers."""
     if status == "ok":
         return ""
-    text = re.sub(r"'[^']*'", "'…'", why.splitlines()[0] if why else "")
+    text = re.sub(r"(?<!\w)'[^']*'", "'…'", why.splitlines()[0] if why else "")
     text = re.sub(r"(?<![\w.])[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "N", text)
     text = re.sub(r"(/[\w.+-]+)+", "PATH", text)
     return f"{status}: {text}" if text else status

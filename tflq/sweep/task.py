@@ -24,12 +24,21 @@ class Settings:
     """What is the same for all models of a sweep and changes results.
 
     seeds: sets of random inputs, beside the edges. xnnpack: verify with the interpreter's default kernels, too.
+    max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`.
     convert: options of `tflq.convert`, such as {"fallback": "error"}.
     """
 
     seeds: int = 2
     xnnpack: bool = True
+    max_lsb: float = 0
+    atol: float = 0.0
+    rtol: float = 0.0
     convert: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tolerance(self) -> dict[str, Any]:
+        """As keywords of `tflq.verify`."""
+        return {"max_lsb": self.max_lsb, "atol": self.atol, "rtol": self.rtol}
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -35,7 +35,7 @@ def verified(
     the status is that of the reference kernels.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
-    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())}"
+    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())} {task.settings.tolerance}"
     one = _Verifier(task, contents, places, folder)
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
     if task.inputs:
@@ -87,6 +87,7 @@ class _Verifier:
                 self._task.path,
                 place,
                 shapes=self._task.shapes,
+                **self._task.settings.tolerance,
                 report=self._folder / REPORT,
                 timeout=self._task.seconds,
                 **options,

@@ -166,8 +166,17 @@ def test_a_mean_of_a_size_known_when_the_model_runs() -> None:
     assert convert_and_compare(model, [[batch]]).report.rows[0].path == "integer"
 
 
-def test_a_mean_that_may_shift_to_the_left_is_left_to_the_fallback_where_its_size_is_not_known() -> None:
-    model = reduction("tfl.mean", quantized(i8, 0.5), quantized(i8), [1, 2], True, (1, None, 4, 3))
+@pytest.mark.parametrize("scale", [0.01, 0.2, 3.0, 4000.0])
+@pytest.mark.parametrize("size", [1, 2, 5, 64])
+def test_a_mean_of_any_size_shifts_to_the_left_as_the_kernel_does(scale: float, size: int) -> None:
+    model = reduction("tfl.mean", quantized(i8, scale), quantized(i8, 0.02, -9), [1, 2], True, (1, None, None, 3))
+    batch = np.random.default_rng(3).integers(-128, 128, (1, size, size, 3), np.int8)
+    near = np.full_like(batch, 3) + (np.random.default_rng(4).random(batch.shape) < 0.1)  # near the zero point
+    assert convert_and_compare(model, [[batch], [near.astype(np.int8)]]).report.rows[0].path == "integer"
+
+
+def test_a_mean_that_may_leave_int32_is_left_to_the_fallback_where_its_size_is_not_known() -> None:
+    model = reduction("tfl.mean", quantized(i8, 3e6), quantized(i8), [1, 2], True, (1, None, 4, 3))
     with pytest.raises(tflq.UnsupportedError, match="along a reduced axis is not known"):
         tflq.convert(model, fallback="error")
 

@@ -84,11 +84,38 @@ def test_batch_known_when_the_model_runs(name: str, storage: ScalarType) -> None
 
 
 def test_sizes_known_when_the_model_runs() -> None:
-    """The nearest element is found by the kernel; a bilinear one needs the size now."""
+    """The nearest element is found by the kernel; the uint8 kernel's floats need the size now."""
     flags = (False, False)
     convert_and_compare(resize("resize_nearest_neighbor", i8, (1, None, None), (8, 7), flags), inputs(i8, (1, 5, 6, 3)))
+    model = resize("resize_bilinear", ui8, (1, None, None), (8, 7), flags)
     with pytest.raises(tflq.UnsupportedError, match="not known"):
-        tflq.convert(resize("resize_bilinear", i8, (1, None, None), (8, 7), flags), fallback="error")
+        tflq.convert(model, fallback="error")
+    assert "can be two counts away" in tflq.convert(model).report.rows[0].warning
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=["none", "align_corners", "half_pixel_centers"])
+@pytest.mark.parametrize("out", [(8, 7), (1, 1), (3, 33)], ids=str)
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+def test_a_bilinear_one_of_any_size(storage: ScalarType, out: tuple[int, int], flags: tuple[bool, bool]) -> None:
+    model = resize("resize_bilinear", storage, (None, None, None), out, flags)
+    for size in ((1, 5, 6), (2, 1, 1), (1, 16, 3), (1, 3, 40)):
+        conversion = convert_and_compare(model, inputs(storage, (*size, 3)))
+        assert conversion.report.rows[0].path == "integer"
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=["none", "align_corners", "half_pixel_centers"])
+@pytest.mark.parametrize("storage", [i8, i16], ids=str)
+def test_a_bilinear_one_to_a_size_that_the_model_computes(storage: ScalarType, flags: tuple[bool, bool]) -> None:
+    """The second input says the size."""
+    element = UniformQuantizedType.of(storage, 0.1)
+    operands = [argument((1, 5, 6, 3), element), argument((2,), i32, "size")]
+    options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
+    model = one_op("tfl.resize_bilinear", operands, [argument((1, None, None, 3), element, "y")], options, 3)
+    made = tflq.convert(model).data
+    for out in ((5, 6), (1, 12), (9, 1), (31, 17)):
+        batches = [[x, np.asarray(out, np.int32)] for (x,) in inputs(storage, (1, 5, 6, 3))]
+        for want, got in zip(interpret(model, batches), interpret(made, batches), strict=True):
+            np.testing.assert_array_equal(got[0], want[0])
 
 
 def test_doubling_uint8_is_done_in_integers() -> None:

@@ -24,7 +24,6 @@ from tflq.legalize.reference.windows import over_windows
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer
 from tflq.numerics.convolution import window
-from tflq.numerics.fixed_point import quotient
 from tflq.numerics.square_thresholds import quotient_thresholds, response_thresholds, root_thresholds
 
 __all__: list[str] = []
@@ -43,6 +42,8 @@ def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | Not
     source, output = elements
     if source.storage != output.storage or source.storage not in (i8, ui8) or not op.operand(0).type.is_static:
         return NotApplicable(f"{kernel_name(op)} has an integer form for 8 bits and known shapes alone")
+    if not all(0 < e.scale < np.inf for e in elements):
+        return NotApplicable(f"{kernel_name(op)} has no integer form for scales of 0 or infinite ones")
     return source, output
 
 
@@ -119,7 +120,7 @@ def local_response(op: Op, b: RuleBuilder) -> Answer:
     padded = _padded(b, b.mul(wide, wide), axis, radius, radius - 1)
     total = over_windows(b, padded, axis, 2 * radius, 1, 1, lambda b, y, z: b.add(y, z))
     greatest, steps = _reach(source), _reach(output)
-    ratio, weight = quotient(source.scale, output.scale), alpha * source.scale**2
+    ratio, weight = source.scale / output.scale, alpha * source.scale**2
     table = response_thresholds(ratio, bias, weight, beta, greatest, steps)
     return Rewritten([_signed(b, wide, total, table, output)], note=_NOTE)
 

@@ -196,11 +196,14 @@ def _bias(
     counts = b.value(bias).array.astype(np.float64).reshape(-1) - zeros
     if counts.size not in (1, reach.size) or not np.isfinite(counts).all():
         return NotApplicable(f"bias '{bias.name}' has not one finite number per channel")
-    if storage.is_float:
-        counts = counts / units
-    elif not same:
-        assert own is not None
-        counts = counts * (own.astype(np.float64) / units)
+    with np.errstate(all="ignore"):
+        if storage.is_float:
+            counts = counts / units
+        elif not same:
+            assert own is not None
+            counts = counts * (own.astype(np.float64) / units)
+    if not np.isfinite(counts).all():
+        return NotApplicable(f"bias '{bias.name}' is no number at the scale of input * weights")
     if target.storage.bits > 16:
         return _Bias(counts)
     enough = np.minimum(reach + _saturating(scales, target), 2.0**46)

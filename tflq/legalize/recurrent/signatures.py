@@ -28,7 +28,7 @@ from tflq.legalize.reference.accumulate import unused_zero_point
 from tflq.numerics.recurrent import power_of_two
 from tflq.passes.effects import is_variable
 
-__all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "without_kernel"]
+__all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "unset", "without_kernel"]
 
 _STATES: Final = frozenset("hc")
 _LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
@@ -172,14 +172,28 @@ def _parameters(op: Op) -> str:
     if len(op.intermediates) not in counts:
         asked = " or ".join(map(str, counts))
         return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
+    if len(op.intermediates) == 12:
+        return ""  # this kernel knows no scale of the cell state
     try:
         exponent = _cell_exponent(op)
     except ValueError as error:
         return str(error)
     wide = _CELLS_TO_SHIFT[op.name]
-    if exponent not in (wide if len(op.intermediates) == 5 else CELLS_WITH_TANH):
+    if exponent not in wide:
         return f"the scale of '{op.operand(19).name}' is not one of 2^{wide[0]} to 2^{wide[-1]}, as the kernel asks"
     return ""
+
+
+def unset(op: Op) -> str:
+    """Whether an integer kernel runs without having set its parameters, since it does not ask whether that went well;
+    empty if not. Source: calls of PopulateQuantizedLstmParams8x8_16 in Prepare of kernels/lstm.cc and
+    unidirectional_sequence_lstm.cc."""
+    if op.name not in _CELLS_TO_SHIFT or _is_basic(op) or _hybrid_weights(op)[0] or len(op.intermediates) != 5:
+        return ""
+    problem = "" if _wrong_type(op) else _parameters(op)
+    return f"the kernel leaves its parameters unset, and its result says nothing of the model: {problem}" * bool(
+        problem
+    )
 
 
 def _cell_exponent(op: Op) -> int:

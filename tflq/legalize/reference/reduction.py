@@ -21,7 +21,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import scaled
 from tflq.numerics.fixed_point import quantize_multiplier
-from tflq.numerics.reduction import divided_multiplier, mean_multiplier, product_bounds, product_scale, sum_multiplier
+from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
 
@@ -29,6 +29,9 @@ _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
 
 _WIDE_PRODUCT = "the scaled product can leave the 32 bits that the kernel has for it"
+_MOST_SHIFT = 29
+"""A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
+
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
 
@@ -41,7 +44,8 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     x, axes, source, target = reduction
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
-        return NotApplicable("no elements are reduced")
+        reason = "no elements are reduced"
+        return NotApplicable(reason, f"{reason}, whose mean is no number" if op.name == "tfl.mean" else "")
     averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
     misread = not (averaged or source.storage == ui8 or b.real)
     if None in sizes.values() or (0 in axes and not x.is_constant):
@@ -71,12 +75,11 @@ def _over_any_number(
     source: UniformQuantizedType,
     target: UniformQuantizedType,
 ) -> Value | None:
-    """A mean or sum over a number of elements that a batch of another size changes; None if its multiplier, with the
-    count folded in, may shift to the left."""
+    """A mean or sum over a number of elements that a batch of another size changes; None if it may leave int32 where it
+    is shifted to the left."""
     multiplier, to = sum_multiplier(source.scale, target.scale), target.storage
-    least = prod((x.type.shape or ())[a] or 1 for a in axes if a)
     averaged = op.name == "tfl.mean"
-    if (divided_multiplier(multiplier, least) if averaged else multiplier).shift > 0:
+    if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
     offsets = b.cast(b.value(x), i32)
     if source.zero_point:

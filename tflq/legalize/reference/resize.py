@@ -14,6 +14,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
+from tflq.legalize.reference.resize_any import weighted_sums
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.resize import (
     Steps,
@@ -39,7 +40,7 @@ def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(reason)
     height, width = _plane(x)
     if not size.is_constant or height is None or width is None:
-        return NotApplicable(f"the size of '{x.name}' or of the result is not known")
+        return _of_any_size(op, b)
     flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
     source, out = (height, width), (int(size.array[0]), int(size.array[1]))
     if min(source) < 1 or min(out) < 1:
@@ -56,6 +57,20 @@ def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
         return Rewritten([taken], warning=warning)
     acc = _resize(b, b.value(x), source, out, rows, columns, "BILINEAR")
     return Rewritten([_divided(b, acc, x, rows.n * columns.n)], warning=warning)
+
+
+def _of_any_size(op: Op, b: RuleBuilder) -> Answer:
+    """The same where the size of the operand or of the result is not known."""
+    x, size = op.operand(0), op.operand(1)
+    reason = f"the size of '{x.name}' or of the result is not known"
+    if x.type.storage == ui8:
+        return NotApplicable(reason, f"{reason}, and the kernel computes in float32: the result can be two counts away")
+    if size.type.storage != i32 or size.type.shape != (2,):
+        return NotApplicable(reason)
+    flags = {name: op.attributes[name] for name in ("align_corners", "half_pixel_centers")}
+    acc = weighted_sums(b, b.value(x), b.value(size), **flags)
+    made = b.restated(_divided(b, acc, x, 1 << 20), op.result.type.shape)
+    return Rewritten([made], warning=_RAW if x.type.element != op.result.type.element else "")
 
 
 @rule("tfl.resize_nearest_neighbor")
