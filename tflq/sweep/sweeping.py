@@ -128,11 +128,6 @@ def sweep(
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 who = observer or Silent()
                 Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
-        if plan.pin:
-            hashes = hashes_of(store.results())
-            for source in map(Path, plan.sources):
-                if source.suffix == ".toml":
-                    pin(source, hashes)
         changes = None
         if plan.baseline is not None:
             changes = changes_since(
@@ -143,7 +138,13 @@ def sweep(
                 lambda job: make(store.work / job.rpartition(":")[2], 1, job),
                 plan.limits,
             )
-        return Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+        outcome = Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+        if plan.pin:
+            hashes = hashes_of(store.results())
+            for source in map(Path, plan.sources):
+                if source.suffix == ".toml":
+                    pin(source, hashes)
+        return outcome
 
 
 def _executor(plan: Plan) -> Callable[..., Executor]:
