@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,13 @@ def fault(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
         Path(task["path"]).with_suffix(".seen").touch()
         os.abort()
     return fine(task, folder, stage)
+
+
+def nap(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
+    """Takes a while, and notes that it ran."""
+    stage("nap")
+    time.sleep(0.5)
+    return {**fine(task, folder, stage), "model": {"bytes": len(Path(task["path"]).read_bytes())}}
 
 
 def broken_rule(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:

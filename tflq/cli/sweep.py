@@ -62,6 +62,7 @@ def command() -> None:
     help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
@@ -75,6 +76,8 @@ def command() -> None:
 @click.option("--failed-from", metavar="DIR", type=FOLDER, help="Only what was not as expected in that sweep.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; `tflq sweep merge` puts them together.")
 @click.option("--cache", metavar="DIR", type=FOLDER, help="For fetched models and verifications: ~/.cache/tflq.")
+@click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
+@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests.")
 @click.option("--no-cache", is_flag=True, help="Verify everything anew, and keep nothing.")
 @click.option("--baseline", metavar="DIR|FILE", type=PLACE, help="Compare with an earlier sweep, or its baseline.json.")
 @click.option(

@@ -52,13 +52,17 @@ class FileFetcher:
 
 
 class UrlFetcher:
-    """http, https and file URLs, kept in a folder by the hash that is pinned, or by the URL's."""
+    """http, https and file URLs, kept in a folder by the hash that is pinned, or by the URL's.
+
+    offline: only those that are there already.
+    """
 
     remote = True
 
-    def __init__(self, folder: Path, timeout: float = 60.0) -> None:
+    def __init__(self, folder: Path, timeout: float = 60.0, *, offline: bool = False) -> None:
         self._folder = folder
         self._timeout = timeout
+        self._offline = offline
 
     def takes(self, model: Model) -> bool:
         return bool(model.url)
@@ -69,6 +73,8 @@ class UrlFetcher:
         path = self._folder / f"{model.sha256 or hashlib.sha256(model.url.encode()).hexdigest()}.tflite"
         if path.is_file():
             return path
+        if self._offline and not model.url.startswith("file://"):
+            raise UnavailableError(f"{model.url}: it is not in the cache, and the sweep is offline")
         self._folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(TRIES):
             try:

@@ -37,10 +37,11 @@ from typing import Any, Final, get_args
 from tflq.errors import FileError, InvalidModelError
 from tflq.files import file_errors
 from tflq.sweep.globs import expanded, is_pattern
+from tflq.sweep.kaggle import HANDLE
 from tflq.sweep.models import Expectation, Model
 from tflq.sweep.status import Status
 
-__all__ = ["MANIFEST_VERSION", "read_manifest"]
+__all__ = ["MANIFEST_VERSION", "place_name", "read_manifest"]
 
 MANIFEST_VERSION: Final = 1
 TEXTS: Final = ("id", "path", "url", "kaggle", "file", "source", "sha256", "inputs")
@@ -87,6 +88,8 @@ class _Manifest:
             raise self._wrong(where, "one of path, url and kaggle says where a model is")
         if texts["sha256"] and not re.fullmatch("[0-9a-f]{64}", texts["sha256"]):
             raise self._wrong(f"{where}.sha256", "a SHA-256 is 64 hex digits, in lower case")
+        if texts["kaggle"] and not HANDLE.fullmatch(texts["kaggle"]):
+            raise self._wrong(f"{where}.kaggle", "a handle is owner/model/tfLite/variation/version")
         texts["inputs"] = texts["inputs"] and str(self._path.parent / texts["inputs"])
         expect = (*self._expectations(f"{where}.expect", entry.get("expect", [])), *common)
         rest: dict[str, Any] = {
@@ -96,7 +99,7 @@ class _Manifest:
             "expect": expect,
         }
         if not texts["path"]:
-            texts["id"] = texts["id"] or _name(texts["url"] or texts["kaggle"])
+            texts["id"] = texts["id"] or place_name(texts["url"] or texts["kaggle"])
             yield Model(**{**texts, **rest})
             return
         pattern = str(self._path.parent / texts["path"])
@@ -156,6 +159,6 @@ class _Manifest:
         return InvalidModelError(where, what, path=str(self._path))
 
 
-def _name(place: str) -> str:
+def place_name(place: str) -> str:
     """A name for what is at a URL or under a handle."""
     return place.split("://")[-1].split("?")[0].removesuffix(".tflite").strip("/")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from tflq.sweep.driver import Driver, Observer, Silent, task_for
 from tflq.sweep.executor import Executor, LocalExecutor
 from tflq.sweep.fetching import Fetcher, FileFetcher, UrlFetcher
 from tflq.sweep.fingerprint import fingerprint
+from tflq.sweep.kaggle import KaggleFetcher
 from tflq.sweep.measure import JOB
 from tflq.sweep.outputs import write_outputs
+from tflq.sweep.pinning import hashes_of, pin
 from tflq.sweep.result import Key, key_of
 from tflq.sweep.selection import Job, Selection, jobs_of
 from tflq.sweep.sources import find_models
@@ -38,6 +41,8 @@ class Plan:
     neither to be kept beyond the sweep.
     baseline: the folder of a sweep, or a baseline's file, to compare with. fail_on: changes that are failures beside
     those that always are; see `changes.KINDS`.
+    scheduler: the address of a Dask scheduler whose workers run the tasks; without one, this machine does.
+    offline: models come from caches only. pin: the manifests among the sources get the SHA-256 of what was fetched.
     """
 
     sources: Sequence[str | os.PathLike[str]]
@@ -50,6 +55,9 @@ class Plan:
     cache: Path | None = None
     baseline: Path | None = None
     fail_on: Sequence[str] = ()
+    scheduler: str = ""
+    offline: bool = False
+    pin: bool = False
     resume: bool = False
     force: bool = False
 
@@ -86,21 +94,22 @@ def sweep(
     observer: Observer | None = None,
     stop: Callable[[], bool] = lambda: False,
     begin: Callable[[int, int], None] = lambda _, __: None,
-    executor: Callable[..., Executor] = LocalExecutor,
+    executor: Callable[..., Executor] | None = None,
     fetchers: Sequence[Fetcher] = (),
 ) -> Outcome:
     """Sweeps. Results are in the plan's folder; beside them `index.html`, `summary.md`, `junit.xml` and
     `baseline.json`.
 
     begin: told how many jobs there are, and how many of them are done already. stop: asked now and then; the sweep ends
-    with StoppedError then, and can be resumed. executor: makes one of a folder, the number of workers and a job.
-    fetchers: beside those of files and URLs.
+    with StoppedError then, and can be resumed. executor: makes one of a folder, the number of workers and a job, by
+    default as the plan says. fetchers: beside those of files, URLs and Kaggle.
     OptionError, FileError or InvalidModelError if the plan makes no sense, or a source or the baseline is not there.
     """
     jobs = jobs_of(find_models(plan.sources), plan.targets, plan.selection)
     if plan.baseline is not None:
         read_entries(plan.baseline)  # rather now than when all is done
     marks = fingerprint(plan.settings)
+    make = executor or _executor(plan)
     with Store(plan.folder) as store:
         settings = {"settings": plan.to_json(), "fingerprint": marks, "sources": [str(s) for s in plan.sources]}
         store.begin(settings, resume=plan.resume, force=plan.force)
@@ -108,10 +117,15 @@ def sweep(
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         begin(len(jobs), len(jobs) - len(left))
         cache = plan.cache or store.folder / "cache"
-        known = (*fetchers, FileFetcher(), UrlFetcher(cache / "models"))
+        known = (
+            *fetchers,
+            FileFetcher(),
+            UrlFetcher(cache / "models", offline=plan.offline),
+            KaggleFetcher(offline=plan.offline),
+        )
         if left:
             verified = plan.cache and plan.cache / "verified"
-            with closing(executor(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
+            with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 who = observer or Silent()
                 Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
         changes = None
@@ -121,10 +135,24 @@ def sweep(
                 plan.folder,
                 plan.selection.test(),
                 lambda key: _task(key, jobs, known, plan),
-                lambda job: executor(store.work / job.rpartition(":")[2], 1, job),
+                lambda job: make(store.work / job.rpartition(":")[2], 1, job),
                 plan.limits,
             )
-        return Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+        outcome = Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+        if plan.pin:
+            hashes = hashes_of(store.results())
+            for source in map(Path, plan.sources):
+                if source.suffix == ".toml":
+                    pin(source, hashes)
+        return outcome
+
+
+def _executor(plan: Plan) -> Callable[..., Executor]:
+    if not plan.scheduler:
+        return LocalExecutor
+    from tflq.sweep.cluster import ClusterExecutor
+
+    return partial(ClusterExecutor, plan.scheduler)
 
 
 def _task(key: Key, jobs: Sequence[Job], fetchers: Sequence[Fetcher], plan: Plan) -> Task | None:

@@ -1,0 +1,244 @@
+"""Tasks on a Dask cluster.
+
+The driver says which worker runs what: the one with most threads free, of these one that has the model. A file goes to
+a worker once, named by its content, and stays on its disk while it is among the last that were used. The tasks of a
+worker that dies go to another; dask's nanny replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, Final
+from uuid import uuid4
+
+from tflq.errors import OptionError, TflqError
+from tflq.sweep.cluster_worker import Order, forget_file, run_order, store_file
+from tflq.sweep.executor import Ended, Event, Staged
+from tflq.sweep.measure import JOB
+from tflq.sweep.task import Ending, Limits, Task
+
+__all__ = ["ClusterExecutor"]
+
+LOOK: Final = 1.0  # seconds between looks at the cluster
+DEATHS: Final = 5
+"""How many workers may die on a task before that is its ending."""
+KEPT: Final = 64  # files on a worker
+PATIENCE: Final = 60.0  # seconds without any worker
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A task under way: where, and how often its worker died."""
+
+    task: Task
+    limits: Limits
+    worker: str = ""
+    future: Any = None
+    files: tuple[str, ...] = ()
+    deaths: int = 0
+
+
+@dataclass(slots=True)
+class _Worker:
+    """What the driver knows of a worker; files: what it keeps, each with the future that stores it, last used last."""
+
+    threads: int
+    files: OrderedDict[str, Any] = field(default_factory=OrderedDict)
+
+
+class ClusterExecutor:
+    """Tasks on the workers of a Dask scheduler, as many at once as these have threads."""
+
+    def __init__(self, scheduler: str, folder: Path, workers: int = 0, job: str = JOB) -> None:
+        """scheduler: its address, such as tcp://host:8786. folder: for what tasks leave; it is emptied.
+
+        workers: at most so many tasks at once; 0 for one per thread of the cluster. OptionError if there is no such
+        scheduler, or dask is not installed.
+        """
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise OptionError("a scheduler needs dask: pip install 'tflq[dask]'") from error
+        try:
+            self._client = Client(scheduler, set_as_default=False, timeout=10)
+        except (OSError, ValueError) as error:
+            raise OptionError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        self._most = workers
+        self._folder = folder
+        self._job = job
+        self._flights: dict[int, _Flight] = {}
+        self._workers: dict[str, _Worker] = {}
+        self._over: list[Event] = []
+        self._events: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self._topic = f"tflq-{uuid4().hex}"
+        self._client.subscribe_topic(self._topic, lambda event: self._events.put((event[1]["number"], event[1])))
+        self._looked = self._seen = time.monotonic()
+        rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._look()
+
+    @property
+    def slots(self) -> int:
+        threads = max(1, sum(worker.threads for worker in self._workers.values()))
+        return min(self._most, threads) if self._most else threads
+
+    def submit(self, number: int, task: Task, limits: Limits) -> None:
+        self._flights[number] = _Flight(task, limits)
+        self._start(number)
+
+    def poll(self, seconds: float) -> list[Event]:
+        if time.monotonic() > self._looked + LOOK:
+            self._look()
+        if self._over:
+            over, self._over = self._over, []
+            return over
+        try:
+            number, what = self._events.get(timeout=seconds)
+        except queue.Empty:
+            return []
+        flight = self._flights.get(number)
+        if flight is None:
+            return []
+        if isinstance(what, dict):
+            return [Staged(number, what["stage"])]
+        return self._done(number, flight) if what is flight.future else []
+
+    def close(self) -> None:
+        """Calls off what still runs."""
+        self._client.cancel([flight.future for flight in self._flights.values() if flight.future is not None])
+        self._flights.clear()
+        self._workers.clear()
+        self._client.close()
+        rmtree(self._folder, ignore_errors=True)
+
+    def _look(self) -> None:
+        """Who is there; what ran on workers that are gone starts elsewhere."""
+        self._looked = time.monotonic()
+        there: dict[str, int] = self._client.nthreads()
+        for address in [address for address in self._workers if address not in there]:
+            del self._workers[address]
+        for address, threads in there.items():
+            self._workers.setdefault(address, _Worker(threads)).threads = threads
+        if there:
+            self._seen = self._looked
+        elif self._looked > self._seen + PATIENCE:
+            raise TflqError(f"the Dask cluster has had no worker for {PATIENCE:g} s")
+        for number, flight in list(self._flights.items()):
+            if flight.worker not in self._workers:
+                self._move(number, flight)
+
+    def _move(self, number: int, flight: _Flight) -> None:
+        """Starts a task elsewhere, its worker gone."""
+        future, flight.future = flight.future, None
+        if future is not None:
+            self._client.cancel([future])
+            flight.deaths += 1
+        if flight.deaths < DEATHS:
+            self._start(number)
+            return
+        del self._flights[number]
+        what = f"the worker that ran it died, {DEATHS} times"
+        self._over.append(Ended(number, Ending("exit", what=what, folder=str(self._place(number)))))
+
+    def _start(self, number: int) -> None:
+        """On the worker that has most threads free; without any, `_look` tries again."""
+        flight = self._flights[number]
+        names = [name for name in (flight.task.path, flight.task.inputs) if name]
+        flight.files = tuple(_content_name(name, *_stamp(name)) for name in names)
+        busy = Counter(other.worker for other in self._flights.values() if other.future is not None)
+        free = {a: (w.threads - busy[a], flight.files[0] in w.files) for a, w in self._workers.items()}
+        if not free:
+            flight.worker = ""
+            return
+        flight.worker = max(free, key=lambda address: free[address])
+        try:
+            stored = [self._stored(flight.worker, *file) for file in zip(flight.files, names, strict=True)]
+        except (OSError, KeyError, ValueError):  # it went while it was sent a file
+            del self._workers[flight.worker]
+            flight.worker = ""
+            return
+        order = Order(number, self._job, flight.task.to_json(), flight.limits, self._topic)
+        flight.future = self._client.submit(
+            run_order,
+            order,
+            stored[0],
+            stored[1] if len(stored) > 1 else "",
+            key=f"tflq-run-{uuid4().hex}",
+            workers=[flight.worker],
+            allow_other_workers=False,
+            pure=False,
+        )
+        flight.future.add_done_callback(lambda future: self._events.put((number, future)))
+
+    def _stored(self, address: str, content: str, path: str) -> Any:
+        """The future of a file on a worker; sent if it is not there."""
+        files = self._workers[address].files
+        if content not in files:
+            where = {"workers": [address], "allow_other_workers": False}
+            data = self._client.scatter(Path(path).read_bytes(), workers=[address], hash=False)
+            files[content] = self._client.submit(
+                store_file, content, data, key=f"tflq-file-{uuid4().hex}", pure=False, **where
+            )
+            self._forget(address, files)
+        files.move_to_end(content)
+        return files[content]
+
+    def _forget(self, address: str, files: OrderedDict[str, Any]) -> None:
+        """Removes what a worker has not used for longest, and no task there needs."""
+        from distributed import fire_and_forget
+
+        needed = {name for flight in self._flights.values() if flight.worker == address for name in flight.files}
+        old: Sequence[str] = [name for name in files if name not in needed][: max(0, len(files) - KEPT)]
+        for name in old:
+            where = {"workers": [address], "allow_other_workers": False}
+            fire_and_forget(self._client.submit(forget_file, files.pop(name), pure=False, **where))
+
+    def _done(self, number: int, flight: _Flight) -> list[Event]:
+        future = flight.future
+        if future.status != "finished":
+            self._failed(flight)
+            return []
+        ending, files = future.result()
+        del self._flights[number]
+        place = self._place(number)
+        for name, data in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(data)
+        return [Ended(number, Ending(**ending, folder=str(place)))]
+
+    def _failed(self, flight: _Flight) -> None:
+        """Starts a task again that dask gave up, for its worker is gone; TflqError for what is wrong there."""
+        from distributed.scheduler import KilledWorker, NoValidWorkerError
+
+        if flight.future.status == "error":
+            error = flight.future.exception()
+            if not isinstance(error, (KilledWorker, NoValidWorkerError)):
+                raise TflqError(f"worker {flight.worker}: {type(error).__name__}: {error}") from error
+        self._workers.pop(flight.worker, None)  # what it had is lost, too, as far as can be known
+        flight.worker = ""
+        self._look()
+
+    def _place(self, number: int) -> Path:
+        place = self._folder / str(number)
+        place.mkdir(exist_ok=True)
+        return place
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(256)
+def _content_name(path: str, _size: int, _changed: int) -> str:
+    """A file's name by its content; its size and time of change are for the cache to see another content."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() + Path(path).suffix
