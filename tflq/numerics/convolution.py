@@ -14,6 +14,7 @@ kernels/padding.h, kernels/internal/reference/fully_connected.h, integer_ops/ful
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ def exact_channel_bounds(
     """
     count = int(np.prod([weights.shape[a] for a in axis], dtype=np.int64))
     total = channel_sums(weights, axis) - weight_zp * count
-    rows = weights.reshape(weights.shape[0], -1)
+    rows = weights.reshape(weights.shape[0], math.prod(weights.shape[1:]))
     least = np.full(rows.shape[1], weight_zp, weights.dtype)  # a row: numpy is ten times slower with a scalar
     positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - weight_zp * count
     negative = total - positive

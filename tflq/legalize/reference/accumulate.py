@@ -68,7 +68,7 @@ class Bounds(NamedTuple):
     @property
     def range(self) -> Range:
         """Of all channels."""
-        return int(self.low.min()), int(self.high.max())
+        return (int(self.low.min()), int(self.high.max())) if self.low.size else (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
