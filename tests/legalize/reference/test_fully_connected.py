@@ -7,7 +7,7 @@ import pytest
 from harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
-from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i64, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, i64, ui8
 
 OPTIONS = {
     "fused_activation_function": "NONE",
@@ -34,3 +34,15 @@ def test_weights_of_the_other_sign(x: ScalarType, w: ScalarType, zero: int) -> N
     assert (row.path, row.warning) == ("integer", f"{read}, and the result is not what the parameters say")
     (row,) = tflq.convert(model, semantics="real").report.rows
     assert not row.warning
+
+
+@pytest.mark.parametrize("scale", [0.0012, 0.0025, 0.2])
+@pytest.mark.parametrize("bias", [-(2**31), 2**31 - 1, 2**31 - 400_000])
+def test_sums_that_leave_int32_by_weights_that_are_computed(bias: int, scale: float) -> None:
+    x, w = UniformQuantizedType.of(i8, 0.0625, 2), UniformQuantizedType.of(i8, 0.03125, -128)
+    offset = const(np.full(5, bias), UniformQuantizedType.of(i32, 0.0625 * 0.03125), "bias")
+    operands = [argument((2, 64), x, "x"), argument((5, 64), w, "w"), offset]
+    y = argument((2, 5), UniformQuantizedType.of(i8, scale, 2), "y")
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    model = one_op("tfl.fully_connected", operands, [y], options, 4)
+    convert_and_compare(model, edge_inputs([argument((2, 64), x), argument((5, 64), w)]))

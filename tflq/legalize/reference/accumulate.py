@@ -163,7 +163,7 @@ def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], we
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
     shape = [d or 0 for d in weights.type.shape or ()]
     known = bias.is_constant and np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR
-    offset = bias.array if known else np.zeros(1, np.int64)
+    offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
     if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
         least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)
         found = Bounds(least.reshape(-1), most.reshape(-1))
