@@ -25,6 +25,12 @@ def test_sources_are_paths_bytes_and_files() -> None:
     assert len(results) == 1
 
 
+@pytest.mark.parametrize("format", ["tosa", "mlir"])
+def test_files_do_not_say_where_the_source_was(format: Any) -> None:
+    path = MODELS / "cnn_int8.tflite"
+    assert tflq.convert(path, format=format).data == tflq.convert(path.read_bytes(), format=format).data
+
+
 @pytest.mark.parametrize("mac", ["integer", "float32"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_equal_in_every_layer(name: str, mac: str) -> None:

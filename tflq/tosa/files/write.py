@@ -9,6 +9,7 @@ is -1, as tosa-opt writes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tflq.errors import VerificationError
@@ -99,7 +100,7 @@ class _Block:
     def _operator(self, op: Op) -> None:
         if op.name == "tosa.variable":
             return
-        location = op.info.get("location", "" if op.location is None else str(op.location))
+        location = op.info.get("location", "" if op.location is None else str(replace(op.location, file="")))
         inputs = [
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
