@@ -17,7 +17,15 @@ import pytest
 import tflq
 from tflq.resources import resource
 
-EXTRAS = {"ai_edge_litert", "jinja2", "kagglehub", "model_explorer", "tensorflow", "tosa_reference_model"}
+EXTRAS = {
+    "ai_edge_litert",
+    "distributed",
+    "jinja2",
+    "kagglehub",
+    "model_explorer",
+    "tensorflow",
+    "tosa_reference_model",
+}
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules") for path in ROOT.glob(f"{folder}/*"))
 

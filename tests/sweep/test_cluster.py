@@ -45,7 +45,7 @@ def _cluster(patch: pytest.MonkeyPatch, folder: str) -> Any:
 
     patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(Path(__file__).parent)]))
     return LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=folder
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", local_directory=folder
     )
 
 

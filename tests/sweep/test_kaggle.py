@@ -103,7 +103,7 @@ def test_a_large_bundle_comes_as_an_archive(kaggle: Kaggle, models: Path) -> Non
 
 
 def test_without_credentials_the_message_says_what_to_do(kaggle: Kaggle) -> None:
-    with pytest.raises(UnavailableError, match=r"nobody unknown \(HTTP 403\).*KAGGLE_API_TOKEN.*kaggle.json"):
+    with pytest.raises(UnavailableError, match=r"wants to know who asks \(HTTP 403\).*KAGGLE_API_TOKEN.*kaggle.json"):
         fetch(GATED)
 
 

@@ -48,14 +48,14 @@ class KaggleFetcher:
         return bool(model.kaggle)
 
     def fetch(self, model: Model) -> Path:
-        hub = _hub(model)
+        hub = _hub()
         pattern = model.file or ANY_FILE
         name = "" if is_pattern(pattern) else pattern
         with self._lock:
             lock = self._locks[model.kaggle]
         with lock:
             found = self._cached(model, name) or self._download(hub, model, name)
-        return found if found.is_file() else _chosen(model, found, pattern)
+        return found if found.is_file() else _chosen(found, pattern)
 
     def _cached(self, model: Model, name: str) -> Path | None:
         """The bundle or, if `name` says which, the file, if it came whole. UnavailableError if that has to do."""
@@ -70,7 +70,7 @@ class KaggleFetcher:
         if found:
             return Path(found)
         if self._offline:
-            raise UnavailableError(f"{model.place}: it is not in kagglehub's cache, and the sweep is offline")
+            raise UnavailableError("it is not in kagglehub's cache, and the sweep is offline")
         return None
 
     def _download(self, hub: Any, model: Model, name: str) -> Path:
@@ -80,34 +80,34 @@ class KaggleFetcher:
                 return Path(hub.model_download(model.kaggle, name or None))
             except Exception as error:  # kagglehub has no class of its own for what it raises
                 if attempt == TRIES - 1 or not _passing(error):
-                    raise UnavailableError(f"{model.place}: {_why(error, model)}") from error
+                    raise UnavailableError(_why(error, model)) from error
             time.sleep(pause)
             pause *= 2
         raise AssertionError
 
 
-def _hub(model: Model) -> Any:
+def _hub() -> Any:
     """kagglehub, which writes nothing on the terminal but what is wrong."""
     os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is imported
     try:
         import kagglehub
     except ImportError as error:
         remedy = "pip install 'tflq[kaggle]'"
-        raise UnavailableError(f"{model.place}: kagglehub is not installed; {remedy}") from error
+        raise UnavailableError(f"kagglehub is not installed; {remedy}") from error
     if "KAGGLEHUB_VERBOSITY" not in os.environ:
         logging.getLogger("kagglehub").setLevel(logging.ERROR)
     return kagglehub
 
 
-def _chosen(model: Model, folder: Path, pattern: str) -> Path:
+def _chosen(folder: Path, pattern: str) -> Path:
     """The one file of a bundle that the pattern matches."""
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     fits = [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(Path(name).name, pattern)]
     if len(fits) == 1:
         return folder / fits[0]
     if not fits:
-        raise UnavailableError(f"{model.place}: no file matches '{pattern}'; there are {_listed(names)}")
-    raise UnavailableError(f"{model.place}: `file` has to say which: '{pattern}' matches {_listed(fits)}")
+        raise UnavailableError(f"no file matches '{pattern}'; there are {_listed(names)}")
+    raise UnavailableError(f"`file` has to say which: '{pattern}' matches {_listed(fits)}")
 
 
 def _listed(names: list[str], most: int = 8) -> str:
@@ -122,25 +122,26 @@ def _status(error: BaseException) -> int:
 def _passing(error: Exception) -> bool:
     """Whether another try may do better."""
     from kagglehub.exceptions import DataCorruptionError
-    from requests.exceptions import ChunkedEncodingError, ConnectionError, Timeout
 
     status = _status(error)
-    broken = isinstance(error, (ConnectionError, Timeout, ChunkedEncodingError, DataCorruptionError))
-    return broken or status == 429 or status >= 500
+    return isinstance(error, DataCorruptionError) or _is_of_network(error) or status == 429 or status >= 500
+
+
+def _is_of_network(error: Exception) -> bool:
+    """What requests raises without an answer is an OSError, but not of the system."""
+    return isinstance(error, OSError) and error.errno is None and not _status(error)
 
 
 def _why(error: Exception, model: Model) -> str:
-    from requests.exceptions import ConnectionError, Timeout
-
     page = f"https://www.kaggle.com/models/{model.kaggle}"
     status = _status(error)
     if status in (401, 403):
         if not _has_credentials():
-            return f"Kaggle gives it to nobody unknown (HTTP {status}), and {CREDENTIALS}"
+            return f"Kaggle wants to know who asks (HTTP {status}), and {CREDENTIALS}"
         return f"Kaggle does not give it to this account (HTTP {status}); {page} says if it wants consent to its terms"
     if status == 404:
         return f"Kaggle has no such model or file (HTTP 404): {page}"
-    if isinstance(error, (ConnectionError, Timeout)):
+    if _is_of_network(error):
         return f"Kaggle cannot be reached: {_first_line(error)}"
     return f"Kaggle answered HTTP {status}: {_first_line(error)}" if status else _first_line(error)
 
