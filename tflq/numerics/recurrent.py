@@ -37,7 +37,10 @@ def hidden_scale(hidden: float) -> float:
 
 def power_of_two(scale: float) -> int:
     """The exponent of a scale that is a power of two, or nearly. ValueError for another."""
-    exponent = float(np.float32(math.log(np.float32(scale))) * (np.float32(1) / np.float32(math.log(2.0))))
+    logarithm = math.log(np.float32(scale)) if scale > 0 else -math.inf
+    exponent = float(np.float32(logarithm) * (np.float32(1) / np.float32(math.log(2.0))))
+    if not math.isfinite(exponent):
+        raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")
     rounded = round(exponent)
     if abs(exponent - rounded) >= 1e-3:
         raise ValueError(f"a cell state's scale is a power of two, and {scale} is none")

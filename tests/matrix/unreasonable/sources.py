@@ -16,7 +16,7 @@ from matrix.draw import GENERATORS, Draw, describe
 from matrix.unreasonable.twist import twisted
 from tflq.coverage.samples import operators, samples_of
 from tflq.ir.core import Module, Op
-from tflq.ir.types import bf16
+from tflq.ir.types import UniformQuantizedType, bf16
 
 __all__ = ["OPERATORS", "Subject", "subject"]
 
@@ -112,6 +112,10 @@ OPERATORS = tuple(name for name in operators() if name not in _CALLING and next(
 """Those that have a quantized signature, by name."""
 
 
+_MORE = 6
+"""Sets of inputs beside those of the other tests."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """A model, what to run it on, and what it is in words."""
@@ -177,6 +181,7 @@ def _drawn(draw: _Odd, operator: str) -> Subject | None:
         batches = _inputs(again, shapes, draw.whole(0, 1 << 30))
     if len(batches[0]) != len(again.main.inputs):
         return None
+    batches += _more(again, batches, draw.whole(0, 1 << 30))
     return Subject(made, batches, "; ".join(map(_words, again.ops())) + f" crc {zlib.crc32(made):08x}")
 
 
@@ -191,6 +196,32 @@ def _inputs(module: Module, shapes: Sequence[Sequence[int]] | None, seed: int) -
     if shapes is not None:
         values = [argument(shape, v.type.element) for shape, v in zip(shapes, values, strict=True)]
     return edge_inputs(values, seed)
+
+
+def _more(module: Module, batches: list[list[np.ndarray]], seed: int) -> list[list[np.ndarray]]:
+    """Other values of quantized and float inputs, some near zero, so that few tensors of few elements are equal by
+    chance."""
+    rng, made = np.random.default_rng(seed), []
+    for number in range(_MORE):
+        arrays = []
+        for value, array in zip(module.main.inputs, batches[number % 2], strict=True):
+            element, storage = value.type.element, value.type.storage
+            if storage.is_float:
+                arrays.append((rng.normal(0, 4, array.shape) * 10.0 ** rng.integers(-6, 2)).astype(array.dtype))
+            elif not value.type.quantized:
+                arrays.append(array)
+            elif number % 2:
+                zero = element.zero_point if isinstance(element, UniformQuantizedType) else 0
+                near = zero + rng.integers(-4, 5, array.shape)
+                arrays.append(np.clip(near, storage.minimum, storage.maximum).astype(array.dtype))
+            else:
+                arrays.append(
+                    rng.integers(storage.minimum, storage.maximum, array.shape, np.int64, endpoint=True).astype(
+                        array.dtype
+                    )
+                )
+        made.append(arrays)
+    return made
 
 
 def _words(op: Op) -> str:

@@ -93,7 +93,10 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     r = _reduction(op)
     if isinstance(r, NotApplicable):
         return r
-    ratio = r.source.scales / r.target.scales / (r.count if op.name == "tfl.mean" else 1)
+    with np.errstate(all="ignore"):
+        ratio = r.source.scales / r.target.scales / (r.count if op.name == "tfl.mean" else 1)
+    if np.isnan(ratio).any():
+        return NotApplicable("the ratio of the scales is no number")
     x = centred_by(b, r.x, r.source)
     if not r.varies(r.source.scales):
         if r.count * r.source.reach >= _I31:

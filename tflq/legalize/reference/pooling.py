@@ -44,7 +44,7 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
         pad = (rows.before, rows.after, columns.before, columns.after)
         zero_points = {"input_zp": 0, "output_zp": 0} if op.name == "tfl.average_pool_2d" else {}
         pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
-    warning, exception = _RAW if source != target else "", "disregarded"
+    warning, exception = _RAW if source != target and low < high else "", "disregarded"
     if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:
         warning, exception = "; ".join(w for w in (warning, _UNLIMITED.format(activation)) if w), "unsettled"
     return Rewritten([b.clamp(pooled, low, high)], warning=warning, exception=exception)

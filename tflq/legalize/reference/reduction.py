@@ -45,7 +45,12 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
         reason = "no elements are reduced"
-        return NotApplicable(reason, f"{reason}, whose mean is no number" if op.name == "tfl.mean" else "")
+        if op.name == "tfl.mean":
+            return NotApplicable(reason, f"{reason}, whose mean is no number")
+        zero = target.zero_point
+        return NotApplicable(
+            reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""
+        )
     averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
     misread = not (averaged or source.storage == ui8 or b.real)
     if None in sizes.values() or (0 in axes and not x.is_constant):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics import unary
 from tflq.numerics.activation import float_ratio
@@ -49,6 +49,10 @@ def _looked_up(
     return b.table(x, (table[:-1, None] + ((low + 64) >> 7)).astype(np.int16).reshape(-1))
 
 
+_MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
+_BEYOND = "the ends of the kernel's table are beyond float32"
+
+
 @rule("tfl.exp", "tfl.log", "tfl.elu", "tfl.gelu", "tfl.rsqrt")
 def lookup(op: Op, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
@@ -59,6 +63,8 @@ def lookup(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     if source.storage is i16 and name != "GELU" and (refusal := symmetric(op, source, output)):
         return refusal
+    if source.storage is i16 and source.scale > _MOST_SCALE:
+        return NotApplicable(_BEYOND, f"{_BEYOND}: {AS_STATED}")
     if name == "RSQRT" and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.operand(0)), table)
