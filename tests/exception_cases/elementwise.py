@@ -97,6 +97,7 @@ def activations() -> Iterator[Case]:
         yield _one("hard_swish", per_layer(i8, 1e9, 3), per_layer(i8, 1e9, -5), size=size)
     for name in ("logistic", "tanh"):
         yield _one(name, per_layer(i16, 1e6), per_layer(i16, 2.0**-15))
+    yield _one("log", per_layer(i16, 1e34), per_layer(i16, 0.01))
     positive = _one("rsqrt", per_layer(i8, 1e12, -128), per_layer(i8, 1.0, -5))
     yield replace(positive, inputs=[[np.maximum(_every(i8), -127)[None]]])
     slope = const(np.linspace(-127, 127, 256).round()[None], per_layer(i8, 0.5, 1), "alpha")
