@@ -26,7 +26,7 @@ function make(tag, attributes, ...children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value !== undefined && value !== false) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return element;
 }
 
@@ -103,7 +103,7 @@ function drawRow(row, i) {
       cell.dataset.name = column.name;
       cell.textContent = column.number(value);
     } else if (c === EARLIER) {
-      cell.className = value === row.cells[STATUS] ? "dim" : "bad";
+      cell.className = [row.cells[STATUS], "new"].includes(value) ? "dim" : "changed";
       cell.textContent = value === "new" ? value : `was ${value}`;
     } else {
       cell.textContent = value;
