@@ -11,6 +11,7 @@ from typing import Any
 
 from made_results import differing, made, passing, refused
 
+from tflq.cli.main import run
 from tflq.sweep import page
 from tflq.sweep.baseline import entry_of, write_baseline
 from tflq.sweep.changes import compare
@@ -63,6 +64,16 @@ def test_earlier_sweeps_and_changes_are_beside_it(tmp_path: Path) -> None:
     assert details["earlier"][0]["status"] == "ok"
     assert "<strong>failing</strong>" in text
     assert "No change." in written(before, tmp_path / "b.html", earlier=[tmp_path / "baseline.json"], changes=[])
+
+
+def test_the_page_is_written_again_with_others_beside_it(tmp_path: Path) -> None:
+    for name, results in (("a", [passing(1)]), ("b", [passing(1)]), ("c", [differing("nets/net_0001")])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
+    assert run(["sweep", "page", *(str(tmp_path / name) for name in "cab")]) == 0
+    text = (tmp_path / "c" / "index.html").read_text("utf-8")
+    assert [entry["status"] for entry in lines_of(text)[1]["earlier"]] == ["ok", "ok"]
+    assert "<strong>failing</strong>" in text
 
 
 def test_memory_does_not_grow_with_the_results(tmp_path: Path) -> None:

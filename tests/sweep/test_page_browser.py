@@ -44,7 +44,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    write_baseline([passing(0), passing(50), {**passing(51), "status": "timeout", "expected": False}], folder / "b.json")
+    write_baseline(
+        [passing(0), passing(50), {**passing(51), "status": "timeout", "expected": False}], folder / "b.json"
+    )
     page.write(made(ROWS), folder / "index.html", [folder / "b.json"])
     return folder / "index.html"
 
@@ -61,7 +63,9 @@ def opened(browser: Browser, place: Path) -> Iterator[Opened]:
         tab = context.new_page()
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        tab.on("request", lambda request: None if request.url.startswith(("file:", "data:")) else wrong.append(request.url))
+        tab.on(
+            "request", lambda request: None if request.url.startswith(("file:", "data:")) else wrong.append(request.url)
+        )
         tab.goto(place.as_uri() + fragment)
         return tab
 
@@ -184,7 +188,9 @@ def test_a_narrow_screen_has_all_of_it(opened: Opened) -> None:
     assert "converted" in label
     tab.locator(MODELS).first.click()
     assert not tab.evaluate(wide)
-    assert not tab.evaluate("document.getElementById('detail').scrollWidth > document.getElementById('detail').clientWidth")
+    assert not tab.evaluate(
+        "document.getElementById('detail').scrollWidth > document.getElementById('detail').clientWidth"
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -201,19 +207,28 @@ def test_it_follows_the_color_scheme(opened: Opened, scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1300])
 def test_axe_finds_nothing_serious(opened: Opened, scheme: str, width: int) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-core: pip install tflq[browser]")
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs axe-core: pip install tflq[browser]"
+    )
     tab = opened(width, color_scheme=scheme)
     for fragment in ("", "#nets%2Foff integer"):
         tab.evaluate("place => { location.hash = place }", fragment)
         tab.wait_for_function("open => !!document.querySelector('dialog[open]') === open", arg=bool(fragment))
         found = axe.Axe().run(tab).response["violations"]
-        grave = [(rule["id"], node["html"]) for rule in found for node in rule["nodes"] if rule["impact"] in ("serious", "critical")]
+        grave = [
+            (rule["id"], node["html"])
+            for rule in found
+            for node in rule["nodes"]
+            if rule["impact"] in ("serious", "critical")
+        ]
         assert not grave
 
 
 def test_5000_rows_are_no_burden(opened: Opened) -> None:
     """Far above what it takes, so that it holds on a busy machine."""
     tab = opened()
-    taken = tab.evaluate("() => { const start = performance.now(); sortBy(0, true); return performance.now() - start; }")
+    taken = tab.evaluate(
+        "() => { const start = performance.now(); sortBy(0, true); return performance.now() - start; }"
+    )
     assert taken < 1000
     assert tab.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd") < 10_000

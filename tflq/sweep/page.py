@@ -25,7 +25,18 @@ LEFT_OUT: Final = frozenset(
 )
 """Fields of a result that its details do without: the row has them, or they say nothing of the model."""
 
-OUTPUT: Final = ("entry", "name", "elements", "differing", "largest", "mean", "unit", "problem", "accepted", "histogram")
+OUTPUT: Final = (
+    "entry",
+    "name",
+    "elements",
+    "differing",
+    "largest",
+    "mean",
+    "unit",
+    "problem",
+    "accepted",
+    "histogram",
+)
 LOG: Final = 4000  # characters of a log, from its end
 CHANGES: Final = 500  # changes that are listed
 PIECES: Final = 256  # pieces of the template that are written at once

@@ -44,8 +44,8 @@ class Difference:
     """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so; `beyond` is
     how many elements differ by more than the tolerance.
 
-    `largest` is infinite where only one of two floats is finite. `histogram` has, for a power p of two, how many elements
-    differ by 2**p up to less than 2**(p + 1), in `unit`; those that differ without end are in none.
+    `largest` is infinite where only one of two floats is finite. `histogram` has, for a power p of two, how many
+    elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that differ without end are in none.
     """
 
     elements: int

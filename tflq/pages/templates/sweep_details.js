@@ -115,11 +115,11 @@ function drawing(width, height, label, attributes) {
 const how = (d) => d.problem || (d.differing ? `${grouped(d.differing)} of ${grouped(d.elements)}, up to ${sized(d)}` : "equal");
 const sized = (d) => d.largest === undefined ? "infinity" : `${Number(d.largest.toPrecision(4))}${d.unit === "LSB" ? " LSB" : ""}`;
 
-// 0 to 1 on a scale of logarithms: counts from 1 to 65536, floats from 1e-9 to 1.
-function height(d) {
+// 0 to 1 on a scale of logarithms: counts from 1 to a power of two, floats from 1e-9 to 1.
+function height(d, power) {
   if (!d.differing) return 0;
   if (d.problem || d.largest === undefined) return 1;
-  const part = d.unit === "LSB" ? (1 + Math.log2(Math.max(d.largest, 1))) / 17 : 1 + Math.log10(d.largest) / 9;
+  const part = d.unit === "LSB" ? (1 + Math.log2(Math.max(d.largest, 1))) / (1 + power) : 1 + Math.log10(d.largest) / 9;
   return Math.min(Math.max(part, 0.04), 1);
 }
 
@@ -132,19 +132,20 @@ function layersOf(found) {
   const parts = [];
   for (const entry of new Set(layers.diverging.map((d) => d.entry || ""))) {
     const own = layers.diverging.filter((d) => (d.entry || "") === entry);
-    const [left, top, width, tall] = [56, 10, 640, 150];
+    const [left, top, width, tall] = [56, 10, innerWidth < 740 ? 300 : 640, 150];
+    const power = 4 * Math.max(2, ...own.map((d) => d.largest >= 1 ? Math.ceil(Math.log2(d.largest) / 4) : 0));
     const image = drawing(left + width + 14, top + tall + 34, `Largest difference by operator${entry && ` of ${entry}`}: ${label}`);
     const step = width / (last + 1);
     const integers = own.every((d) => d.unit === "LSB");
     if (integers) {
-      for (const power of [0, 4, 8, 12, 16]) {
-        const y = top + tall - tall * (1 + power) / 17;
-        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, grouped(2 ** power)));
+      for (let p = 0; p <= power; p += power > 32 ? 8 : 4) {
+        const y = top + tall - tall * (1 + p) / (1 + power);
+        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, power > 16 && p ? `2^${p}` : grouped(2 ** p)));
       }
     }
     image.append(shape("path", { d: `M${left} ${top}v${tall}h${width}`, class: "axis" }));
     for (const d of own) {
-      const size = Math.max(tall * height(d), 1);
+      const size = Math.max(tall * height(d, power), 1);
       const bar = shape("rect", { x: left + step * d.operator, y: top + tall - size, width: Math.max(step * 0.85, 1.5), height: size, class: "mark" });
       bar.append(shape("title", {}, `operator ${d.operator} ${d.opcode}, ${d.tensor}: ${how(d)}`));
       image.append(bar);
