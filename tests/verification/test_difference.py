@@ -83,6 +83,16 @@ def test_measures_over_runs_are_those_of_all_elements() -> None:
     assert whole.cosine == pytest.approx(float(got @ want / np.linalg.norm(got) / np.linalg.norm(want)))
 
 
+def test_the_histogram_has_powers_of_two() -> None:
+    want = np.zeros(8, np.int16)
+    found = difference(np.array([0, 1, -1, 2, 3, -4, 7, 300], np.int16), want)
+    assert found.histogram == {0: 2, 1: 2, 2: 2, 8: 1}
+    assert (found + found).to_json()["histogram"] == {"0": 4, "1": 4, "2": 4, "8": 2}
+    floats = difference(np.array([0.25, 0.3, 1.0, math.inf]), np.zeros(4))
+    assert floats.histogram == {-2: 2, 0: 1}
+    assert not difference(want, want, quantization={}).histogram
+
+
 def test_equal_and_incomparable() -> None:
     array = np.arange(4, dtype=np.int8)
     equal, other = difference(array, array, quantization={}), difference(array[:2], array)

@@ -1,4 +1,4 @@
-"""`tflq sweep`: many models; `tflq sweep merge` and `tflq sweep diff` for what sweeps found."""
+"""`tflq sweep`: many models; `tflq sweep merge`, `diff` and `page` for what sweeps found."""
 
 from __future__ import annotations
 
@@ -180,6 +180,23 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
     else:
         print_changes(changes, fail_on)
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
+
+
+@command.command("page")
+@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
+def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
+    """Write the page of the sweep in DIR again, other sweeps beside it: folders, or baseline.json files.
+
+    What changed since the first of them is listed.
+    """
+    from tflq.sweep import page, read_results
+    from tflq.sweep.baseline import read_entries
+    from tflq.sweep.changes import compare
+
+    changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
+    page.write(read_results(folder), folder / "index.html", earlier, changes)
+    output.field("page", str(folder / "index.html"))
 
 
 for _one in command.commands.values():

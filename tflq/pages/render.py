@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from tflq.errors import TflqError
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render"]
+__all__ = ["render", "render_pieces"]
 
 
 @cache
@@ -26,3 +27,8 @@ def _environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """A template of `templates/`, filled in. TflqError without jinja2."""
     return _environment().get_template(template).render(**values)
+
+
+def render_pieces(template: str, **values: Any) -> Iterator[str]:
+    """The same in pieces, in order: what a value is asked for late may be known late. TflqError without jinja2."""
+    return _environment().get_template(template).generate(**values)

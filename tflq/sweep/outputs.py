@@ -18,10 +18,17 @@ from tflq.sweep.summary import Summary, summarize
 __all__ = ["write_outputs"]
 
 
-def write_outputs(folder: Path, changes: Sequence[Change] | None = None, fail_on: Sequence[str] = ()) -> Summary:
-    """Writes index.html, baseline.json, summary.md, junit.xml and, of a comparison, changes.json; the counts."""
+def write_outputs(
+    folder: Path,
+    changes: Sequence[Change] | None = None,
+    fail_on: Sequence[str] = (),
+    earlier: Sequence[Path] = (),
+) -> Summary:
+    """Writes baseline.json, summary.md, junit.xml, of a comparison changes.json, and index.html; the counts.
+
+    earlier: sweeps' folders or baselines to show beside this one.
+    """
     summary = summarize(read_results(folder))
-    page.write(read_results(folder), folder / "index.html")
     write_baseline(read_results(folder), folder / BASELINE)
     write_markdown(summary, folder / "summary.md", changes)
     write_junit(read_results(folder), folder / "junit.xml", None if changes is None else failing(changes, fail_on))
@@ -30,4 +37,5 @@ def write_outputs(folder: Path, changes: Sequence[Change] | None = None, fail_on
         replace_file(folder / "changes.json", [json.dumps(document, indent=1).encode(), b"\n"])
     else:
         (folder / "changes.json").unlink(missing_ok=True)
+    page.write(read_results(folder), folder / "index.html", earlier, changes)
     return summary

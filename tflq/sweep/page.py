@@ -1,49 +1,158 @@
-"""The page of a sweep: one HTML file."""
+"""The page of a sweep: one HTML file, which works from disk. Its data are lines of JSON that its script reads: two for
+each result, a row of the table and what is shown of it when it is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from html import escape
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from string import Template
-from typing import Final
+from typing import Any, Final
 
 from tflq.files import replace_file
-from tflq.sweep.result import Result
+from tflq.pages.render import render_pieces
+from tflq.sweep.baseline import Entry, entry_of, read_entries
+from tflq.sweep.changes import Change
+from tflq.sweep.result import Key, Result, key_of
+from tflq.sweep.status import STATUSES
+from tflq.sweep.summary import Summary
 
 __all__ = ["write"]
 
-PAGE: Final = Template(
-    """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>$title</title>
-<style>:root{color-scheme:light dark}
-body{font:15px system-ui;margin:2rem}td,th{text-align:left;padding:.2rem .8rem}</style>
-</head><body><h1>$title</h1><table>
-<thead><tr><th>model<th>target<th>status<th>expected<th>why<th>bytes<th>converted<th>CPU s</tr></thead><tbody>
-"""
+LEFT_OUT: Final = frozenset(
+    {"format", "version", "id", "target", "status", "expected", "why", "cause", "fingerprint", "cached"}
 )
+"""Fields of a result that its details do without: the row has them, or they say nothing of the model."""
+
+OUTPUT: Final = (
+    "entry",
+    "name",
+    "elements",
+    "differing",
+    "largest",
+    "mean",
+    "unit",
+    "problem",
+    "accepted",
+    "histogram",
+)
+LOG: Final = 4000  # characters of a log, from its end
+CHANGES: Final = 500  # changes that are listed
+PIECES: Final = 256  # pieces of the template that are written at once
 
 
-def write(results: Iterable[Result], path: Path) -> None:
-    """Writes the page of some results, whole or not at all. FileError if it cannot be written."""
-    replace_file(path, _pieces(results))
+class _Totals:
+    """What the page's head says, complete once every result has gone by."""
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self.fingerprints: dict[str, Mapping[str, Any]] = {}
+        self.bytes = 0
+        self.converted = 0
+        self.seconds = 0.0
+
+    def add(self, result: Result) -> None:
+        self.summary.add(result)
+        marks = {k: v for k, v in result.get("fingerprint", {}).items() if k != "model" and v not in ("", None, {})}
+        self.fingerprints.setdefault(json.dumps(marks, sort_keys=True), marks)
+        if size := result.get("converted", {}).get("bytes"):
+            self.bytes += result["model"].get("bytes", 0)
+            self.converted += size
+        self.seconds += result.get("cpu", {}).get("total", 0.0)
 
 
-def _pieces(results: Iterable[Result]) -> Iterator[bytes]:
-    yield PAGE.substitute(title="Sweep").encode()
-    for r in results:
-        converted = r.get("converted", {}).get("bytes", "")
-        before = r["model"].get("bytes", "")
-        expected = "yes" if r["expected"] else "no"
-        cells = (
-            r["id"],
-            r["target"],
-            r["status"],
-            expected,
-            r["why"],
-            before,
-            converted,
-            r.get("cpu", {}).get("total", ""),
-        )
-        yield ("<tr>" + "".join(f"<td>{escape(str(cell))}" for cell in cells) + "</tr>\n").encode()
-    yield b"</tbody></table></body></html>\n"
+def write(
+    results: Iterable[Result], path: Path, earlier: Sequence[Path] = (), changes: Sequence[Change] | None = None
+) -> None:
+    """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
+
+    earlier: sweeps' folders or baselines to show beside it; changes: those since a baseline.
+    FileError if it cannot be written or one of `earlier` not be read, InvalidModelError if that is no sweep, TflqError
+    without jinja2.
+    """
+    known = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
+    totals = _Totals()
+    pieces = render_pieces(
+        "sweep.html",
+        lines=_lines(results, known, totals),
+        totals=totals,
+        summary=totals.summary,
+        statuses=STATUSES,
+        earlier=[str(place) for place in earlier],
+        changes=changes and changes[:CHANGES],
+        compared=changes is not None,
+        more_changes=max(len(changes or ()) - CHANGES, 0),
+    )
+    replace_file(path, _together(pieces))
+
+
+def _together(pieces: Iterator[str]) -> Iterator[bytes]:
+    while some := "".join(islice(pieces, PIECES)):
+        yield some.encode()
+
+
+def _lines(results: Iterable[Result], earlier: Sequence[Mapping[Key, Entry]], totals: _Totals) -> Iterator[str]:
+    for result in results:
+        totals.add(result)
+        before = [entries.get(key_of(result)) for entries in earlier]
+        yield _json(_row(result, before))
+        yield _json(_details(result, before))
+
+
+def _json(document: Any) -> str:
+    """A line of JSON that can be part of HTML: what would end the script there is escaped."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
+    """As the script's COLUMNS have it; null where nothing is known."""
+    counts = result.get("operators", {}).get("counts", {})
+    was = next((entry.status for entry in earlier if entry is not None), "new") if earlier else ""
+    return [
+        result["id"],
+        result["target"],
+        result["status"],
+        result["expected"],
+        was,
+        result["why"],
+        *(counts.get(path) for path in ("integer", "float", "kept")),
+        result["model"].get("bytes"),
+        result.get("converted", {}).get("bytes"),
+        result.get("cpu", {}).get("total"),
+        result.get("peak_bytes"),
+    ]
+
+
+def _details(result: Result, earlier: Sequence[Entry | None]) -> dict[str, Any]:
+    shown = {key: value for key, value in result.items() if key not in LEFT_OUT and value not in ("", None, [], {})}
+    if "log" in shown:
+        shown["log"] = shown["log"][-LOG:]
+    for part in ("verification", "given", "xnnpack"):
+        if part in shown:
+            shown[part] = _verification(shown[part])
+    if "layers" in shown:
+        diverging = [_output(each, ("operator", "opcode", "tensor")) for each in shown["layers"]["diverging"]]
+        shown["layers"] = {**shown["layers"], "diverging": diverging}
+        shown["layers"].pop("first", None)
+    if earlier:
+        shown["now"] = _entry(entry_of(result))
+        shown["earlier"] = [entry and _entry(entry) for entry in earlier]
+    return shown
+
+
+def _verification(part: Mapping[str, Any]) -> dict[str, Any]:
+    lists = {name: part[name] for name in ("skipped", "interface", "original_failures", "failures") if part.get(name)}
+    outputs = [_output(output) for output in part["outputs"]]
+    return {"verdict": part["verdict"], "inputs": part["inputs"], "outputs": outputs, **lists}
+
+
+def _output(found: Mapping[str, Any], more: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A difference, without what says nothing."""
+    return {name: found[name] for name in (*more, *OUTPUT) if found.get(name) not in ("", None, {})}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    kept = ("status", "why", "sha256", "converted", "numbers", "static", "seconds")
+    return {name: value for name, value in entry.to_json().items() if name in kept}

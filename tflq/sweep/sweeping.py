@@ -138,7 +138,8 @@ def sweep(
                 lambda job: make(store.work / job.rpartition(":")[2], 1, job),
                 plan.limits,
             )
-        outcome = Outcome(write_outputs(plan.folder, changes, plan.fail_on), changes, plan.fail_on)
+        earlier = () if plan.baseline is None else (plan.baseline,)
+        outcome = Outcome(write_outputs(plan.folder, changes, plan.fail_on, earlier), changes, plan.fail_on)
         if plan.pin:
             hashes = hashes_of(store.results())
             for source in map(Path, plan.sources):

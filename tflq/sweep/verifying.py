@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Verification
+from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
 __all__ = ["REPORT", "verified"]
@@ -127,13 +129,20 @@ def _short(done: list[Verification]) -> dict[str, Any]:
 
 
 def _layers(done: list[Verification]) -> dict[str, Any] | None:
-    parts = [verification.layers.to_json() for verification in done if verification.layers is not None]
+    """Results of operators that differ, each once: over all shapes of the inputs that it was compared at."""
+    parts = [verification.layers for verification in done if verification.layers is not None]
     if not parts:
         return None
-    diverging = [layer for part in parts for layer in part["diverging"]]
+    found: dict[tuple[int, str, int, str], Divergence] = {}
+    for i, part in enumerate(parts):
+        for each in part.diverging:
+            key = i, each.entry, each.operator, each.tensor
+            known = found.get(key)
+            found[key] = each if known is None else replace(each, difference=known.difference + each.difference)
+    diverging = [each.to_json() for each in found.values()]
     return {
-        "results": sum(part["results"] for part in parts),
-        "compared": sum(part["compared"] for part in parts),
+        "results": sum(part.results for part in parts),
+        "compared": sum(part.compared for part in parts),
         "differing": len(diverging),
         "first": diverging[0] if diverging else None,
         "diverging": diverging[:LISTED],

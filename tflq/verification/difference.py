@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -43,7 +44,8 @@ class Difference:
     """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so; `beyond` is
     how many elements differ by more than the tolerance.
 
-    `largest` is infinite where only one of two floats is finite.
+    `largest` is infinite where only one of two floats is finite. `histogram` has, for a power p of two, how many
+    elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that differ without end are in none.
     """
 
     elements: int
@@ -53,6 +55,7 @@ class Difference:
     problem: str = ""
     beyond: int = field(default=0, compare=False)
     moments: Moments = field(default=Moments(), compare=False)
+    histogram: Mapping[int, int] = field(default_factory=dict, compare=False)
 
     @property
     def equal(self) -> bool:
@@ -107,7 +110,8 @@ class Difference:
         numbers = {"largest": self.largest, "mean": self.mean, "cosine": self.cosine, "snr_db": self.snr}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
         words = {"unit": self.unit, "problem": self.problem, "equal": self.equal, "accepted": self.accepted}
-        return {**counts, **finite, **words, "share": self.share}
+        histogram = {str(power): count for power, count in sorted(self.histogram.items())}
+        return {**counts, **finite, **words, "share": self.share, "histogram": histogram}
 
     def __add__(self, other: Difference) -> Difference:
         """Both together: elements add up, the larger difference counts."""
@@ -115,7 +119,8 @@ class Difference:
         counts = self.elements + other.elements, self.differing + other.differing
         moments = Moments(*(x + y for x, y in zip(self.moments, other.moments, strict=True)))
         problem, beyond = self.problem or other.problem, self.beyond + other.beyond
-        return Difference(*counts, largest, self.unit, problem, beyond, moments)
+        histogram = dict(Counter(self.histogram) + Counter(other.histogram))
+        return Difference(*counts, largest, self.unit, problem, beyond, moments, histogram)
 
 
 def difference(
@@ -180,7 +185,14 @@ def _block(
         noise = np.where(same, 0.0, np.abs(a - b))
         products = float(np.vdot(b, a).real), float(np.vdot(noise, noise))
         moments = Moments(float(gap.sum()), signal, other, *products)
-        return Difference(want.size, differing, float(gap.max()), unit, "", beyond, moments)
+        return Difference(want.size, differing, float(gap.max()), unit, "", beyond, moments, _histogram(gap))
+
+
+def _histogram(gap: np.ndarray) -> dict[int, int]:
+    """How many of these differences, those of 0 aside, each power of two has."""
+    _, exponents = np.frexp(gap[(gap > 0) & np.isfinite(gap)])
+    powers, counts = np.unique(exponents - 1, return_counts=True)
+    return dict(zip(powers.tolist(), counts.tolist(), strict=True))
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,243 @@
+// The details of one result, in a dialog. `#id target` in the address opens it.
+const SVG = "http://www.w3.org/2000/svg";
+
+function openRow(i) {
+  if (i < 0 || i >= shown.length) return;
+  if (i >= drawn) draw(i + 1 - drawn);
+  current = i;
+  by("before").disabled = i === 0;
+  by("after").disabled = i === shown.length - 1;
+  const { cells, detail } = shown[i];
+  by("name").textContent = `${cells[ID]} [${cells[TARGET]}]`;
+  by("body").replaceChildren(...details(cells, JSON.parse(detail)));
+  by("detail").scrollTop = 0;
+  if (!by("detail").open) by("detail").showModal();
+  history.replaceState(null, "", `#${encodeURIComponent(cells[ID])} ${encodeURIComponent(cells[TARGET])}`);
+}
+
+// Opens what has this key, whether the filters let it pass or not.
+function openKey(id, target) {
+  const own = (row) => row.cells[ID] === id && row.cells[TARGET] === target;
+  if (!shown.some(own)) {
+    by("filters").reset();
+    update();
+  }
+  openRow(shown.findIndex(own));
+}
+
+function openHash() {
+  const parts = location.hash.slice(1).replace("%20", " ").split(" ");
+  if (parts.length === 2) openKey(...parts.map(decodeURIComponent));
+}
+
+function closed() {
+  history.replaceState(null, "", location.pathname + location.search);
+  by("table").querySelector(`button[data-row="${current}"]`)?.focus();
+}
+
+function details(cells, found) {
+  const parts = [statusOf(cells, found), earlierOf(found), operatorsOf(found), layersOf(found), outputsOf(found),
+    timesOf(cells, found), countsOf(found), listOf("Warnings", found.warnings), listOf("Numeric exceptions", found.exceptions), logOf(found)];
+  return parts.flat().filter(Boolean);
+}
+
+function terms(pairs) {
+  return make("dl", {}, pairs.filter(([, value]) => value !== undefined && value !== null && value !== "")
+    .map(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+}
+
+function table(caption, head, lines) {
+  const number = (cell) => typeof cell === "number";
+  const cellOf = (cell) => make("td", { class: number(cell) ? "number" : undefined }, number(cell) ? grouped(cell) : cell ?? "");
+  const numbers = head.map((_, c) => lines.length > 0 && lines.every((line) => number(line[c]) || line[c] === ""));
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, make("table", {},
+    make("thead", {}, make("tr", {}, head.map((name, c) => make("th", { scope: "col", class: numbers[c] ? "number" : undefined }, name)))),
+    make("tbody", {}, lines.map((line) => make("tr", {}, line.map(cellOf))))));
+}
+
+function section(title, ...children) { return [make("h3", {}, title), ...children]; }
+
+function statusOf(cells, found) {
+  const kind = cells[EXPECTED] ? "good" : "bad";
+  const said = found.expectation ? `${found.expectation.status} expected: ${found.expectation.reason}` : "";
+  const reasons = (found.reasons || []).map((r) => make("li", {}, [r.opcode && `${r.opcode}: `, r.what, r.tensor && ` (tensor '${r.tensor}')`, r.remedy && `. ${r.remedy}`].filter(Boolean).join("")));
+  return [
+    make("p", {}, make("span", { class: `verdict ${kind}` }, cells[STATUS]), cells[EXPECTED] ? "" : " (unexpected)", cells[WHY] ? `: ${cells[WHY]}` : ""),
+    reasons.length > 1 ? make("ul", {}, reasons) : null,
+    terms([["expectation", said], ["tries", (found.tries || []).join(", ")], ["file", found.model.place], ["source", found.model.source],
+      ["SHA-256", found.model.sha256 && make("code", {}, found.model.sha256)],
+      ["converted", found.converted && make("code", {}, found.converted.sha256)],
+      ["artifacts", found.artifacts && make("a", { href: encodeURI(found.artifacts) + "/" }, found.artifacts)],
+      ["static memory", found.static && (found.static.error || (found.static.kept ? "kept" : "not kept"))]]),
+  ];
+}
+
+function earlierOf(found) {
+  if (!found.earlier) return null;
+  const all = [["this one", found.now], ...earlierNames.map((name, i) => [name, found.earlier[i]])];
+  const lines = all.map(([name, e]) => e ? [name, e.status, e.why || "", (e.numbers || []).join("; "), e.converted ?? "", e.seconds === undefined ? "" : `${e.seconds.toFixed(3)} s`,
+    e.sha256 === found.now.sha256 ? "the same" : "another"] : [name, "not there", "", "", "", "", ""]);
+  return section("Earlier sweeps", table("Earlier sweeps", ["sweep", "status", "why", "differences", "converted bytes", "read, convert", "model"], lines));
+}
+
+function operatorsOf(found) {
+  const paths = Object.entries(found.operators?.paths || {});
+  if (!paths.length) return null;
+  const kinds = ["integer", "float", "kept"];
+  const lines = paths.map(([opcode, counts]) => [opcode, ...kinds.map((k) => counts[k] || 0), meter(kinds, counts)]);
+  const reasons = Object.entries(found.operators.reasons || {}).map(([why, n]) => make("li", {}, `${n} × ${why}`));
+  return section("Operators by path", table("Operators by path", ["operator", ...kinds, ""], lines), reasons.length ? make("ul", {}, reasons) : null);
+}
+
+function meter(kinds, counts) {
+  const total = kinds.reduce((sum, k) => sum + (counts[k] || 0), 0);
+  const image = drawing(100, 10, "", { class: "meter", preserveAspectRatio: "none", "aria-hidden": "true" });
+  let x = 0;
+  for (const kind of kinds) {
+    const width = 100 * (counts[kind] || 0) / total;
+    if (width) image.append(shape("rect", { x, y: 0, width, height: 10, class: kind }));
+    x += width;
+  }
+  return image;
+}
+
+function shape(tag, attributes, text) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text) element.textContent = text;
+  return element;
+}
+
+function drawing(width, height, label, attributes) {
+  return shape("svg", { viewBox: `0 0 ${width} ${height}`, ...(label ? { role: "img", "aria-label": label } : {}), ...attributes });
+}
+
+const how = (d) => d.problem || (d.differing ? `${grouped(d.differing)} of ${grouped(d.elements)}, up to ${sized(d)}` : "equal");
+const sized = (d) => d.largest === undefined ? "infinity" : `${Number(d.largest.toPrecision(4))}${d.unit === "LSB" ? " LSB" : ""}`;
+
+// 0 to 1 on a scale of logarithms: counts from 1 to a power of two, floats from 1e-9 to 1.
+function height(d, power) {
+  if (!d.differing) return 0;
+  if (d.problem || d.largest === undefined) return 1;
+  const part = d.unit === "LSB" ? (1 + Math.log2(Math.max(d.largest, 1))) / (1 + power) : 1 + Math.log10(d.largest) / 9;
+  return Math.min(Math.max(part, 0.04), 1);
+}
+
+function layersOf(found) {
+  const layers = found.layers;
+  if (!layers) return found.layers_why ? section("Layers", make("p", {}, found.layers_why)) : null;
+  const count = Object.values(found.operators?.before || {}).reduce((a, b) => a + b, 0);
+  const last = Math.max(count - 1, ...layers.diverging.map((d) => d.operator));
+  const label = `${layers.differing} of ${layers.compared} results differ`;
+  const parts = [];
+  for (const entry of new Set(layers.diverging.map((d) => d.entry || ""))) {
+    const own = layers.diverging.filter((d) => (d.entry || "") === entry);
+    const [left, top, width, tall] = [56, 10, innerWidth < 740 ? 300 : 640, 150];
+    const power = 4 * Math.max(2, ...own.map((d) => d.largest >= 1 ? Math.ceil(Math.log2(d.largest) / 4) : 0));
+    const image = drawing(left + width + 14, top + tall + 34, `Largest difference by operator${entry && ` of ${entry}`}: ${label}`);
+    const step = width / (last + 1);
+    const integers = own.every((d) => d.unit === "LSB");
+    if (integers) {
+      for (let p = 0; p <= power; p += power > 32 ? 8 : 4) {
+        const y = top + tall - tall * (1 + p) / (1 + power);
+        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, power > 16 && p ? `2^${p}` : grouped(2 ** p)));
+      }
+    }
+    image.append(shape("path", { d: `M${left} ${top}v${tall}h${width}`, class: "axis" }));
+    for (const d of own) {
+      const size = Math.max(tall * height(d, power), 1);
+      const bar = shape("rect", { x: left + step * d.operator, y: top + tall - size, width: Math.max(step * 0.85, 1.5), height: size, class: "mark" });
+      bar.append(shape("title", {}, `operator ${d.operator} ${d.opcode}, ${d.tensor}: ${how(d)}`));
+      image.append(bar);
+    }
+    const ticks = new Set([0, own[0].operator, last]);
+    for (const n of ticks) image.append(shape("text", { x: left + step * (n + 0.42), y: top + tall + 14, "text-anchor": "middle" }, String(n)));
+    image.append(shape("text", { x: left + width / 2, y: top + tall + 29, "text-anchor": "middle" }, "operator of the original"));
+    parts.push(make("figure", {}, image, make("figcaption", {}, `Largest difference by operator${entry && ` of ${entry}`}${integers ? ", in LSB" : ""}, on a scale of logarithms; ${label}.`)));
+  }
+  const lines = layers.diverging.map((d) => [[d.entry, d.operator].filter((v) => v !== undefined && v !== "").join(": "), d.opcode, d.tensor || "", how(d)]);
+  return section("Layers", ...parts, make("details", { open: lines.length < 6 ? "" : undefined }, make("summary", {}, "Those that differ"), table("Layers that differ", ["#", "operator", "result", "difference"], lines)));
+}
+
+const PARTS = [["verification", "made inputs"], ["given", "given inputs"], ["xnnpack", "made inputs, default kernels"]];
+
+function outputsOf(found) {
+  const lines = [], shownParts = [];
+  for (const [part, words] of PARTS) {
+    const one = found[part];
+    if (!one) continue;
+    lines.push(...one.outputs.map((d) => [words, d.entry ? `${d.entry}: ${d.name}` : d.name || "", how(d), d.mean === undefined ? "" : d.mean.toPrecision(3)]));
+    for (const text of [...(one.failures || []), ...(one.original_failures || []), ...(one.interface || []), ...(one.skipped || [])]) lines.push([words, "", text, ""]);
+    shownParts.push(histogram(one.outputs, `${words}: ${one.inputs.join(", ")}`));
+  }
+  return lines.length ? section("Outputs", table("Outputs", ["run on", "output", "difference", "mean"], lines), make("div", { class: "two" }, shownParts)) : null;
+}
+
+// How many elements differ by how much, in powers of two, over outputs of the same unit.
+function histogram(outputs, words) {
+  const units = new Set(outputs.filter((d) => d.histogram).map((d) => d.unit));
+  return [...units].map((unit) => {
+    const bins = new Map();
+    for (const d of outputs.filter((d) => d.histogram && d.unit === unit)) {
+      for (const [power, n] of Object.entries(d.histogram)) bins.set(Number(power), (bins.get(Number(power)) || 0) + n);
+    }
+    const low = Math.min(...bins.keys()), high = Math.max(...bins.keys());
+    const names = [], values = [];
+    for (let p = low; p <= high; p++) {
+      names.push(unit !== "LSB" ? `2^${p}` : p < 1 ? "1" : `${grouped(2 ** p)}–${grouped(2 ** (p + 1) - 1)}`);
+      values.push(bins.get(p) || 0);
+    }
+    return bars(names, values, `Elements by difference${unit === "LSB" ? " in LSB" : ", from that power of two on"}; ${words}`);
+  });
+}
+
+function bars(names, values, label) {
+  const [width, tall, top] = [480, 130, 20];
+  const image = drawing(width, top + tall + 24, `${label}: ${names.map((name, i) => `${name}: ${values[i]}`).join(", ")}`);
+  const most = Math.max(...values), step = width / values.length, every = Math.ceil(values.length / 8);
+  values.forEach((value, i) => {
+    const size = value ? Math.max(tall * Math.log2(1 + value) / Math.log2(1 + most), 1) : 0;
+    image.append(shape("rect", { x: step * (i + 0.5) - Math.min(step * 0.8, 60) / 2, y: top + tall - size, width: Math.min(step * 0.8, 60), height: size, class: "mark" }));
+    if (value && values.length <= 16) image.append(shape("text", { x: step * (i + 0.5), y: top + tall - size - 4, "text-anchor": "middle" }, grouped(value)));
+    if (i % every === 0) image.append(shape("text", { x: step * (i + 0.5), y: top + tall + 16, "text-anchor": "middle" }, names[i]));
+  });
+  image.append(shape("path", { d: `M0 ${top + tall}h${width}`, class: "axis" }));
+  return make("figure", {}, image, make("figcaption", {}, `${label}. Heights on a scale of logarithms.`));
+}
+
+function timesOf(cells, found) {
+  const stages = Object.entries(found.cpu || {}).filter(([name]) => name !== "total");
+  const most = Math.max(...stages.map(([, s]) => s), 1e-9);
+  const lines = stages.map(([name, s]) => [name, `${s.toFixed(3)} s`, bar(s / most)]);
+  const sizes = [["the model", found.model.bytes], ["converted", found.converted?.bytes]].filter(([, n]) => n);
+  const largest = Math.max(...sizes.map(([, n]) => n), 1);
+  const mebibytes = (n) => n ? `${(n / 1048576).toFixed(1)} MiB` : "";
+  return [...section("Times and sizes"), make("div", { class: "two" },
+    make("div", {}, table("CPU time by stage", ["stage", "CPU time", ""], lines),
+      terms([["CPU time in all", found.cpu?.total && `${found.cpu.total.toFixed(2)} s`], ["wall time", found.seconds && `${found.seconds.toFixed(2)} s`]])),
+    make("div", {}, table("Sizes", ["file", "bytes", ""], sizes.map(([name, n]) => [name, n, bar(n / largest)])),
+      terms([["peak memory", mebibytes(found.peak_bytes)], ["until converted", mebibytes(found.peak_convert)]])))];
+}
+
+function bar(part) {
+  const image = drawing(100, 10, "", { class: "meter", preserveAspectRatio: "none", "aria-hidden": "true" });
+  image.append(shape("rect", { x: 0, y: 0, width: 100 * part, height: 10, class: "plainmark" }));
+  return image;
+}
+
+function countsOf(found) {
+  if (!found.operators) return null;
+  const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+  const one = (title, counts) => {
+    const lines = Object.entries(counts).sort((a, b) => b[1] - a[1]);
+    const most = Math.max(...lines.map(([, n]) => n), 1);
+    return make("div", {}, make("h4", {}, `${title}: ${grouped(sum(counts))}`), table(title, ["operator", "count", ""], lines.map(([name, n]) => [name, n, bar(n / most)])));
+  };
+  return section("Operators before and after", make("div", { class: "two" }, one("before", found.operators.before || {}), one("after", found.operators.after || {})));
+}
+
+function listOf(title, texts) {
+  return texts?.length ? section(title, make("ul", {}, texts.map((text) => make("li", {}, typeof text === "string" ? text : JSON.stringify(text))))) : null;
+}
+
+function logOf(found) { return found.log ? section("Log", make("pre", { tabindex: 0 }, found.log)) : null; }
