@@ -19,7 +19,7 @@ from tflq.verification import Verification
 from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
-__all__ = ["REPORT", "verified"]
+__all__ = ["REPORT", "layers_of", "verified"]
 
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
@@ -124,11 +124,11 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
         "expected": [each.to_json() for verification in done for each in verification.expected],
         "apart": [each.to_json() for verification in done for each in verification.apart],
-        "layers": _layers(done),
+        "layers": layers_of(done),
     }
 
 
-def _layers(done: list[Verification]) -> dict[str, Any] | None:
+def layers_of(done: list[Verification]) -> dict[str, Any] | None:
     """Results of operators that differ, each once: over all shapes of the inputs that it was compared at."""
     parts = [verification.layers for verification in done if verification.layers is not None]
     if not parts:
