@@ -97,6 +97,8 @@ def real_sum(op: Op, b: RuleBuilder) -> Answer:
     far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
     reach = magnitudes * far
     scales = double_scales(source.scale, weight_scales, target.scale)
+    if np.isnan(scales).any():
+        return NotApplicable("the ratio of the scales is no number")
     bias = _bias(b, op.optional(place.bias), scales * float(np.float32(target.scale)), reach, scales, target)
     if isinstance(bias, NotApplicable):
         return bias
