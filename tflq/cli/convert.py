@@ -13,7 +13,7 @@ import click
 
 from tflq.cli import output, streams, talk
 from tflq.cli.help import SectionedCommand
-from tflq.cli.shapes import input_shapes
+from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_report, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -91,14 +91,7 @@ class _Convert(SectionedCommand):
     help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys then.",
 )
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
-@click.option(
-    "--shape",
-    "shapes",
-    metavar="INPUT=1,224,224,3",
-    multiple=True,
-    callback=lambda _, __, given: input_shapes(given),
-    help="The whole shape of an input; may be repeated.",
-)
+@shape_option()
 @click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
 @click.option(
     "--cut",

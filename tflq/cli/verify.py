@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output, talk
-from tflq.cli.shapes import input_shapes
+from tflq.cli.shapes import shape_option
 
 if TYPE_CHECKING:
     from tflq.verification import Difference, Verification
@@ -45,14 +45,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
 )
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
-@click.option(
-    "--shape",
-    "shapes",
-    metavar="INPUT=1,224,224,3",
-    multiple=True,
-    callback=lambda _, __, given: input_shapes(given),
-    help="The whole shape of an input; may be repeated. Open dims are else run at two sizes above any window.",
-)
+@shape_option(" Open dims are else run at two sizes above any window.")
 @click.option(
     "--resolver",
     type=click.Choice(["reference", "optimized", "default"]),

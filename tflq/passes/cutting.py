@@ -14,7 +14,7 @@ from tflq.ir.calls import entry_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.effects import is_pure
 from tflq.passes.entry import keep
-from tflq.passes.rewriting import remove_ops
+from tflq.passes.rewriting import remove_ops, unneeded
 
 __all__ = ["cut_at", "cut_before_custom"]
 
@@ -101,12 +101,7 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
     outputs += [v for v in values if v not in outputs]
     if not outputs:
         raise UnsupportedError("the model cannot be cut:", [Reason("no output would be left", module.source)])
-    needed, dead = set(outputs), set()
-    for op in reversed(function.ops):
-        if needed.isdisjoint(op.results) and (is_pure(op) or (op in behind and not _stores(op, behind))):
-            dead.add(op)
-        else:
-            needed.update(v for v in op.operands if v is not None)
+    dead = unneeded(function.ops, outputs, lambda op: is_pure(op) or (op in behind and not _stores(op, behind)))
     _check_state(module, dead)
     function.outputs = outputs
     remove_ops(function, dead)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Module
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.effects import is_pure
-from tflq.passes.rewriting import remove_ops
+from tflq.passes.rewriting import remove_ops, unneeded
 
 __all__ = ["DeadCodeElimination"]
 
@@ -27,18 +27,7 @@ class DeadCodeElimination(Pass):
         }
         modified = False
         for function in module.functions:
-            dead = _dead_ops(function, pinned)
+            dead = unneeded(function.ops, pinned | set(function.outputs), is_pure)
             remove_ops(function, dead)
             modified |= bool(dead)
         return PassResult(module, modified)
-
-
-def _dead_ops(function: Function, pinned: set[Value]) -> set[Op]:
-    live = pinned | set(function.outputs)
-    dead: set[Op] = set()
-    for op in reversed(function.ops):
-        if is_pure(op) and live.isdisjoint(op.results):
-            dead.add(op)
-        else:
-            live.update(value for value in op.operands if value is not None)
-    return dead

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tflq.ir.core import Function, Module, Op, Value
 
-__all__ = ["remove_ops", "replace_values", "stand_for", "take_over"]
+__all__ = ["remove_ops", "replace_values", "stand_for", "take_over", "unneeded"]
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -31,6 +31,17 @@ def replace_values(module: Module, function: Function, replacements: Mapping[Val
             signature.inputs = [(name, final(value)) for name, value in signature.inputs]
         if signature.outputs is not None:
             signature.outputs = [(name, final(value)) for name, value in signature.outputs]
+
+
+def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op], bool]) -> set[Op]:
+    """The removable ops of a function of which nothing that stays, and none of the values, needs a result."""
+    live, dead = set(needed), set[Op]()
+    for op in reversed(ops):
+        if live.isdisjoint(op.results) and removable(op):
+            dead.add(op)
+        else:
+            live.update(value for value in op.operands if value is not None)
+    return dead
 
 
 def remove_ops(function: Function, dead: set[Op]) -> None:

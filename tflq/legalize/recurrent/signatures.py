@@ -190,10 +190,9 @@ def unset(op: Op) -> str:
     unidirectional_sequence_lstm.cc."""
     if op.name not in _CELLS_TO_SHIFT or _is_basic(op) or _hybrid_weights(op)[0] or len(op.intermediates) != 5:
         return ""
-    problem = "" if _wrong_type(op) else _parameters(op)
-    return f"the kernel leaves its parameters unset, and its result says nothing of the model: {problem}" * bool(
-        problem
-    )
+    if _wrong_type(op) or not (problem := _parameters(op)):
+        return ""
+    return f"the kernel leaves its parameters unset, and its result says nothing of the model: {problem}"
 
 
 def _cell_exponent(op: Op) -> int:

@@ -18,12 +18,10 @@ import numpy as np
 
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32, i64
+from tflq.legalize.reference.allocated import element, line, shape_of
 from tflq.legalize.rule import RuleBuilder
 
 __all__ = ["weighted_sums"]
-
-_NUMBER, _LINE = TensorType((), i32), TensorType((None,), i32)
-_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,9 @@ class _Taps:
 
 def weighted_sums(b: RuleBuilder, x: Value, size: Value, *, align_corners: bool, half_pixel_centers: bool) -> Value:
     """x [N, H, W, C] resized to `size` (i32 [2]): 2^20 times the result, i32 for int8 and i64 for int16."""
-    shape = b.emit("tfl.shape", [x], TensorType((4,), i32), out_type="INT32")
+    shape = shape_of(b, x, 4)
     rows, columns = (
-        _taps(b, _element(b, shape, axis + 1), _element(b, size, axis), align_corners, half_pixel_centers)
+        _taps(b, element(b, shape, axis + 1), element(b, size, axis), align_corners, half_pixel_centers)
         for axis in range(2)
     )
     tall = _interpolated(b, b.cast(x, i32), rows, 1)
@@ -51,9 +49,7 @@ def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pix
     if align_corners:
         aligned = _ratio(b, b.sub(size, one), b.maximum(b.sub(out, one), one))
         scale = b.select(b.greater(out, one), aligned, scale)
-    type = TensorType((int(out.array),), i32) if out.is_constant else _LINE
-    line = b.emit("tfl.range", [_number(b, 0), out, one], type)
-    position = b.mul(line, scale)
+    position = b.mul(line(b, out), scale)
     if half_pixel_centers:
         position = b.add(position, b.sub(_half(b, scale), _number(b, 512)))
     last, ten = b.sub(size, one), _number(b, 10)
@@ -80,15 +76,6 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
         taken = b.emit("tfl.gather", [x, index], made, axis=axis, batch_dims=0)
         parts.append(b.mul(taken, weight))
     return b.add(*parts)
-
-
-def _element(b: RuleBuilder, vector: Value, index: int) -> Value:
-    """An element of an i32 vector, as a scalar."""
-    if vector.is_constant:
-        return _number(b, int(vector.array[index]))
-    place = b.constant([index]), b.constant([index + 1]), b.constant([1])
-    options = {**dict.fromkeys(_MASKS, 0), "shrink_axis_mask": 1, "offset": False}
-    return b.emit("tfl.strided_slice", [vector, *place], _NUMBER, **options)
 
 
 def _half(b: RuleBuilder, x: Value) -> Value:

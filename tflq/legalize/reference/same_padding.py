@@ -20,20 +20,19 @@ import numpy as np
 
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
+from tflq.legalize.reference.allocated import element, line, shape_of, sliced
 from tflq.legalize.rule import RuleBuilder
 
 __all__ = ["pad_same"]
 
 _LINE = TensorType((None,), i32)
 _ONE = TensorType((1,), i32)
-_NUMBER = TensorType((), i32)
-_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
 def pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence[int], fill: int) -> Value:
     """x [N, H, W, C] with as much of `fill` around it as SAME padding has."""
     batch, *sizes, channels = x.type.shape or (None,) * 4
-    shape = b.emit("tfl.shape", [x], TensorType((4,), i32), out_type="INT32")
+    shape = shape_of(b, x, 4)
     none = b.constant(np.zeros((1, 2), np.int32))
     amounts = [_amounts(b, shape, axis, e, s) for axis, e, s in zip((1, 2), extents, strides, strict=True)]
     paddings = b.concat([none, *amounts, none], 0, (4, 2))
@@ -48,25 +47,10 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     pairs = np.stack([totals // 2, totals - totals // 2], 1)
     if stride == 1:
         return b.constant(pairs)
-    place = b.constant([axis]), b.constant([axis + 1])
-    starts = _line(b, _sliced(b, shape, *place, _NUMBER, shrink_axis_mask=1), stride)
-    whole = b.mul(_length(b, starts), b.constant([stride]))
-    line = _line(b, _sliced(b, whole, b.constant([0]), b.constant([1]), _NUMBER, shrink_axis_mask=1), 1)
-    longer = b.concat([line, b.constant([0])], 0, (None,))
-    rest = _sliced(b, longer, _sliced(b, shape, *place, _ONE), b.constant([0]), _LINE, end_mask=1)
+    starts = line(b, element(b, shape, axis), stride)
+    whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
+    longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0, (None,))
+    size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
+    rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return b.emit("tfl.gather", [rows, _length(b, rest)], TensorType((1, 2), i32), axis=0, batch_dims=0)
-
-
-def _line(b: RuleBuilder, limit: Value, step: int) -> Value:
-    """0, step, 2 step ... below a limit."""
-    return b.emit("tfl.range", [b.constant(np.asarray(0)), limit, b.constant(np.asarray(step))], _LINE)
-
-
-def _length(b: RuleBuilder, line: Value) -> Value:
-    return b.emit("tfl.shape", [line], _ONE, out_type="INT32")
-
-
-def _sliced(b: RuleBuilder, x: Value, begin: Value, end: Value, type: TensorType, **masks: int) -> Value:
-    options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
-    return b.emit("tfl.strided_slice", [x, begin, end, b.constant([1])], type, **options)
+    return b.emit("tfl.gather", [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
