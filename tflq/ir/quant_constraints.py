@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tflq.ir.core import Op, Value
 from tflq.ir.dialects import table
@@ -21,10 +21,14 @@ from tflq.ir.types import (
     is_quantized,
 )
 
-__all__ = ["Check", "axis_problem", "bounds_problem", "quant_constraints"]
+__all__ = ["PER_AXIS", "Check", "axis_problem", "bounds_problem", "quant_constraints"]
 
 Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
+
+
+PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType})
+"""Element types of which not every tensor can be."""
 
 
 def axis_problem(type: TensorType) -> str | None:

@@ -16,12 +16,41 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tflq.ir.scalars import (
+    SCALARS,
+    ScalarType,
+    bf16,
+    complex64,
+    f16,
+    f32,
+    f64,
+    i1,
+    i2,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    index,
+    named_scalar,
+    resource,
+    signless,
+    string,
+    ui4,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
+
 __all__ = [
     "SCALARS",
     "AnyQuantizedType",
     "BareType",
     "CalibratedQuantizedType",
     "ElementType",
+    "FunctionType",
+    "NoQuantizedType",
     "QuantizedType",
     "ScalarType",
     "Shape",
@@ -30,6 +59,7 @@ __all__ = [
     "UniformQuantizedSubChannelType",
     "UniformQuantizedType",
     "bf16",
+    "complex64",
     "element_storage",
     "f16",
     "f32",
@@ -44,6 +74,9 @@ __all__ = [
     "index",
     "is_narrowed",
     "is_quantized",
+    "named_scalar",
+    "resource",
+    "signless",
     "string",
     "ui4",
     "ui8",
@@ -54,83 +87,6 @@ __all__ = [
 
 Shape: TypeAlias = tuple[int | None, ...] | None
 """Dims in order, `None` for an unknown dim; `None` for an unknown rank."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width."""
-
-    name: str
-    bits: int
-    kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
-    numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The numpy dtype of an unpacked element (int4 unpacks to int8). TypeError if there is none."""
-        if not self.numpy:
-            raise TypeError(f"{self.name} has no numpy element type")
-        return np.dtype(self.numpy)
-
-    @property
-    def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
-
-    @property
-    def signed(self) -> bool:
-        return self.kind == "int"
-
-    @property
-    def minimum(self) -> int:
-        """Smallest value of an integer type."""
-        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
-
-    @property
-    def maximum(self) -> int:
-        """Largest value of an integer type."""
-        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
-
-    def __str__(self) -> str:
-        return self.name
-
-
-i1 = ScalarType("i1", 8, "bool", "bool")
-i2 = ScalarType("i2", 2, "int", "int8")
-i4 = ScalarType("i4", 4, "int", "int8")
-i8 = ScalarType("i8", 8, "int", "int8")
-i16 = ScalarType("i16", 16, "int", "int16")
-i32 = ScalarType("i32", 32, "int", "int32")
-i64 = ScalarType("i64", 64, "int", "int64")
-ui4 = ScalarType("ui4", 4, "uint", "uint8")
-ui8 = ScalarType("ui8", 8, "uint", "uint8")
-ui16 = ScalarType("ui16", 16, "uint", "uint16")
-ui32 = ScalarType("ui32", 32, "uint", "uint32")
-ui64 = ScalarType("ui64", 64, "uint", "uint64")
-f16 = ScalarType("f16", 16, "float", "float16")
-f32 = ScalarType("f32", 32, "float", "float32")
-f64 = ScalarType("f64", 64, "float", "float64")
-bf16 = ScalarType("bf16", 16, "float", "")
-f8e4m3fn = ScalarType("f8E4M3FN", 8, "float", "")
-f8e5m2 = ScalarType("f8E5M2", 8, "float", "")
-complex64 = ScalarType("complex<f32>", 64, "complex", "complex64")
-complex128 = ScalarType("complex<f64>", 128, "complex", "complex128")
-string = ScalarType("!tfl.string", 0, "opaque", "")
-resource = ScalarType("!tfl.resource", 0, "opaque", "")
-variant = ScalarType("!tfl.variant", 0, "opaque", "")
-index = ScalarType("index", 64, "index", "int64")  # of shapes, in the text form only; no file stores it
-
-SCALARS: dict[str, ScalarType] = {
-    t.name: t
-    for t in (
-        index,  # before i64, so that a table by dtype says i64 for int64
-        *(i1, i2, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64),
-        *(f16, f32, f64, bf16, f8e4m3fn, f8e5m2, complex64, complex128, string, resource, variant),
-    )
-}
 
 
 def _check_storage(storage: ScalarType, low: int, high: int) -> None:
@@ -321,6 +277,14 @@ class AnyQuantizedType:
     storage_min: int
     storage_max: int
 
+    @classmethod
+    def of(
+        cls, storage: ScalarType, expressed: ScalarType | None, storage_min: int, storage_max: int
+    ) -> AnyQuantizedType:
+        """Checked constructor. ValueError if the range is not one within the storage type."""
+        _check_storage(storage, storage_min, storage_max)
+        return cls(storage, expressed, storage_min, storage_max)
+
 
 @dataclass(frozen=True, slots=True)
 class CalibratedQuantizedType:
@@ -339,8 +303,31 @@ class CalibratedQuantizedType:
         return cls(expressed, low, high)
 
 
+@dataclass(frozen=True, slots=True)
+class NoQuantizedType:
+    """Not to be quantized, even where a quantized kernel is at hand: `!quant.none<f32>`."""
+
+    expressed: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType:
+    """What a function takes and gives: the type of its reference, `(tensor<3xi8>) -> tensor<3xi8>`."""
+
+    inputs: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+
+    @property
+    def storage(self) -> ScalarType:
+        return _REFERENCE
+
+
+_REFERENCE = ScalarType("function", 0, "opaque", "")
+
 QuantizedType: TypeAlias = UniformQuantizedType | UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
-ElementType: TypeAlias = ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType
+ElementType: TypeAlias = (
+    ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType | NoQuantizedType | FunctionType
+)
 
 
 def is_quantized(element: ElementType) -> bool:
@@ -350,7 +337,7 @@ def is_quantized(element: ElementType) -> bool:
 
 def is_narrowed(element: ElementType) -> bool:
     """Whether a quantized type bounds stored integers more than its storage type does."""
-    if isinstance(element, (ScalarType, CalibratedQuantizedType)):
+    if isinstance(element, (ScalarType, CalibratedQuantizedType, NoQuantizedType, FunctionType)):
         return False
     return element.storage_min > element.storage.minimum or element.storage_max < element.storage.maximum
 
@@ -359,7 +346,7 @@ def element_storage(element: ElementType) -> ScalarType:
     """The plain type an element is stored as: the storage type of a quantized one, else the type itself."""
     if isinstance(element, ScalarType):
         return element
-    if isinstance(element, CalibratedQuantizedType):
+    if isinstance(element, (CalibratedQuantizedType, NoQuantizedType)):
         return element.expressed
     return element.storage
 
@@ -414,4 +401,4 @@ class BareType(TensorType):
         return BareType((), element)
 
     def stripped(self) -> TensorType:
-        return BareType((), self.storage)
+        return self if isinstance(self.element, (ScalarType, FunctionType)) else BareType((), self.storage)
