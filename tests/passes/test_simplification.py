@@ -49,9 +49,9 @@ OTHER_SCASTS = function("%0 = quant.scast %q : !q to i8\n%1 = quant.scast %0 : i
     ("passes", "before", "after"),
     [
         ("canonicalize,dce", QCAST_OF_DCAST, function("return %q : !q", "!q")),
-        ("canonicalize,dce", DCAST_OF_QCAST, DCAST_OF_QCAST),
-        ("canonicalize{real-semantics=true},dce", DCAST_OF_QCAST, function("return %x : f32")),
-        ("canonicalize{real-semantics=true},dce", REQUANTIZE, REQUANTIZE),
+        ("canonicalize{semantics=interpreter},dce", DCAST_OF_QCAST, DCAST_OF_QCAST),
+        ("canonicalize,dce", DCAST_OF_QCAST, function("return %x : f32")),
+        ("canonicalize{semantics=real},dce", REQUANTIZE, REQUANTIZE),
         ("canonicalize,dce", SCASTS, function("return %i : i8", "i8")),
         ("canonicalize,dce", OTHER_SCASTS, OTHER_SCASTS),
         ("canonicalize", function('%0 = "tosa.cast"(%x) : (f32) -> f32\nreturn %0 : f32'), function("return %x : f32")),

@@ -388,6 +388,11 @@ class TensorType:
         """The same tensor of its storage type, without quantization."""
         return self if isinstance(self.element, ScalarType) else TensorType(self.shape, self.storage)
 
+    def stored(self) -> TensorType:
+        """As `stripped`, of signless integers: what `quant.scast` casts to and from."""
+        plain = self.stripped()
+        return plain if plain.storage.kind != "uint" else plain.with_element(signless(plain.storage))
+
 
 @dataclass(frozen=True, slots=True)
 class BareType(TensorType):

@@ -2,8 +2,8 @@
 
 Values are defined once and before their use; constants are within the bounds of their types; quantized axes are axes of
 the tensors, wherever a type stands; the `quant` ops obey the constraints of the `quant` dialect, and calls those of the
-functions they name (`op_checks`). Which other ops are legal is for each form's own verifier. Runs after every pass, so it
-walks the module once.
+functions they name (`op_checks`). Which other ops are legal is for each form's own verifier. Runs after every pass, so
+it walks the module once.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ __all__ = ["fail", "verify"]
 def verify(module: Module) -> None:
     """VerificationError, showing the op among its neighbours, if the module breaks an invariant of the IR."""
     for index, function in enumerate(module.functions):
-        for kind, values in (("argument", function.inputs), ("result", function.outputs)):
-            for position, value in enumerate(values):
-                if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
-                    fail(module, index, None, f"{kind} {position}: {reason}")
+        _verify_header(module, index, "argument", function.inputs)
         if not function.info.get("declaration"):
             _Function(module, index, function).verify()
+        _verify_header(module, index, "result", function.outputs)
+
+
+def _verify_header(module: Module, index: int, kind: str, values: Sequence[Value]) -> None:
+    for position, value in enumerate(values):
+        if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
+            fail(module, index, None, f"{kind} {position}: {reason}")
 
 
 class _Function:
@@ -75,13 +79,14 @@ class _Function:
                 if value.producer is not op:
                     what = f"result {position} ('{value.name}') names another op as its producer"
                     self.fail(shown, _within(outer, op, what))
-                if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
-                    self.fail(shown, _within(outer, op, reason))
                 defined.add(value)
             for check in op_checks(op.name):
                 reason = check(op, self.module)
                 if reason is not None:
                     self.fail(shown, _within(outer, op, reason))
+            for position, value in enumerate(op.results):
+                if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
+                    self.fail(shown, _within(outer, op, f"result {position}: {reason}"))
             if op.regions:
                 self._regions(op, shown)
 

@@ -1,4 +1,4 @@
-"""lower-quant-ops: the ops it makes, and that they compute what the casts mean, on every case of the specification."""
+"""lower-quant-ops{dialect=tosa}: the ops it makes, and that they compute what the casts mean, in every case."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def text(op: str, source: str, target: str) -> str:
 def lowered(source: str) -> Module:
     module = parse_module(source)
     verify(module)
-    assert parse_pipeline("lower-quant-ops").run(module).modified
+    assert parse_pipeline("lower-quant-ops{dialect=tosa}").run(module).modified
     verify(module)
     assert not {op.name for op in module.main.ops} & {"quant.qcast", "quant.dcast"}
     return module
@@ -180,7 +180,7 @@ def test_neighbouring_casts_meet_in_storage() -> None:
   return %5 : tensor<*x{q}>
 }}"""
     module = parse_module(source)
-    parse_pipeline("lower-quant-ops,strip-func-quant-types,canonicalize,cse,dce").run(module)
+    parse_pipeline("lower-quant-ops{dialect=tosa},strip-func-quant-types,canonicalize,cse,dce").run(module)
     assert not any(op.name.startswith("quant.") for op in module.main.ops)
     assert module.main.outputs[0].name == "out"
 
