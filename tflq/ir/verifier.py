@@ -1,7 +1,7 @@
 """The IR verifier: what holds in every form, whatever its dialect.
 
-Values are defined once and before their use; constants are within the bounds of their types; the `quant` ops obey the
-constraints of the `quant` dialect. Which other ops are legal is for each form's own verifier. Runs after every pass, so
+Values are defined once and before their use; constants are within the bounds of their types; ops obey the constraints
+that their classes declare. Which other ops are legal is for each form's own verifier. Runs after every pass, so
 it walks the module once.
 """
 
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.quant_constraints import bounds_problem, quant_constraints
+from tflq.ir.quant_constraints import bounds_problem
 
 __all__ = ["fail", "verify"]
 
@@ -42,11 +42,10 @@ def _verify_function(module: Module, index: int, function: Function) -> None:
             if value.producer is not op:
                 fail(module, index, op, f"result {position} ('{value.name}') names another op as its producer")
             defined.add(value)
-        if op.name.startswith("quant."):
-            for constraint in quant_constraints(op.name):
-                reason = constraint(op)
-                if reason is not None:
-                    fail(module, index, op, reason)
+        for constraint in op.constraints:
+            reason = constraint(op)
+            if reason is not None:
+                fail(module, index, op, reason)
     for position, value in enumerate(function.outputs):
         if value not in defined and (value.producer is not None or not _is_given(value)):
             fail(module, index, None, f"output {position} {_undefined(value, function)}")

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -27,7 +28,6 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.ir.versions import version_info
 from tflq.legalize.reference.accumulate import accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
@@ -81,13 +81,13 @@ class TargetKernels:
 
     def _changes(self, op: Op) -> Iterator[tuple[Change, str]]:
         name = op.name.removeprefix("tfl.")
-        storages = {v.type.storage for v in op.values if v.type.quantized}
+        storages = {v.type.storage for v in op.tensors if v.type.quantized}
         shifts: list[tuple[Change, str]] = []
         if ui8 in storages and name in self.target.unsigned:
             shifts.append((_signed, "uint8 as int8"))
         if i8 in storages and name in self.target.signed:
             shifts.append((_unsigned, "int8 as uint8"))
-        if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.values):
+        if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.tensors):
             yield _per_layer, "equal scales per axis as one"
             for shift, words in shifts:
                 yield _after(shift, _per_layer), f"{words}, equal scales per axis as one"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tflq.ir.calls import called_functions
+from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.rewriting import remove_ops, replace_values, take_over

@@ -70,7 +70,7 @@ def slice_(op: Op, k: Kernels) -> Value:
 @lowering("tosa.concat")
 def concat(op: Op, k: Kernels) -> Value:
     return k.concatenation(
-        [k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape
+        [k.value(v) for v in op.tensors if v is not op.result], op.attributes["axis"], op.result.type.shape
     )
 
 

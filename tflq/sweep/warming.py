@@ -32,7 +32,7 @@ def warm() -> None:
         package = import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             import_module(module.name)
-    from tflq.ir.dialects import op_names
+    from tflq.ir.registry import op_names
     from tflq.targets import load_target
     from tflq.verification.static_memory import interpreter_name
 

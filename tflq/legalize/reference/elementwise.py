@@ -54,7 +54,7 @@ def _clamped(op: Op, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> 
 def _integers(op: Op, b: RuleBuilder) -> Answer | None:
     """int32 and int64: the kernels compute with the integers as they are. None for other storage types."""
     storage = op.result.type.storage
-    if storage not in (i32, i64) or any(v.type.storage != storage for v in op.values):
+    if storage not in (i32, i64) or any(v.type.storage != storage for v in op.tensors):
         return None
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     result = {"tfl.add": b.add, "tfl.sub": b.sub, "tfl.mul": b.mul}[op.name](x, y)
@@ -213,7 +213,7 @@ def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answ
 @rule("tfl.maximum", "tfl.minimum")
 def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
     """The stored integers', whatever their parameters."""
-    if any(v.type.storage != op.result.type.storage for v in op.values):
+    if any(v.type.storage != op.result.type.storage for v in op.tensors):
         return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
     operands = b.value(op.operand(0)), b.value(op.operand(1))
     result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)

@@ -55,7 +55,7 @@ def seen_by_kernel(value: Value) -> tuple[float, int]:
 
 def refused(op: Op) -> bool:
     """Whether no kernel moves these types, or none from parameters to others."""
-    quantized = [v for v in op.values if v.type.quantized]
+    quantized = [v for v in op.tensors if v.type.quantized]
     if any(v.type.storage == _LACKS.get(op.name) for v in quantized):
         return True
     if not any(v.type.storage in _ASKS.get(op.name, ()) for v in quantized):
@@ -65,10 +65,10 @@ def refused(op: Op) -> bool:
 
 def follow(op: Op) -> bool:
     """Whether every element of the results has the scale and zero point of the one that is moved there."""
-    quantized = [v for v in op.values if v.type.quantized]
+    quantized = [v for v in op.tensors if v.type.quantized]
     if all(isinstance(v.type.element, UniformQuantizedType) for v in quantized):
         return len({(v.type.element, v.type.storage) for v in quantized}) == 1
-    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.values)
+    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.tensors)
     return whole and _followed(op)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
-from tflq.ir.versions import version_info
 from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import restored_by
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
