@@ -32,6 +32,8 @@ _NARROW: Final = 16
 """Integers up to this width are nearly always quantized values; wider ones are accumulators, indices or biases."""
 _BIAS_TOLERANCE: Final = 0.02
 """Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
+_UNSEEN: Final = 1 / 16
+"""Of the output's scale: how far apart what a bias stands for by its own scale and by the kernels' may be unnoticed."""
 
 
 def verify_parameters(value: Value, where: str, notes: Notes) -> None:
@@ -190,8 +192,17 @@ def _verify_bias(site: Site, weights: Value, bias: Value | None, scales: np.ndar
     kernel_checks = not weights.type.storage.signed or site.op.name == "tfl.fully_connected"
     if scales.size == 1 and kernel_checks and not (apart / np.float64(output_scale) <= _BIAS_TOLERANCE).all():
         site.fail(f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
-    if (apart > 0.01 * scales).any() and not (bias.is_constant and not bias.array.any()):
+    other = (apart > 0.01 * scales) & (stated != scales.astype(np.float32))
+    if other.any() and not (bias.is_constant and _unseen(np.where(other, apart, 0), bias.array, output_scale)):
         site.warn(f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
+
+
+def _unseen(apart: np.ndarray, bias: np.ndarray, output_scale: float) -> bool:
+    """Whether no bias [C] is another number of the result's steps at scales [1 or C] this far apart."""
+    flat = np.abs(bias.astype(np.float64)).reshape(-1)
+    if apart.size not in (1, flat.size):
+        return not flat.any()
+    return bool(np.all((flat == 0) | (apart * flat < _UNSEEN * output_scale)))
 
 
 def _verify_accumulator(site: Site, data: Value, weights: Value, axis: int) -> None:
