@@ -56,8 +56,8 @@ class TargetKernels:
 
     def keep(self, op: Op) -> Verdict:
         """Emits the op if the target runs it, on its own types or on others that hold the same numbers."""
-        if foreign := _foreign_bias(op):
-            return Verdict(False, foreign)
+        if none := _foreign_bias(op) or _from_nothing(op):
+            return Verdict(False, none)
         verdict = self.target.judge(op)
         if verdict.kept:
             self._emit(op, op.operands, op.results)
@@ -169,6 +169,19 @@ def _foreign_bias(op: Op) -> str:
         return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"
     found = accumulator(op, bias)
     return found.reason if isinstance(found, NotApplicable) else ""
+
+
+def _from_nothing(op: Op) -> str:
+    """Why no kernel is asked for results of operands without elements, of which most leave what memory held; empty if
+    there are elements to compute with, or none to compute."""
+    given = [v for v in op.operands if v is not None and v.type.quantized]
+    if given and all(_empty(v) for v in given) and not all(_empty(v) for v in op.results):
+        return "its operands have no elements"
+    return ""
+
+
+def _empty(value: Value) -> bool:
+    return 0 in (value.type.shape or ())
 
 
 def _type(value: Value, change: Change) -> TensorType:

@@ -34,6 +34,8 @@ NARROW: Final = 16
 """Integers up to this width are nearly always quantized values; wider ones are accumulators, indices or biases."""
 _BIAS_TOLERANCE: Final = 0.02
 """Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
+_UNSEEN: Final = 1 / 16
+"""Of the output's scale: how far apart what a bias stands for by its own scale and by the kernels' may be unnoticed."""
 
 Parameters = Mapping[str, tuple[float, int]]
 """By storage type, the scale and zero point that a kernel gives its result."""
@@ -213,7 +215,8 @@ class MultiplyAccumulate(Trait):
         checked = self.strict or not weights.type.storage.signed
         if scales.size == 1 and checked and not (apart / np.float64(output_scale) <= _BIAS_TOLERANCE).all():
             notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
-        if (apart > 0.01 * scales).any() and not (bias.is_constant and not bias.array.any()):
+        other = (apart > 0.01 * scales) & (stated != scales.astype(np.float32))
+        if other.any() and not (bias.is_constant and _unseen(np.where(other, apart, 0), bias.array, output_scale)):
             notes.warn_op(op, f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
 
     def _check_accumulator(self, op: Operator, notes: Notes, data: Value, weights: Value) -> None:
@@ -226,3 +229,11 @@ class MultiplyAccumulate(Trait):
         span, largest = 255, 127 if weights.type.storage.signed else 255
         if data.type.storage.bits <= 8 and terms * span * largest >= 1 << 31:
             notes.warn_op(op, f"{terms} products per output may overflow an int32 accumulator")
+
+
+def _unseen(apart: np.ndarray, bias: np.ndarray, output_scale: float) -> bool:
+    """Whether no bias [C] is another number of the result's steps at scales [1 or C] this far apart."""
+    flat = np.abs(bias.astype(np.float64)).reshape(-1)
+    if apart.size not in (1, flat.size):
+        return not flat.any()
+    return bool(np.all((flat == 0) | (apart * flat < _UNSEEN * output_scale)))

@@ -151,13 +151,26 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
-    """int16 of power-of-two scales: one operand is shifted right to the scale of the other."""
+    """int16 of power-of-two scales: one operand is shifted right to the scale of the other. From 32 bits on what the
+    kernel's loop makes of that depends on whether it is vectorized (measured)."""
     x, y = op.operand(0), op.operand(1)
+    if max(shifts) >= 32:
+        words = f"the kernel shifts an operand right by {max(shifts)} bits"
+        return NotApplicable(words, unsettled=words)
     if op.name == "tfl.add" and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         return NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
-    ready = [rounding_shift(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
+    ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
     total = b.sub(*ready) if op.name == "tfl.sub" else b.add(*ready)
     return _answer(op, b.cast(_clamped(op, b, total, output), i16))
+
+
+def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
+    """RoundingDivideByPOT of int16, of up to 31 bits. From 16 on its mask of the remainder is -1 in int16: what is left
+    of the sign is rounded up from 0 on."""
+    if shift < 16:
+        return rounding_shift(b, x, shift)
+    zero, one, minus = (b.constant(np.asarray(n)) for n in (0, 1, -1))
+    return b.select(b.greater_equal(x, zero), one, minus)
 
 
 @rule("tfl.mul")
