@@ -29,7 +29,7 @@ Result = dict[str, Any]
 Key = tuple[str, str]
 """Model and target."""
 
-VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "ended", "log"})
+VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "recorded", "ended", "log"})
 HOW: Final[Mapping[str, Status]] = {
     "error": "internal-error",
     "timeout": "timeout",

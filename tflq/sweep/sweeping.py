@@ -124,10 +124,9 @@ def sweep(
             KaggleFetcher(offline=plan.offline),
         )
         if left:
-            verified = plan.cache and plan.cache / "verified"
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 who = observer or Silent()
-                Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
+                Driver(store, runner, plan.settings, plan.limits, marks, plan.cache, who, stop).run(iter(supply))
         changes = None
         if plan.baseline is not None:
             changes = changes_since(

@@ -33,10 +33,12 @@ def warm() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             import_module(module.name)
     from tflq.ir.dialects import op_names
+    from tflq.sweep.cache import surroundings
     from tflq.targets import load_target
     from tflq.verification.static_memory import interpreter_name
 
     interpreter_name()
+    surroundings()
     with suppress(ImportError):
         import_module("tosa_reference_model")
     for dialect in DIALECTS:
