@@ -1,7 +1,7 @@
 """Draw the memory of a sweep's driver over time: python benchmarks/sweep_memory.py MODELS PLOT.svg [-- SWEEP OPTIONS]
 
 MODELS tiny models are made, each another; `tflq sweep` runs them, and the resident memory of its driver is read 4
-times a second. With `--cluster N`, N Dask workers on this machine run them. Prints the models per minute, and the memory
+times a second. With `--cluster N`, N Dask workers on this machine run them. Prints models per minute, and the memory
 in MiB after the first results, at the last, and the growth between. Needs `pip install -e '.[verify,dask]'`.
 """
 
