@@ -103,7 +103,7 @@ def test_a_required_operand_that_is_left_out() -> None:
 def test_variadic_operands_are_a_list() -> None:
     op = Op("tfl.concatenation", [value(), value(), value()], [value()], {"axis": 0})
     assert isinstance(op, Concatenation)
-    assert op.tensors == op.operands
+    assert op.values == op.operands
 
 
 @pytest.mark.parametrize("builtin", enum("BuiltinOperator").values)
