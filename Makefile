@@ -27,7 +27,7 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,browser,dev]'
 	@touch $@
 
 demo: $(VENV)/.run

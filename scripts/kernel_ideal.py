@@ -7,10 +7,11 @@ from harness import interpret
 
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
+from tflq.dialects.declare import Operator
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module, Op, Value
-from tflq.ir.dialects import op_names
+from tflq.ir.core import Module, Value
 from tflq.ir.parameters import parameters
+from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
 from tflq.legalize.rule import RULES
@@ -71,7 +72,7 @@ def _cast(x: Value, y: Value, array: np.ndarray) -> np.ndarray:
     return np.clip(np.round(reals / scale) + zero, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
-def _scaled(module: Module, op: Op) -> Module:
+def _scaled(module: Module, op: Operator) -> Module:
     """A bias of plain integers stands for them times the scales of input and weights."""
     place, _ = bias_of(op)
     bias = None if place < 0 else op.optional(place)

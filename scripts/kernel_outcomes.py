@@ -10,7 +10,8 @@ import numpy as np
 import tflq
 from scripts.kernel_ideal import agrees, run
 from scripts.kernel_table import Key, Sample, holds, signature_of
-from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, slots, trials
+from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, trials
+from tflq.dialects.declare import Operator
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
@@ -37,7 +38,7 @@ def measure(unit: str, count: int) -> list[Outcome]:
     return [found for trial in trials(unit, count) if (found := _outcome(trial)) is not None]
 
 
-def _tried(trial: Trial) -> tuple[Module, Op] | None:
+def _tried(trial: Trial) -> tuple[Module, Operator] | None:
     try:
         module = tflq.read(trial.model)
     except tflq.InvalidModelError:  # some generators draw what no file may hold
@@ -60,9 +61,9 @@ def _outcome(trial: Trial) -> Outcome | None:
     if right is None:
         return None
     unsigned = uniform = None
-    if any(v.type.quantized and v.type.storage == ui8 for v in op.values):
+    if any(v.type.quantized and v.type.storage == ui8 for v in op.tensors):
         unsigned = _survives(replace(trial, model=_symmetric(trial.model)), _probe("unsigned", name))
-    if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.values):
+    if any(isinstance(v.type.element, UniformQuantizedPerAxisType) for v in op.tensors):
         uniform = _survives(replace(trial, model=_equal_scales(trial.model)), _probe("uniform", name))
     return Outcome(name, key, Sample(right, everywhere, kept), unsigned, uniform)
 
@@ -73,14 +74,15 @@ class _Probe(Target):
     def judge(self, op: Op) -> Verdict:
         bad = any(
             v.type.quantized and (v.type.storage == ui8 or isinstance(v.type.element, UniformQuantizedPerAxisType))
-            for v in op.values
+            for v in op.tensors
         )
         return Verdict(not bad and not any(parameters(w.type)[1].any() for w in _weights(op)), "")
 
 
 def _weights(op: Op) -> list[Value]:
     """The quantized weights of an op."""
-    pairs = zip(slots(op).operands, op.operands, strict=False)
+    assert isinstance(op, Operator)
+    pairs = zip(op.operand_slots, op.operands, strict=False)
     return [v for slot, v in pairs if v is not None and v.type.quantized and slot.name in WEIGHTS]
 
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from scripts.kernel_trials import WEIGHTS, slots
-from tflq.flatbuffer.verify_schema import fixed_parameters, op_schema
-from tflq.ir.core import Op, Value
-from tflq.ir.dialects import Slot
+from scripts.kernel_trials import WEIGHTS
+from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.tfl.parameters import UNIT
+from tflq.dialects.traits.quantization import FixedScale
+from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType
 from tflq.targets.signature import parse_signature
@@ -76,7 +77,7 @@ def table(samples: dict[str, dict[Key, list[Sample]]], shifts: dict[str, dict[st
     return "\n".join(lines) + "\n"
 
 
-def holds(op: Op) -> dict[str, bool]:
+def holds(op: Operator) -> dict[str, bool]:
     """Which of the constraints that may be needed an op keeps."""
     fixed = _fixed(op)
     candidates = [*CANDIDATES, *([] if fixed is None else [f"fixed_scale {fixed[0]!r} {fixed[1]}"])]
@@ -138,35 +139,32 @@ def _merged(listed: dict[Key, str]) -> Iterator[str]:
         yield "; ".join([line, *clauses])
 
 
-def _fixed(op: Op) -> tuple[float, int] | None:
+def _fixed(op: Operator) -> tuple[float, int] | None:
     """The scale and zero point that a kernel's result has, as the schema knows them; of a wider result from 0 to 1,
     those of its whole range."""
-    schema = op_schema(op.name)
-    kinds = [] if schema is None else [trait.arguments[0] for trait in schema.traits if trait.name == "fixed"]
-    if not kinds or not op.result.type.quantized:
+    fixed = op.trait(FixedScale)
+    if fixed is None or not op.result.type.quantized:
         return None
     storage = op.result.type.storage
-    if kinds == ["unit"] and op.operand(0).type.storage.bits < storage.bits:
+    if fixed.parameters is UNIT and op.operand(0).type.storage.bits < storage.bits:
         return 2.0**-storage.bits, int(storage.minimum)
-    found = fixed_parameters(kinds[0], storage.name)
-    return None if found is None else (float(found[0]), int(found[1]))
+    return fixed.parameters.get(storage.name)
 
 
-def signature_of(op: Op) -> Key:
+def signature_of(op: Operator) -> Key:
     """The element types of an op; other operands that may be left out are of any."""
-    side = slots(op)
     bias = next(
         (
             _port(v, symmetric=True, axes=False)
-            for s, v in zip(side.operands, op.operands, strict=False)
+            for s, v in zip(op.operand_slots, op.operands, strict=False)
             if s.name == "bias" and v
         ),
         "",
     )
-    required = [v for s, v in zip(side.operands, op.operands, strict=False) if not s.optional and v is not None]
+    required = [v for s, v in zip(op.operand_slots, op.operands, strict=False) if not s.optional and v is not None]
     integers = {_port(v) for v in required if not v.type.quantized and v.type.storage.is_integer}
     one = next(iter(integers)) if len(integers) == 1 else ""
-    text = f"{_side(op.operands, side.operands, one)} -> {_side(op.results, side.results, '')}"
+    text = f"{_side(op.operands, op.operand_slots, one)} -> {_side(op.results, op.result_slots, '')}"
     return text, bias, one
 
 

@@ -18,10 +18,10 @@ from matrix.run import case_of
 import tflq
 from tflq.coverage.samples import operators, samples_of
 from tflq.coverage.samples.entry import stored
+from tflq.dialects.declare import Operator
+from tflq.dialects.forms import kept_reason
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Buffer, Module, Op, Value
-from tflq.ir.dialects import Signature, declaration
-from tflq.ir.forms import KEPT
+from tflq.ir.core import Buffer, Module, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import (
     ElementType,
@@ -35,7 +35,7 @@ from tflq.ir.types import (
     i64,
 )
 
-__all__ = ["WEIGHTS", "Trial", "bias_of", "quantized_op", "slots", "trials", "unit_of", "units"]
+__all__ = ["WEIGHTS", "Trial", "bias_of", "quantized_op", "trials", "unit_of", "units"]
 
 WEIGHTS = ("filter", "weights")
 SAMPLES = "samples of "
@@ -88,23 +88,15 @@ def trials(unit: str, count: int) -> Iterator[Trial]:
         yield from (trial for trial in map(_of, models) if trial is not None)
 
 
-def quantized_op(module: Module) -> Op | None:
+def quantized_op(module: Module) -> Operator | None:
     """The operator that is tried, if it is the one with quantized tensors, and has nothing of what no signature sees:
     shuffled weights, fused activations that every kernel refuses."""
-    ops = [op for op in module.ops() if any(v.type.quantized for v in op.values)]
-    if len(ops) != 1 or len(module.functions) != 1 or ops[0].name in KEPT:
+    ops = [op for op in module.ops() if isinstance(op, Operator) and any(v.type.quantized for v in op.tensors)]
+    if len(ops) != 1 or len(module.functions) != 1 or kept_reason(ops[0]) is not None:
         return None
     shuffled = ops[0].attributes.get("weights_format", "DEFAULT") != "DEFAULT"
     fused = ops[0].attributes.get(ACTIVATION, "NONE")
     return None if shuffled or fused not in ("NONE", *ACTIVATIONS) else ops[0]
-
-
-def slots(op: Op) -> Signature:
-    """The declared operands and results."""
-    declared = declaration(op.name)
-    assert declared is not None
-    (side,) = declared.signatures
-    return side
 
 
 def _of(model: bytes) -> Trial | None:
@@ -118,7 +110,7 @@ def _of(model: bytes) -> Trial | None:
     return Trial(model, edge_inputs(main.inputs))
 
 
-def _read(model: bytes) -> tuple[Module, Op] | None:
+def _read(model: bytes) -> tuple[Module, Operator] | None:
     try:
         module = tflq.read(model)
     except tflq.InvalidModelError:
@@ -189,7 +181,7 @@ def _widened(model: bytes) -> Iterator[bytes]:
         return
     module, op = found
     narrow = [v for v in op.operands if v is not None and v.is_constant and v.type.element == i32]
-    if not narrow or "bias" in {slot.name for slot in slots(op).operands}:
+    if not narrow or "bias" in {slot.name for slot in op.operand_slots}:
         return
     wide = {v: Value(v.type.with_element(i64), v.name, buffer=Buffer.of(v.array.astype(np.int64))) for v in narrow}
     op.operands = [wide.get(v, v) if v is not None else None for v in op.operands]
@@ -208,9 +200,9 @@ def _visible(model: bytes) -> bytes:
     return bytes(write(module))
 
 
-def bias_of(op: Op) -> tuple[int, Value | None]:
+def bias_of(op: Operator) -> tuple[int, Value | None]:
     """Which operand is a bias, and the constant that it is, if it is one."""
-    place = next((i for i, slot in enumerate(slots(op).operands) if slot.name == "bias"), -1)
+    place = next((i for i, slot in enumerate(op.operand_slots) if slot.name == "bias"), -1)
     bias = None if place < 0 else op.optional(place)
     return place, bias if bias is not None and bias.is_constant and bias.type.rank else None
 
@@ -246,7 +238,7 @@ def _biases(bias: Value) -> Sequence[ElementType | None]:
     return kinds
 
 
-def _stored(op: Op, bias: Value, element: ElementType) -> Value:
+def _stored(op: Operator, bias: Value, element: ElementType) -> Value:
     """A bias that shows in the results, if it is read as another: by up to a quarter of their range."""
     storage = TensorType((), element).storage
     array = bias.array
@@ -260,11 +252,11 @@ def _stored(op: Op, bias: Value, element: ElementType) -> Value:
     return Value(TensorType(bias.type.shape, element), bias.name, buffer=Buffer.of(array))
 
 
-def unit_of(op: Op, bias: Value) -> np.ndarray | None:
+def unit_of(op: Operator, bias: Value) -> np.ndarray | None:
     """What one of a bias stands for: of plain integers, the scales of input and weights, multiplied."""
     if bias.type.quantized:
         return np.ravel(parameters(bias.type)[0])
-    named = dict(zip((slot.name for slot in slots(op).operands), op.operands, strict=False))
+    named = dict(zip((slot.name for slot in op.operand_slots), op.operands, strict=False))
     x, weights = named.get("input"), next((named[n] for n in WEIGHTS if n in named), None)
     if not (x and weights and x.type.quantized and weights.type.quantized):
         return None
@@ -272,8 +264,8 @@ def unit_of(op: Op, bias: Value) -> np.ndarray | None:
     return np.resize(scales, (bias.type.shape or (1,))[0] or 1)
 
 
-def _declare(op: Op, element: ElementType | None) -> None:
-    """Operators on int16 say which integers the bias is of, where they can."""
+def _declare(op: Operator, element: ElementType | None) -> None:
+    """Ops on int16 say which integers the bias is of, where they can."""
     storage = getattr(element, "storage", element)
     if "quantized_bias_type" in op.attributes and storage is not None:
         wide = any(v is not None and v.type.quantized and v.type.storage == i16 for v in op.operands[:-1])

@@ -41,7 +41,7 @@ def assert_gives(lowered: Function, arrays: Sequence[np.ndarray], wanted: Sequen
     """The results wanted (int64 as int32), from nothing but ops of TOSA, none of them on uint8 but RESCALE."""
     for op in lowered.ops:
         assert op.name.startswith("tosa.")
-        assert op.name == "tosa.rescale" or all(v.type.storage != ui8 for v in op.values)
+        assert op.name == "tosa.rescale" or all(v.type.storage != ui8 for v in op.tensors)
     for want, got in zip(wanted, run(lowered, arrays), strict=True):
         assert got.dtype == (np.int32 if want.dtype == np.int64 else want.dtype)
         np.testing.assert_array_equal(got, want)

@@ -47,7 +47,7 @@ def test_the_integer_form_has_neither_floats_nor_inner_parameters(name: str) -> 
     module = tflq.convert(MODELS / f"{name}.tflite").module
     edges = {*module.main.inputs, *module.main.outputs}
     for op in module.ops():
-        for value in op.values:
+        for value in op.tensors:
             assert value in edges or not value.type.quantized, op
             assert not value.type.storage.is_float, op
 

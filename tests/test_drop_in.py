@@ -16,10 +16,10 @@ from harness import argument, const, edge_inputs, interpret, one_op
 from memory import memory
 
 import tflq
+from tflq.dialects.tfl.runtime import state_version
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Metadata, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.ir.versions import state_version
 from tflq.select.kernels import KernelBuilder
 
 MODELS = Path(__file__).parent.parent / "models"

@@ -38,7 +38,7 @@ def test_the_integer_profile_is_enough(name: str) -> None:
     conversion = tflq.convert(MODELS / f"{name}.tflite", format="tosa")
     assert conversion.report.requirements is not None
     assert tuple(conversion.report.requirements.profiles) == ("pro_int",)
-    assert not any(v.type.storage.is_float for op in conversion.module.ops() for v in op.values)
+    assert not any(v.type.storage.is_float for op in conversion.module.ops() for v in op.tensors)
 
 
 @pytest.mark.parametrize("name", ["log_softmax", "l2_normalization", "add_per_axis", "mul_per_axis"])

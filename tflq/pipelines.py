@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tflq.dialects.forms import Form
+from tflq.dialects.tfl.runtime import state_runtime
 from tflq.evaluate import CONTROL
 from tflq.formats import is_tosa
 from tflq.ir.core import Module, Op
-from tflq.ir.forms import Form
-from tflq.ir.versions import state_runtime
 from tflq.legalize import Decision, legalize
 from tflq.legalize.deciding import State
 from tflq.logs import stage
@@ -185,7 +185,7 @@ def _path(op: Op) -> str:
     """How an operator of TOSA computes; control flow and variables stay what they are."""
     if op.name in CONTROL:
         return "kept"
-    return "float" if any(v.type.storage.is_float for v in op.values) else "integer"
+    return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"
 
 
 def _run(module: Module, form: Form, *passes: Pass) -> Module:

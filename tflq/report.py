@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
 from tflq.ir.core import Location, Module, Value
-from tflq.ir.forms import OF_TARGET, UNQUANTIZED
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ def read_text(given: Given, name: str) -> Module:
 def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
     """InvalidModelError if a module that came as text is not in the form, or is one that no file could hold. Types that
     files have no place for are for the conversion to judge."""
+    from tflq.dialects.forms import verify_form
     from tflq.flatbuffer import reader, writer
-    from tflq.ir.forms import verify_form
 
     if all(function.info.get("declaration") for function in module.functions):
         raise InvalidModelError("", "there is no function with a body", path=name)

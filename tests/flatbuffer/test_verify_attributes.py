@@ -15,10 +15,6 @@ from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.encoder import encode
 from tflq.flatbuffer.layout import enum
 from tflq.flatbuffer.reader import read
-from tflq.flatbuffer.verify_attributes import CHECKS as ATTRIBUTE_CHECKS
-from tflq.flatbuffer.verify_consistency import CHECKS as CONSISTENCY_CHECKS
-from tflq.flatbuffer.verify_quantization import CHECKS as QUANTIZATION_CHECKS
-from tflq.flatbuffer.verify_schema import op_schema
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 Tree = dict[str, Any]
@@ -38,29 +34,6 @@ def refused(model: Tree, where: str, reason: str) -> None:
         read(encode(model))
     assert where in caught.value.where, str(caught.value)
     assert reason in caught.value.reason.what, str(caught.value)
-
-
-@pytest.mark.parametrize("builtin", enum("BuiltinOperator").values)
-def test_every_builtin_is_in_the_operator_table(builtin: str) -> None:
-    """And its row uses only traits that are known and names that it defines."""
-    schema = op_schema(f"tfl.{builtin.lower()}")
-    assert schema is not None
-    assert len(schema.places) == len(schema.operands) + len(schema.results)
-    for trait in schema.traits:
-        assert trait.name in {*ATTRIBUTE_CHECKS, *CONSISTENCY_CHECKS, *QUANTIZATION_CHECKS, "subgraph", "spare"}
-        if trait.name in (
-            "same",
-            "quantized",
-            "needs",
-            "zero",
-            "axes",
-            "permutation",
-            "natural",
-            "nonzero",
-            "alike",
-            "pairs",
-        ):
-            assert set(trait.arguments) - ({"real"} if trait.name == "alike" else set()) <= set(schema.places)
 
 
 ATTRIBUTES: list[tuple[str, str, Callable[[Tree], Any], str, str]] = [

@@ -30,6 +30,11 @@ from tflq.ir.types import (
 )
 
 
+def renamed(op: Op, name: str) -> Op:
+    """The same op under another name."""
+    return Op(name, op.operands, op.results, op.attributes, op.location, info=op.info)
+
+
 def test_a_flatbuffer_too_large_for_its_offsets_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "LARGEST", 512)
     with pytest.raises(VerificationError, match="a flatbuffer ends at 2 GiB"):
@@ -141,7 +146,7 @@ def test_a_module_can_replace_the_file_it_is_mapped_from(tmp_path: Path) -> None
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     module = new_module()
-    module.main.ops[0].name = "tfl.no_such_operator"
+    module.main.ops[0] = renamed(module.main.ops[0], "tfl.no_such_operator")
     with pytest.raises(VerificationError):
         write(module, tmp_path / "out.tflite")
     assert os.listdir(tmp_path) == []
@@ -161,7 +166,8 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
 )
 def test_what_has_no_form_in_tflite_is_not_written(name: str, attributes: Fields, reason: str) -> None:
     module = new_module()
-    module.main.ops[0].name, module.main.ops[0].attributes = name, attributes
+    module.main.ops[0] = renamed(module.main.ops[0], name)
+    module.main.ops[0].attributes = dict(attributes)
     with pytest.raises(VerificationError, match=f"^'y': {name} cannot be written: .*{reason}"):
         write(module)
 

@@ -12,9 +12,9 @@ from recurrent import per_layer
 
 from tflq import UnsupportedError
 from tflq.conversion import Conversion, convert
+from tflq.dialects.calls import callees, entry_functions
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
-from tflq.ir.calls import callees, entry_functions
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ElementType, i1, i8, i16, i32, ui8
 

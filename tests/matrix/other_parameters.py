@@ -63,11 +63,11 @@ def moved_per_axis(draw: Draw) -> Case:
     case, op = _drawn(draw)
     scales = np.asarray([draw.near(_scale(op.results[0])) for _ in range(64)], np.float32)
     zero = draw.zero_point(op.results[0].type.storage) if draw.chance(0.5) else 0
-    for value in dict.fromkeys(op.values):
+    for value in dict.fromkeys(op.tensors):
         if value.type.quantized and value.type.rank and draw.chance(0.8):
             value.type = value.type.with_element(_per_axis(draw, value, scales, zero))
     lacks = op.results[0].type.storage == _LACKS.get(op.name)
-    mixed = len({seen_by_kernel(v) for v in op.values if v.type.quantized}) > 1
+    mixed = len({seen_by_kernel(v) for v in op.tensors if v.type.quantized}) > 1
     raw = op.name == "tfl.concatenation" and op.results[0].type.storage == i16
     refused = lacks or (mixed and not raw and op.name in {*_ASKS, "tfl.concatenation"})
     made = _case(draw, case, op, refused)
@@ -80,7 +80,7 @@ def raw_per_axis(draw: Draw) -> Case:
     """Kernels that compute on stored integers, on tensors that have a scale per index of some dim."""
     case, op = _drawn(draw, _RAW)
     scales = np.asarray([draw.near(0.1) for _ in range(64)], np.float32)
-    for value in dict.fromkeys(op.values):
+    for value in dict.fromkeys(op.tensors):
         results = value in op.results and op.name == "tfl.l2_normalization"  # whose scale its kernel asks for
         fused = value in op.results and op.attributes.get("fused_activation_function", "NONE") != "NONE"
         if value.type.quantized and value.type.rank and not results and not fused and draw.chance(0.7):
@@ -143,7 +143,7 @@ def _drawn(draw: Draw, names: tuple[str, ...] = _MOVED) -> tuple[Case, Op]:
     while True:
         case = GENERATORS[draw.one(*names)](draw)
         op = tflq.read(case.model).main.ops[0]
-        if all(v.type.is_static and 0 not in (v.type.shape or ()) for v in op.values):
+        if all(v.type.is_static and 0 not in (v.type.shape or ()) for v in op.tensors):
             return case, op
 
 
@@ -159,7 +159,7 @@ def _refused(op: Op) -> bool:
 def _case(draw: Draw, case: Case, op: Op, twin: bool) -> Case:
     inputs = [v for v in op.operands if v is not None and v.buffer is None]
     model = _file(op, inputs)
-    text = f"{case.text.partition('(')[0]}: {', '.join(f'{v.name} {v.type.element} {v.type}' for v in op.values)}"
+    text = f"{case.text.partition('(')[0]}: {', '.join(f'{v.name} {v.type.element} {v.type}' for v in op.tensors)}"
     made = Case(model, edge_inputs(inputs, draw.whole(0, 1 << 30)), f"{text} {op.attributes}")
     if twin:
         made.twin, made.tolerance, made.everywhere = _twin(op), 1, False

@@ -10,8 +10,8 @@ from harness import edge_inputs, interpret
 
 import tflq
 from matrix.draw import GENERATORS, Case, Draw
+from tflq.dialects.calls import callees, entry_functions
 from tflq.flatbuffer.writer import write
-from tflq.ir.calls import callees, entry_functions
 from tflq.ir.core import Module, Value
 from tflq.ir.parameters import parameters
 from tflq.passes.entry import extract

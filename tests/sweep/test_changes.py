@@ -60,6 +60,8 @@ def test_failures_of_one_cause_have_one_sentence() -> None:
     a = cause_of("refused", "Didn't find op 'ATAN2' at operator 12, 1x3 of 4.5e-3 in /tmp/a/x.tflite")
     b = cause_of("refused", "Didn't find op 'ELU' at operator 7, 2x8 of 1 in /home/me/y.tflite")
     assert a == b == "refused: Didn't find op '…' at operator N, N of N in PATH"
+    hashes = [cause_of("checksum", f"its SHA-256 is {digit * 64}, pinned is {'0' * 64}") for digit in "7b"]
+    assert set(hashes) == {"checksum: its SHA-256 is …, pinned is …"}
     assert cause_of("ok", "") == ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -161,11 +162,15 @@ def test_without_kagglehub_the_message_says_what_to_install(monkeypatch: pytest.
         fetch(ONE)
 
 
-def test_a_sweep_pins_what_it_fetched(kaggle: Kaggle, models: Path, tmp_path: Path) -> None:
+def test_a_sweep_pins_what_it_fetched(
+    kaggle: Kaggle, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     manifest = tmp_path / "kaggle.toml"
     manifest.write_text(MANIFEST)
     command = ["sweep", str(manifest), "--cache", str(tmp_path / "cache"), "-o"]
     assert run([*command, str(tmp_path / "a"), "--pin"]) == 0
+    said = capsys.readouterr().out.split()
+    assert " ".join(said[said.index("pinned") :]).startswith(f"pinned 2 models in {manifest} ")
     results = {r["id"]: r for r in read_results(tmp_path / "a")}
     assert {id: r["status"] for id, r in results.items()} == {"one": "ok", "gone": "unavailable", TWO: "ok"}
     pad, split = (hashlib.sha256((models / f"{n}.tflite").read_bytes()).hexdigest() for n in ("pad", "split"))
@@ -174,6 +179,9 @@ def test_a_sweep_pins_what_it_fetched(kaggle: Kaggle, models: Path, tmp_path: Pa
     pinned = (MANIFEST.replace(f"{cites}verified = false\n", f'{cites}sha256 = "{pad}"\nverified = true\n')).replace(
         expects, f'{expects}sha256 = "{split}"\nverified = true\n'
     )
+    assert manifest.read_text() == pinned
+    assert run([*command, str(tmp_path / "again"), "--pin", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pinned"] == {str(manifest): []}
     assert manifest.read_text() == pinned
 
     asked = len(kaggle.asked)

@@ -41,7 +41,7 @@ def quantized(conversion: tflq.Conversion) -> list[Op]:
     """The kernels on quantized tensors for operators that the report lists as kept."""
     kept = {row.operator for row in conversion.report.rows if row.path == "kept"}
     ops = [op for op in conversion.module.main.ops if op.location is not None and op.location.operator in kept]
-    return [op for op in ops if any(v.type.quantized for v in op.values) and op.name not in ("tfl.cast", "tfl.gather")]
+    return [op for op in ops if any(v.type.quantized for v in op.tensors) and op.name not in ("tfl.cast", "tfl.gather")]
 
 
 @pytest.mark.parametrize("model", ["cnn_int8", "cnn_uint8"])
@@ -93,7 +93,7 @@ def test_a_line_of_hybrid_types_binds(tmp_path: Path) -> None:
     (row,) = lowered.report.rows
     assert row.path == "float"
     assert "the target has no kernel on these types" in row.reason
-    assert not any(v.type.quantized for op in lowered.module.ops() for v in op.values)
+    assert not any(v.type.quantized for op in lowered.module.ops() for v in op.tensors)
     values = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
     real = values @ (np.arange(-6, 6).reshape(3, 4).T * np.float32(0.25))
     np.testing.assert_allclose(interpret(lowered.data, [[values]])[0][0], real, rtol=1e-6)

@@ -13,7 +13,7 @@ from validity import valid
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.ir.types import SCALARS, TensorType, i1, i8, i32, i64
 from tflq.tosa.check import Requirements, check
 from tflq.tosa.files.text import mlir_text

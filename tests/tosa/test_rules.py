@@ -17,7 +17,7 @@ from one_op import CASES
 from running import tosa_opt
 
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.ir.types import SCALARS
 from tflq.resources import resource
 from tflq.tosa.files.text import mlir_text

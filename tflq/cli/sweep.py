@@ -216,7 +216,7 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 def _document(outcome: Outcome, folder: Path) -> dict[str, Any]:
     head = {"format": "tflq.sweep-summary", "version": 1, "folder": str(folder), "failed": outcome.failed}
     changes = None if outcome.changes is None else [change.to_json() for change in outcome.changes]
-    return {**head, **outcome.summary.to_json(), "changes": changes}
+    return {**head, **outcome.summary.to_json(), "changes": changes, "pinned": outcome.pinned}
 
 
 @contextmanager
@@ -250,6 +250,8 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
         output.warnings([f"{summary.passes} ok that were not expected to be: change what is expected of them"])
     if outcome.changes is not None:
         print_changes(outcome.changes, outcome.fail_on)
+    for manifest, ids in (outcome.pinned or {}).items():
+        output.field("pinned", f"{len(ids)} {'model' if len(ids) == 1 else 'models'} in {manifest}")
     output.field("results", str(folder / "results.jsonl"))
     output.field("page", str(folder / "index.html"))
     if outcome.changes is not None:

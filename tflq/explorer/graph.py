@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tflq.ir.calls import callees
+from tflq.dialects.calls import callees
+from tflq.dialects.declare import Operator, Slot
 from tflq.ir.core import Function, Module, Op, Signature, Value
-from tflq.ir.dialects import Slot, declaration
 from tflq.ir.short_text import attribute_text, constant_text, quantization, shape_text
 from tflq.ir.types import ElementType
 
@@ -91,9 +91,8 @@ class _FunctionGraph:
     def _add(self, op: Op, key: str) -> None:
         known, colour = self._describe(op)
         namespace = _namespace(op)
-        slots = declaration(op.name)
-        operands = _tags(op.operands, slots.signatures[0].operands if slots else ())
-        results = _tags(op.results, slots.signatures[0].results if slots else ())
+        slots = (op.operand_slots, op.result_slots) if isinstance(op, Operator) else ((), ())
+        operands, results = _tags(op.operands, slots[0]), _tags(op.results, slots[1])
         edges = [edge for i, v in enumerate(op.operands) if v is not None for edge in self._edge(i, v, namespace)]
         called = [self._ids[i] for i in callees(op) if i < len(self._ids)]
         attributes = {

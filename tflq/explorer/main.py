@@ -1,6 +1,8 @@
 """An extension for Model Explorer: `model-explorer x.tflite --extensions=tflq.explorer`.
 
-Model Explorer imports `main` of each module that it is given and finds the adapters by their base class.
+Model Explorer imports `main` of each module that it is given and finds the adapters by their base class. A .tflite file
+on its command line opens with its own adapter: choose "tflq" beside the file on its first page, or, in Python,
+`config.add_model_from_path("x.tflite", adapterId="tflq")`.
 """
 
 from __future__ import annotations

@@ -2,18 +2,21 @@
 
 The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`).
 Here follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and
-its operators (`verify_attributes`, `verify_quantization`, by the traits in `schema/tfl.toml`). Harmless defects become
-warnings.
+its operators, by the attributes and traits that their classes declare. Harmless defects become warnings.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.control import Custom
+from tflq.dialects.traits.constants import check_attribute
+from tflq.dialects.traits.effects import Undescribed
 from tflq.errors import InvalidModelError
-from tflq.flatbuffer import verify_attributes, verify_consistency, verify_graph, verify_quantization, verify_shapes
-from tflq.flatbuffer.verify_notes import Notes, Site
-from tflq.flatbuffer.verify_schema import op_schema
+from tflq.flatbuffer import verify_graph, verify_quantization, verify_shapes
+from tflq.flatbuffer.layout import options_of, table
+from tflq.ir.notes import Notes
 
 if TYPE_CHECKING:
     from tflq.ir.core import Function, Module, Op, Value
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["verify_module"]
 
 _VERSION = 3
-_CHECKS = verify_attributes.CHECKS | verify_consistency.CHECKS | verify_quantization.CHECKS
 
 
 def verify_module(module: Module) -> list[str]:
@@ -65,14 +67,25 @@ def _verify_tensor(value: Value, where: str, notes: Notes) -> None:
 
 
 def _verify_op(module: Module, op: Op, notes: Notes) -> None:
-    schema = op_schema(op.name)
-    if schema is None:
+    if not isinstance(op, Operator):
         notes.fail_op(op, f"{op.name} is not in the operator table")
-    site = Site(op, schema, notes)
     if op.info:
-        verify_attributes.verify_options(site)
-    verify_graph.verify_arity(op, schema, notes)
+        _verify_options(op, notes)
+    verify_graph.verify_arity(op, notes)
     verify_graph.verify_call_arity(module, op, notes)
-    for trait in schema.traits:
-        if (check := _CHECKS.get(trait.name)) is not None:
-            check(site, trait.arguments)
+    for attribute in op.checked_attributes:
+        check_attribute(attribute, op, notes)
+    for trait in op.traits:
+        trait.check(op, notes)
+
+
+def _verify_options(op: Operator, notes: Notes) -> None:
+    """The options table is that of the operator, or is left out where an operator can do without."""
+    if "options" not in op.info or isinstance(op, Custom):
+        return
+    given = op.info["options"]
+    expected = options_of(op.name.removeprefix("tfl.").upper())
+    if given is not None:
+        notes.fail_op(op, f"has {given} where {expected or 'no options'} belongs")
+    if expected is not None and table(expected).fields and not op.has(Undescribed):
+        notes.warn_op(op, f"has no {expected}; its attributes are taken to be 0")

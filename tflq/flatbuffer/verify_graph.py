@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tflq.flatbuffer.verify_schema import op_schema
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.control import If, While
+from tflq.dialects.traits.effects import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from tflq.flatbuffer.verify_notes import Notes
-    from tflq.flatbuffer.verify_schema import OpSchema, Slot
+    from tflq.dialects.declare import Slot
     from tflq.ir.core import Function, Module, Op, Value
+    from tflq.ir.notes import Notes
 
 __all__ = [
     "verify_arity",
@@ -83,17 +85,17 @@ def _is_given(value: Value) -> bool:
     return value.is_constant or "is_variable" in value.info or "external_buffer" in value.info
 
 
-def verify_arity(op: Op, schema: OpSchema, notes: Notes) -> None:
-    """An op's operands and results against its row of the operator table."""
-    _count(op, "operand", schema.operands, op.operands, notes)
-    _count(op, "result", schema.results, op.results, notes)
-    for slot, value in zip(schema.operands, op.operands, strict=False):
+def verify_arity(op: Operator, notes: Notes) -> None:
+    """An op's operands and results against its declaration."""
+    _count(op, "operand", op.operand_slots, op.operands, notes)
+    _count(op, "result", op.result_slots, op.results, notes)
+    for slot, value in zip(op.operand_slots, op.operands, strict=False):
         if slot.variadic:
             break
         if value is None:
             if not slot.optional:
                 notes.fail_op(op, f"operand '{slot.name}' is left out (-1) and is not optional")
-        elif slot.integer and not value.type.storage.is_integer:
+        elif slot.indices and not value.type.storage.is_integer:
             notes.fail_op(op, f"operand '{slot.name}' is of type {value.type.storage}, not an integer type")
 
 
@@ -108,14 +110,9 @@ def _count(op: Op, kind: str, slots: Sequence[Slot], values: Sequence[object], n
 
 def _called_functions(op: Op) -> Iterator[tuple[str, int]]:
     """The subgraphs an op calls: attribute name and index."""
-    schema = op_schema(op.name)
-    for trait in schema.traits if schema else ():
-        if trait.name != "subgraph":
-            continue
-        for attribute in trait.arguments:
-            stated = op.attributes.get(attribute)
-            indices: Iterable[int] = () if stated is None else (stated,) if isinstance(stated, int) else stated
-            yield from ((attribute, int(index)) for index in indices)
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    if calls is not None:
+        yield from calls.called(op)
 
 
 def verify_signatures(module: Module, notes: Notes) -> None:
@@ -177,9 +174,9 @@ def _no_recursion(root: int, calls: list[list[int]], done: set[int], notes: Note
 
 def verify_call_arity(module: Module, op: Op, notes: Notes) -> None:
     """IF and WHILE pass as many values as their subgraphs take and return. Source: kernels/if.cc, kernels/while.cc."""
-    if op.name not in ("tfl.if", "tfl.while"):
+    if not isinstance(op, (If, While)):
         return
-    passed = len(op.operands) - (op.name == "tfl.if")
+    passed = len(op.operands) - isinstance(op, If)
     for attribute, index in _called_functions(op):
         function: Function = module.functions[index]
         returned = 1 if attribute == "cond_subgraph_index" else len(op.results)

@@ -17,8 +17,8 @@ from tflq.ir.types import SCALARS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tflq.flatbuffer.verify_notes import Notes
     from tflq.ir.core import Module, Value
+    from tflq.ir.notes import Notes
 
 __all__ = ["verify_external", "verify_tensor"]
 

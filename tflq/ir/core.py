@@ -9,12 +9,13 @@ one sweep (`Function.replace`), so users are computed when asked for (`Function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.numerics.sparse import densified
 
@@ -174,11 +175,23 @@ assert _SCALAR_OF[np.dtype(np.int8)] is i8
 class Op:
     """An operation. `attributes` are its options, `info` what a file says of the operator beside them.
 
+    An op whose name a dialect declares is of the class that declares it (`tflq.dialects`); of others nothing is known.
+
     An operand is `None` where an optional one is left out. `intermediates` are TFLite's scratch tensors. `regions` hold
     the ops inside of it, which may use what is defined before it.
     """
 
     __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
+
+    constraints: ClassVar[tuple[Callable[[Op], str | None], ...]] = ()
+    """What holds for every op of its class, in any form: the reason why it does not, or None. Each relies on those
+    before it."""
+
+    def __new__(cls, name: str, *_: Any, **__: Any) -> Op:
+        declared = op_class(name)
+        if cls is not Op and cls is not declared:
+            raise ValueError(f"{name} is not declared by {cls.__name__}")
+        return object.__new__(declared or cls)
 
     def __init__(
         self,
@@ -192,7 +205,8 @@ class Op:
         intermediates: list[Value | None] | None = None,
         regions: Sequence[Region] = (),
     ) -> None:
-        self.name = name
+        if self.__class__ is Op:
+            self.name = name
         self.operands = operands
         self.results = results
         self.attributes: dict[str, Any] = {} if attributes is None else attributes
@@ -220,7 +234,7 @@ class Op:
         return self.operands[index] if index < len(self.operands) else None
 
     @property
-    def values(self) -> Iterator[Value]:
+    def tensors(self) -> Iterator[Value]:
         """Operands that are there, then results."""
         yield from (v for v in self.operands if v is not None)
         yield from self.results

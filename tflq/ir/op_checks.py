@@ -1,35 +1,19 @@
-"""What an op must satisfy beside its declaration: the constraints of the `quant` dialect, and calls of functions.
-
-A check answers with a reason, or None. Those of a name are found once.
-"""
+"""What ops must satisfy that depends on their module: calls are those of functions that it has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.print_types import type_text
-from tflq.ir.quant_constraints import quant_constraints
 from tflq.ir.syntax import Symbol
 from tflq.ir.types import BareType, FunctionType, TensorType
 
-__all__ = ["OpCheck", "op_checks"]
+__all__ = ["OP_CHECKS", "OpCheck"]
 
 OpCheck: TypeAlias = Callable[[Op, Module], str | None]
-
-
-@cache
-def op_checks(name: str) -> tuple[OpCheck, ...]:
-    """The checks of an op called `quant.qcast`, `func.call` ..., in order."""
-    if name.startswith("quant."):
-        return tuple(_of_op(check) for check in quant_constraints(name))
-    return _CHECKS.get(name, ())
-
-
-def _of_op(check: Callable[[Op], str | None]) -> OpCheck:
-    return lambda op, _: check(op)
+"""The reason why an op is invalid in its module, or None."""
 
 
 def _call(op: Op, module: Module) -> str | None:
@@ -82,7 +66,7 @@ def _pad(op: Op, _: Module) -> str | None:
 
 _MISSING = BareType.of(FunctionType((), ()))
 
-_CHECKS: dict[str, tuple[OpCheck, ...]] = {
+OP_CHECKS: Final[dict[str, tuple[OpCheck, ...]]] = {
     "func.call": (_call,),
     "func.call_indirect": (_call_indirect,),
     "func.constant": (_constant,),

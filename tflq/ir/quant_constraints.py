@@ -6,11 +6,9 @@ Each constraint is a predicate on an op whose docstring is the sentence that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final, TypeAlias
 
 from tflq.ir.core import Op, Value
-from tflq.ir.dialects import table
 from tflq.ir.types import (
     BareType,
     ScalarType,
@@ -21,7 +19,25 @@ from tflq.ir.types import (
     is_quantized,
 )
 
-__all__ = ["PER_AXIS", "Check", "axis_problem", "bounds_problem", "quant_constraints"]
+__all__ = [
+    "PER_AXIS",
+    "Check",
+    "axis_integrity",
+    "axis_problem",
+    "both_ranked_or_unranked",
+    "both_scalars_or_tensors",
+    "bounds_problem",
+    "expressed_matches",
+    "integer_or_quantized",
+    "one_operand_and_result",
+    "one_side_quantized",
+    "operand_float",
+    "operand_quantized",
+    "result_float",
+    "result_quantized",
+    "same_shape",
+    "storage_width",
+]
 
 Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
@@ -61,6 +77,12 @@ def bounds_problem(value: Value) -> str | None:
     return f"constant '{value.name}' has the element {value.array[outside].flat[0]}, outside its bounds <{low}:{high}>"
 
 
+def _constraint(predicate: Callable[[Op], bool]) -> Check:
+    """The check whose reason is the docstring of a predicate that does not hold."""
+    sentence = predicate.__doc__
+    return lambda op: None if predicate(op) else sentence
+
+
 def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) -> str | None:
     if isinstance(type, BareType) or type.shape is None:
         return "sub-channel quantization needs a tensor of known rank"
@@ -75,67 +97,79 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
     return None
 
 
-def _one_operand_and_result(op: Op) -> bool:
+@_constraint
+def one_operand_and_result(op: Op) -> bool:
     """the op must have one operand and one result"""
     return len(op.operands) == 1 and op.operands[0] is not None and len(op.results) == 1
 
 
-def _operand_float(op: Op) -> bool:
+@_constraint
+def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
     element = op.operand(0).type.element
     return isinstance(element, ScalarType) and element.is_float
 
 
-def _operand_quantized(op: Op) -> bool:
+@_constraint
+def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(op.operand(0).type.element)
 
 
-def _result_float(op: Op) -> bool:
+@_constraint
+def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
     element = op.result.type.element
     return isinstance(element, ScalarType) and element.is_float
 
 
-def _result_quantized(op: Op) -> bool:
+@_constraint
+def result_quantized(op: Op) -> bool:
     """the result must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(op.result.type.element)
 
 
-def _expressed_matches(op: Op) -> bool:
+@_constraint
+def expressed_matches(op: Op) -> bool:
     """the expressed type of the quantized type must be the floating-point type of the other side"""
     plain, quantized = _sides(op)
     return getattr(quantized.element, "expressed", None) == plain.element
 
 
-def _integer_or_quantized(op: Op) -> bool:
+@_constraint
+def integer_or_quantized(op: Op) -> bool:
     """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
     elements = (op.operand(0).type.element, op.result.type.element)
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
-def _one_side_quantized(op: Op) -> bool:
+@_constraint
+def one_side_quantized(op: Op) -> bool:
     """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
     return is_quantized(op.operand(0).type.element) != is_quantized(op.result.type.element)
 
 
-def _storage_width(op: Op) -> bool:
+@_constraint
+def storage_width(op: Op) -> bool:
     """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
 
 
-def _both_scalars_or_tensors(op: Op) -> bool:
+@_constraint
+def both_scalars_or_tensors(op: Op) -> bool:
     """the operand and the result must be both scalars or both tensors"""
     return isinstance(op.operand(0).type, BareType) == isinstance(op.result.type, BareType)
 
 
-def _both_ranked_or_unranked(op: Op) -> bool:
+@_constraint
+def both_ranked_or_unranked(op: Op) -> bool:
     """the operand and the result must be both ranked or both unranked"""
     return (op.operand(0).type.shape is None) == (op.result.type.shape is None)
 
 
-def _same_shape(op: Op) -> bool:
+@_constraint
+def same_shape(op: Op) -> bool:
     """the operand and the result must have the same shape, dynamic dims included"""
     return op.operand(0).type.shape == op.result.type.shape
 
@@ -146,26 +180,6 @@ def _sides(op: Op) -> tuple[TensorType, TensorType]:
     return (target, source) if source.quantized else (source, target)
 
 
-@cache
-def quant_constraints(name: str) -> tuple[Check, ...]:
-    """The checks that an op such as `quant.qcast` must pass, in the order of `schema/quant.toml`."""
-    return tuple(
-        _check(constraint) for constraint in table("quant").get(name.removeprefix("quant."), {}).get("constraints", ())
-    )
-
-
-def _check(name: str) -> Check:
-    if name == "axis_integrity":
-        return lambda op: axis_problem(op.operand(0).type) or axis_problem(op.result.type)
-    predicate = _PREDICATES[name]
-    return lambda op: None if predicate(op) else predicate.__doc__
-
-
-_PREDICATES: dict[str, Callable[[Op], bool]] = {
-    predicate.__name__.removeprefix("_"): predicate
-    for predicate in (
-        *(_one_operand_and_result, _operand_float, _operand_quantized, _result_float, _result_quantized),
-        *(_expressed_matches, _integer_or_quantized, _one_side_quantized, _storage_width),
-        *(_both_scalars_or_tensors, _both_ranked_or_unranked, _same_shape),
-    )
-}
+def axis_integrity(op: Op) -> str | None:
+    """How the type of operand or result breaks the per-axis quantization integrity."""
+    return axis_problem(op.operand(0).type) or axis_problem(op.result.type)

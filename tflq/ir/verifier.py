@@ -1,7 +1,7 @@
 """The IR verifier: what holds in every form, whatever its dialect.
 
 Values are defined once and before their use; constants are within the bounds of their types; quantized axes are axes of
-the tensors, wherever a type stands; the `quant` ops obey the constraints of the `quant` dialect, and calls those of the
+the tensors, wherever a type stands; ops obey the constraints that their classes declare, and calls are those of the
 functions they name (`op_checks`). Which other ops are legal is for each form's own verifier. Runs after every pass, so
 it walks the module once.
 """
@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.op_checks import op_checks
+from tflq.ir.op_checks import OP_CHECKS
 from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem
 
 __all__ = ["fail", "verify"]
@@ -80,7 +80,11 @@ class _Function:
                     what = f"result {position} ('{value.name}') names another op as its producer"
                     self.fail(shown, _within(outer, op, what))
                 defined.add(value)
-            for check in op_checks(op.name):
+            for constraint in op.constraints:
+                reason = constraint(op)
+                if reason is not None:
+                    self.fail(shown, _within(outer, op, reason))
+            for check in OP_CHECKS.get(op.name, ()):
                 reason = check(op, self.module)
                 if reason is not None:
                     self.fail(shown, _within(outer, op, reason))

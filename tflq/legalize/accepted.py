@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tflq.dialects.calls import entry_functions
 from tflq.errors import UnsupportedError
-from tflq.ir.calls import entry_functions
 from tflq.ir.core import Function, Location, Module, Value
 from tflq.ir.quant_constraints import bounds_problem
 from tflq.ir.types import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tflq.ir.calls import callees, entry_functions, renumber
+from tflq.dialects.calls import callees, entry_functions, renumber
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
 from tflq.passes.effects import is_variable

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
 from tflq.ir.builder import refined
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import KEPT, RECURRENT, UNQUANTIZED
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
@@ -82,7 +82,7 @@ class Decider:
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
-        if not any(v.type.quantized for v in op.values):
+        if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
         case = self._case(op)
@@ -100,7 +100,7 @@ class Decider:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
     def _case(self, op: Op) -> _Case:
-        real, stateful, hybrid = self._policy.real, op.name in RECURRENT, computes_in_float(op)
+        real, stateful, hybrid = self._policy.real, is_recurrent(op), computes_in_float(op)
         missing = ""
         if stateful:
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
@@ -112,10 +112,11 @@ class Decider:
 
     def _as_it_is(self, case: _Case) -> Decision | None:
         op, leaves = case.op, case.missing or case.hybrid or self._policy.state != "kept"
-        if op.name not in KEPT or (case.recurrent and leaves):
+        reason = kept_reason(op)
+        if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return kept(op, KEPT[op.name], recurrent.misread(op) if case.recurrent else "")
+        return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
@@ -212,7 +213,7 @@ def _joined(*sentences: str) -> str:
 
 def _narrow(op: Op) -> str:
     """Why no rule is for an op, if it computes on tensors of less than 8 bits; empty if it does not."""
-    for value in op.values:
+    for value in op.tensors:
         if value.type.quantized and not value.is_constant and value.type.storage.bits < 8:
             return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"
     return ""

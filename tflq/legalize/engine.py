@@ -7,8 +7,8 @@ operator takes, `calls.py` which functions there are. All refusals are collected
 from __future__ import annotations
 
 from tflq.errors import UnsupportedError
-from tflq.flatbuffer.verify_notes import COPIED
 from tflq.ir.core import Function, Module
+from tflq.ir.notes import COPIED
 from tflq.legalize.accepted import accept
 from tflq.legalize.calls import Calls, copied
 from tflq.legalize.deciding import Policy, Semantics, State

@@ -83,7 +83,7 @@ def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
 
 def _unusual(op: Op) -> bool:
     low, high = _USUAL
-    elements = (v.type.element for v in op.values)
+    elements = (v.type.element for v in op.tensors)
     return any(isinstance(e, UniformQuantizedType) and not low <= e.scale <= high for e in elements)
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.forms import is_recurrent
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import RECURRENT
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
-from tflq.ir.versions import version_info
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.stablehlo.builtins import as_builtin
@@ -73,7 +73,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         return [b.scast(cast, cast.type.stripped())]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
     attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
-    activation = None if op.name in RECURRENT else attributes.get("fused_activation_function")  # else within the cell
+    activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
     if op.name == "tfl.reduce_prod" and op.operand(0).type.shape == ():  # which its float kernel crashes on
@@ -89,7 +89,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if not old.type.quantized:
             results.append(new)
             continue
-        if op.name in _NOT_FINITE or op.name in RECURRENT or _far_apart(op):
+        if op.name in _NOT_FINITE or is_recurrent(op) or _far_apart(op):
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, quantized.type.stripped()))

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.forms import kept_reason
 from tflq.ir.core import Op, Value
-from tflq.ir.forms import KEPT
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, ui8
 
 __all__ = ["computes_in_float", "disregarded", "without_kernel"]
@@ -56,7 +56,7 @@ def computes_in_float(op: Op) -> bool:
 def disregarded(op: Op) -> str:
     """What the kernel of such an op disregards of its constants' parameters; empty if nothing."""
     for value in op.operands:
-        if value is None or not value.type.quantized or op.name in KEPT:
+        if value is None or not value.type.quantized or kept_reason(op) is not None:
             continue
         if value.type.storage == ui8:
             return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
@@ -87,7 +87,7 @@ def _zero_points(value: Value) -> np.ndarray:
 def without_kernel(op: Op, *, real: bool = False) -> str:
     """Why no kernel computes such an op on its constants as they are; empty if one does. `real`: what disregards
     parameters does not."""
-    if op.name in KEPT:
+    if kept_reason(op) is not None:
         return ""
     kernel, weights = op.name[4:].upper(), _WEIGHTS.get(op.name, frozenset())
     for place, value in enumerate(op.operands):

@@ -62,10 +62,10 @@ def misread(op: Op) -> dict[str, str]:
 
 
 def _why(op: Op) -> str:
-    quantized = [v for v in op.values if v.type.quantized]
+    quantized = [v for v in op.tensors if v.type.quantized]
     if why := _past_the_end(op) or unset(op):
         return why
-    asked = op.operands if op.name == "tfl.quantize" else op.values
+    asked = op.operands if op.name == "tfl.quantize" else op.tensors
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
     if op.name == "tfl.conv_2d" and not op.result.type.quantized and op.operand(1).type.storage == i16:
         return f"the kernel reads the stored integers of '{op.operand(1).name}' as floats"

@@ -81,7 +81,7 @@ def distance(rule: Rule, op: Op) -> Distance | None:
     """None if the real function, or a copy of the operator, is not known."""
     name = kernel_name(op)
     function = _function(op, name)
-    types = [v.type.element for v in op.values if v.type.quantized]
+    types = [v.type.element for v in op.tensors if v.type.quantized]
     if function is None or not all(isinstance(element, UniformQuantizedType) for element in types):
         return None
     found = _rows(op) if name in _OF_ROWS else _elements(op)

@@ -32,7 +32,7 @@ def kernel_name(op: Op) -> str:
 def per_layer(op: Op, values: Iterable[Value] | None = None) -> list[UniformQuantizedType] | NotApplicable:
     """The quantized types of tensors (default: operands, then results), all per layer; else what is missing."""
     elements: list[UniformQuantizedType] = []
-    for value in op.values if values is None else values:
+    for value in op.tensors if values is None else values:
         element = value.type.element
         if isinstance(element, UniformQuantizedType):
             elements.append(element)

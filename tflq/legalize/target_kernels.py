@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -27,7 +28,6 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.ir.versions import version_info
 from tflq.legalize.reference.accumulate import accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
@@ -56,8 +56,8 @@ class TargetKernels:
 
     def keep(self, op: Op) -> Verdict:
         """Emits the op if the target runs it, on its own types or on others that hold the same numbers."""
-        if foreign := _foreign_bias(op):
-            return Verdict(False, foreign)
+        if none := _foreign_bias(op) or _from_nothing(op):
+            return Verdict(False, none)
         verdict = self.target.judge(op)
         if verdict.kept:
             self._emit(op, op.operands, op.results)
@@ -81,13 +81,13 @@ class TargetKernels:
 
     def _changes(self, op: Op) -> Iterator[tuple[Change, str]]:
         name = op.name.removeprefix("tfl.")
-        storages = {v.type.storage for v in op.values if v.type.quantized}
+        storages = {v.type.storage for v in op.tensors if v.type.quantized}
         shifts: list[tuple[Change, str]] = []
         if ui8 in storages and name in self.target.unsigned:
             shifts.append((_signed, "uint8 as int8"))
         if i8 in storages and name in self.target.signed:
             shifts.append((_unsigned, "int8 as uint8"))
-        if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.values):
+        if name in self.target.uniform and any(_is_uniform(v.type.element) for v in op.tensors):
             yield _per_layer, "equal scales per axis as one"
             for shift, words in shifts:
                 yield _after(shift, _per_layer), f"{words}, equal scales per axis as one"
@@ -169,6 +169,19 @@ def _foreign_bias(op: Op) -> str:
         return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"
     found = accumulator(op, bias)
     return found.reason if isinstance(found, NotApplicable) else ""
+
+
+def _from_nothing(op: Op) -> str:
+    """Why no kernel is asked for results of operands without elements, of which most leave what memory held; empty if
+    there are elements to compute with, or none to compute."""
+    given = [v for v in op.operands if v is not None and v.type.quantized]
+    if given and all(_empty(v) for v in given) and not all(_empty(v) for v in op.results):
+        return "its operands have no elements"
+    return ""
+
+
+def _empty(value: Value) -> bool:
+    return 0 in (value.type.shape or ())
 
 
 def _type(value: Value, change: Change) -> TensorType:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tflq.dialects.forms import kept_reason
 from tflq.errors import Reason
 from tflq.ir.core import Function, Op, Value
-from tflq.ir.forms import KEPT
 from tflq.ir.types import ElementType, UniformQuantizedType
 from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
 from tflq.legalize.deciding import Decider, Policy
@@ -148,7 +148,7 @@ class Walk:
         calls = self._shared.calls
         if problem := calls.problem(op):
             raise Refusal(problem)
-        decision = kept(op, KEPT[op.name], calls.warning(op))
+        decision = kept(op, kept_reason(op) or "", calls.warning(op))
         if not calls.strips:
             self._decider.keep(op)
             return decision

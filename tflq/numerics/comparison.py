@@ -21,8 +21,9 @@ import math
 import numpy as np
 
 from tflq.numerics.fixed_point import Multiplier, multiply, quantize_multiplier
+from tflq.numerics.x86 import divide_by_pot
 
-__all__ = ["LEFT_SHIFT", "compared", "comparison_multiplier", "unsettled"]
+__all__ = ["LEFT_SHIFT", "compared", "compared_one_by_one", "comparison_multiplier", "unsettled"]
 
 LEFT_SHIFT = 8
 
@@ -45,3 +46,12 @@ def compared(x: np.ndarray, scale: float) -> np.ndarray:
     if multiplier.shift > 0:
         return np.where(x < 0, -1, 1).astype(np.int32)
     return multiply((x.astype(np.int64) << LEFT_SHIFT).astype(np.int32), multiplier.mantissa, multiplier.shift)
+
+
+def compared_one_by_one(x: np.ndarray, scale: float) -> np.ndarray:
+    """The same by scalar code, which differs where it is `unsettled`. int64."""
+    multiplier = comparison_multiplier(scale)
+    if multiplier.shift <= 0:
+        return compared(x, scale).astype(np.int64)
+    high = multiply((x.astype(np.int64) << LEFT_SHIFT).astype(np.int32), multiplier.mantissa, 0)
+    return divide_by_pot(high.astype(np.int64), -multiplier.shift)

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.dialects import table
 from tflq.ir.short_text import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
@@ -26,7 +25,7 @@ def formula(op: Op) -> str:
     special = _FORMULAS.get(op.name)
     if special is not None:
         return f"{_type(op.result)} = {special(op)}" if op.results else special(op)
-    known = table("tosa")["meaning"].get(op.name) if not op.name.startswith("tfl.") else None
+    known = None if op.name.startswith("tfl.") else " ".join((type(op).__doc__ or "").split())
     numbers = ", ".join(f"{name} {attribute_text(value)}" for name, value in op.attributes.items() if value is not None)
     operands = ", ".join("none" if v is None else _operand(v) for v in op.operands)
     results = ", ".join(map(_type, op.results))

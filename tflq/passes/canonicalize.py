@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tflq.ir.calls import called_functions
+from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.dialects.forms import Form, verify_form
 from tflq.errors import TflqError, VerificationError
 from tflq.ir.core import Module
-from tflq.ir.forms import Form, verify_form
 from tflq.ir.verifier import verify
 from tflq.logs import stage
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tflq.ir.calls import called_functions
+from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.equal import attribute_key
 from tflq.passes.contract import Pass, PassResult

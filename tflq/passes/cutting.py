@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from tflq.dialects.calls import entry_functions
 from tflq.errors import OptionError, Reason, UnsupportedError
-from tflq.ir.calls import entry_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.effects import is_pure
 from tflq.passes.entry import keep

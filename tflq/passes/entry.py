@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.calls import callees, renumber
 from tflq.errors import OptionError, Reason
-from tflq.ir.calls import callees, renumber
 from tflq.ir.core import Module
 
 __all__ = ["entries", "extract", "keep"]

@@ -31,6 +31,7 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     index,
+    signless,
 )
 
 __all__ = ["lowered"]
@@ -60,7 +61,11 @@ def _quantize(b: Builder, op: Op, rounding: str) -> Value:
     if zero_point.any():
         stored = _elementwise(b, "tosa.add", stored, zero_point)
     bounded = _elementwise(b, "tosa.minimum", _elementwise(b, "tosa.maximum", stored, low), high)
-    return b.scast(work.restore(b.cast(bounded, element.storage), target.stored()), target)
+    if element.storage.signed:
+        whole = b.cast(bounded, element.storage)
+    else:
+        whole = b.emit("arith.fptoui", [bounded], bounded.type.with_element(signless(element.storage)))
+    return b.scast(work.restore(whole, target.stored()), target)
 
 
 def _rounding(op: Op, default: str) -> str:
@@ -76,7 +81,9 @@ def _dequantize(b: Builder, op: Op) -> Value:
     element = _uniform(source.type)
     work = _flatten(b, b.scast(source, source.type.stored()), element)
     scale, zero_point = _parameters(element, work)
-    value = b.cast(work.value, _expressed(element))
+    real = work.value.type.with_element(_expressed(element))
+    signed = element.storage.signed
+    value = b.cast(work.value, real.storage) if signed else b.emit("arith.uitofp", [work.value], real)
     if zero_point.any():
         value = _elementwise(b, "tosa.sub", value, zero_point)
     return work.restore(_elementwise(b, "tosa.mul", value, scale, shift=0), op.result.type)

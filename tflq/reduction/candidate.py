@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator, Slot
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Op, Value
-from tflq.ir.dialects import Slot, declaration
 from tflq.ir.types import TensorType
 from tflq.passes.part import part, read_from_outside
 from tflq.reduction.recording import Recording, invented
@@ -74,9 +74,8 @@ def _is_small_shape(value: Value, array: np.ndarray, ops: set[Op]) -> bool:
     if array.dtype.kind != "i" or array.size > SMALL:
         return False
     uses = [slot for op in ops for slot, v in zip(_slots(op), op.operands, strict=False) if v is value]
-    return all(slot.integer for slot in uses)
+    return all(slot.indices for slot in uses)
 
 
 def _slots(op: Op) -> Sequence[Slot]:
-    declared = declaration(op.name)
-    return declared.signatures[0].operands if declared else ()
+    return op.operand_slots if isinstance(op, Operator) else ()

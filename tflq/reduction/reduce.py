@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.calls import callees
 from tflq.errors import OptionError, Reason, TflqError
 from tflq.files import replace_file
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
-from tflq.ir.calls import callees
 from tflq.ir.core import Module
 from tflq.passes.entry import entries
 from tflq.reduction.candidate import Candidate, build

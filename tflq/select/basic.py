@@ -54,7 +54,9 @@ def reshape(op: Op, k: Kernels) -> Value:
 
 @lowering("tosa.transpose")
 def transpose(op: Op, k: Kernels) -> Value:
-    return k.transpose(k.value(op.operand(0)), op.attributes["perms"])
+    """TRANSPOSE reads what memory held in the place of an empty permutation."""
+    x, perms = k.value(op.operand(0)), op.attributes["perms"]
+    return k.transpose(x, perms) if perms else k.copy(x)
 
 
 @lowering("tosa.slice")
@@ -70,7 +72,7 @@ def slice_(op: Op, k: Kernels) -> Value:
 @lowering("tosa.concat")
 def concat(op: Op, k: Kernels) -> Value:
     return k.concatenation(
-        [k.value(v) for v in op.values if v is not op.result], op.attributes["axis"], op.result.type.shape
+        [k.value(v) for v in op.tensors if v is not op.result], op.attributes["axis"], op.result.type.shape
     )
 
 

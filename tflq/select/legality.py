@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tflq.dialects.forms import kept_reason
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.forms import KEPT
 from tflq.ir.types import ScalarType
 from tflq.legalize.hybrid import computes_in_float
 from tflq.select.kernel_rules import load_rules
@@ -68,9 +68,9 @@ class _Paths:
 def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Reason]:
     """Operators kept on quantized tensors, neither listed by the target nor kept whatever it is."""
     for op in function.ops:
-        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or op.name in KEPT:
+        if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
-        if not any(v.type.quantized for v in op.values) or computes_in_float(op):
+        if not any(v.type.quantized for v in op.tensors) or computes_in_float(op):
             continue
         verdict = target.judge(op)
         if not verdict.kept:
@@ -85,7 +85,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
     for op in function.ops:
         path = paths.of(op)
         if path == "exempt":
-            edges.update(op.values)
+            edges.update(op.tensors)
         else:
             rest.append((op, path))
     for op, path in rest:
@@ -93,7 +93,7 @@ def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:
             allowed = [*others, rules["float_kernels"]] if path == "float kernel" else others
             if not any(kernels.admit(op) for kernels in allowed):
                 yield Reason.at(op.location, f"{op.name} on {_types(op)} is not an operator of the target")
-        for value in op.values:
+        for value in op.tensors:
             if (
                 not isinstance(value.type.element, ScalarType)
                 and value.type.quantized

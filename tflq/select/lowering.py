@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
-from tflq.ir.versions import state_version
 from tflq.registering import registering
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of

@@ -18,7 +18,7 @@ from collections.abc import Container
 from functools import cache
 
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.dialects import declaration
+from tflq.ir.registry import op_class
 
 __all__ = ["name_tensors", "role_of"]
 
@@ -106,8 +106,8 @@ def _base(op: Op) -> str:
 @cache
 def _operand(name: str, place: int) -> str:
     """What an op calls its operand."""
-    known = declaration(name)
-    slots = known.signatures[0].operands if known and known.signatures else ()
+    known = op_class(name)
+    slots = known.operand_slots if known else ()
     if not slots:
         return f"operand_{place}"
     slot = slots[min(place, len(slots) - 1)]

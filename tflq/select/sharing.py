@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from math import prod
 
+from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.versions import state_version
 from tflq.passes.rewriting import remove_ops
 
 __all__ = ["keep_apart", "merge_views"]

@@ -27,6 +27,8 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     shape, by = x.type.shape, amount.type.shape
     if shape is None or len(shape) <= _BROADCAST_DIMS or shape == by:
         return k.right_shift(x, amount)
+    if 0 in shape and None not in shape:
+        return k.reshape(k.right_shift(k.reshape(x, (0,)), k.constant(0, amount.type.storage)), shape)
     if amount.is_constant and amount.array.size == 1:
         rows: tuple[int | None, ...] = (None,)
         amount = k.constant(amount.array.reshape(()), amount.type.storage)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tflq.dialects.calls import entry_functions
 from tflq.errors import OptionError, Reason, UnsupportedError
-from tflq.ir.calls import entry_functions
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.filling import reason, set_shape, stale

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tflq.dialects.calls import entry_functions
 from tflq.errors import UnsupportedError
-from tflq.ir.calls import entry_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
 from tflq.ir.types import Shape, TensorType

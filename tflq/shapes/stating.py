@@ -6,7 +6,7 @@ they know better. The second follows from what the inputs state.
 
 from __future__ import annotations
 
-from tflq.ir.calls import entry_functions
+from tflq.dialects.calls import entry_functions
 from tflq.ir.core import Module, Value
 from tflq.ir.types import Shape
 from tflq.shapes.inference import Inference, is_complete

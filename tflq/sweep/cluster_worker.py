@@ -52,7 +52,7 @@ def run_order(order: Order, path: str, inputs: str) -> tuple[dict[str, Any], dic
     """
     if order.version != tflq.__version__:
         raise TflqError(f"this worker has tflq {tflq.__version__}, the sweep {order.version}")
-    cache = str(_folder() / "verified") if order.task["cache"] else ""
+    cache = str(_folder()) if order.task["cache"] else ""
     task = Task.of_json({**order.task, "path": path, "inputs": inputs, "cache": cache})
     ending = asdict(_run(order, task))
     folder = Path(ending.pop("folder"))

@@ -13,7 +13,7 @@ from typing import Any
 import tflq
 from tflq.sweep.task import Settings
 
-__all__ = ["MACHINE", "fingerprint"]
+__all__ = ["MACHINE", "cpu_name", "fingerprint"]
 
 MACHINE = ("cpu", "platform", "python")
 """Parts that times depend on; results do not."""
@@ -32,7 +32,7 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
         "numpy": _version("numpy"),
         "python": platform.python_version(),
         "platform": f"{platform.system()}-{platform.machine()}",
-        "cpu": _cpu(),
+        "cpu": cpu_name(),
         **settings.to_json(),
     }
 
@@ -64,7 +64,8 @@ def _version(package: str) -> str:
 
 
 @cache
-def _cpu() -> str:
+def cpu_name() -> str:
+    """The CPU as the system names it, else its architecture."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

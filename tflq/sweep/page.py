@@ -21,7 +21,7 @@ from tflq.sweep.summary import Summary
 __all__ = ["write"]
 
 LEFT_OUT: Final = frozenset(
-    {"format", "version", "id", "target", "status", "expected", "why", "cause", "fingerprint", "cached"}
+    {"format", "version", "id", "target", "status", "expected", "why", "cause", "fingerprint", "cached", "recorded"}
 )
 """Fields of a result that its details do without: the row has them, or they say nothing of the model."""
 

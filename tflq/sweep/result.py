@@ -29,7 +29,7 @@ Result = dict[str, Any]
 Key = tuple[str, str]
 """Model and target."""
 
-VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "ended", "log"})
+VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "recorded", "ended", "log"})
 HOW: Final[Mapping[str, Status]] = {
     "error": "internal-error",
     "timeout": "timeout",
@@ -86,7 +86,8 @@ def cause_of(status: str, why: str) -> str:
     if status == "ok":
         return ""
     text = re.sub(r"(?<!\w)'[^']*'", "'…'", why.splitlines()[0] if why else "")
-    text = re.sub(r"(?<![\w.])[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "N", text)
+    text = re.sub(r"\b[0-9a-f]{32,}\b", "…", text)
+    text = re.sub(r"(?<![\w.])(?<!SHA-)[-+]?\d[\d.,x]*(e[-+]?\d+)?\b", "N", text)
     text = re.sub(r"(/[\w.+-]+)+", "PATH", text)
     return f"{status}: {text}" if text else status
 

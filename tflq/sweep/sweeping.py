@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -75,11 +75,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a sweep found; `changes` since the baseline, None without one. `failed`: whether that is exit code 5."""
+    """What a sweep found; `changes` since the baseline, None without one. `pinned`: ids of the models whose hashes were
+    written into each manifest, None if that was not asked for. `failed`: whether that is exit code 5."""
 
     summary: Summary
     changes: Sequence[Change] | None = None
     fail_on: Sequence[str] = ()
+    pinned: Mapping[str, Sequence[str]] | None = None
 
     @property
     def failed(self) -> bool:
@@ -124,10 +126,9 @@ def sweep(
             KaggleFetcher(offline=plan.offline),
         )
         if left:
-            verified = plan.cache and plan.cache / "verified"
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
                 who = observer or Silent()
-                Driver(store, runner, plan.settings, plan.limits, marks, verified, who, stop).run(iter(supply))
+                Driver(store, runner, plan.settings, plan.limits, marks, plan.cache, who, stop).run(iter(supply))
         changes = None
         if plan.baseline is not None:
             changes = changes_since(
@@ -139,13 +140,15 @@ def sweep(
                 plan.limits,
             )
         earlier = () if plan.baseline is None else (plan.baseline,)
-        outcome = Outcome(write_outputs(plan.folder, changes, plan.fail_on, earlier), changes, plan.fail_on)
-        if plan.pin:
-            hashes = hashes_of(store.results())
-            for source in map(Path, plan.sources):
-                if source.suffix == ".toml":
-                    pin(source, hashes)
-        return outcome
+        summary = write_outputs(plan.folder, changes, plan.fail_on, earlier)
+        pinned = _pinned(plan, hashes_of(store.results())) if plan.pin else None
+        return Outcome(summary, changes, plan.fail_on, pinned)
+
+
+def _pinned(plan: Plan, hashes: Mapping[str, str]) -> dict[str, list[str]]:
+    """Pins in the manifests among the sources."""
+    manifests = [source for source in map(str, plan.sources) if source.endswith(".toml")]
+    return {manifest: pin(Path(manifest), hashes) for manifest in manifests}
 
 
 def _executor(plan: Plan) -> Callable[..., Executor]:

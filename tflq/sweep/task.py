@@ -49,7 +49,7 @@ class Task:
     """One try of one model under one target.
 
     path: the model's file. sha256: what it should be; "" if it is not pinned.
-    inputs: an .npz file, or "". cache: a folder for what verification found, or "".
+    inputs: an .npz file, or "". cache: a folder for what runs found, or "".
     layers: find the first layer that differs, too.
     """
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import tflq
 from tflq.errors import TflqError
-from tflq.sweep.cache import Cache
+from tflq.sweep.cache import Cache, Originals, Shelves
 from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
-from tflq.verification import Verification
+from tflq.verification import Tolerance, Verification
+from tflq.verification.comparison import Options, compare_models
 from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
@@ -38,7 +38,7 @@ def verified(
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())} {task.settings.tolerance}"
-    one = _Verifier(task, contents, places, folder)
+    one = _Verifier(task, original, contents, places, folder)
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
     if task.inputs:
         inputs = Path(task.inputs)
@@ -55,19 +55,20 @@ def verified(
         found["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
     if task.layers and outcome["status"] == "differs":
         found["layers"] = one("layers", seeds=1, layers=True)["layers"]
-    return found | outcome | {"cached": one.cached}
+    return found | outcome | {"cached": one.cached, "recorded": one.recorded}
 
 
 class _Verifier:
     """Verifies one pair of models in several ways."""
 
-    def __init__(self, task: Task, contents: str, places: Mapping[str, Path], folder: Path) -> None:
+    def __init__(self, task: Task, original: str, contents: str, places: Mapping[str, Path], folder: Path) -> None:
         self.cached: list[str] = []
         self._task = task
         self._contents = contents
         self._places = places
         self._folder = folder
-        self._cache = Cache(Path(task.cache)) if task.cache else None
+        self._cache = Cache(Path(task.cache, "verified")) if task.cache else None
+        self._originals = Originals(Shelves(Path(task.cache, "outputs")), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
         """The verification of every file, in short; found in the cache if all is as it was before."""
@@ -83,16 +84,25 @@ class _Verifier:
             self._cache.put(key, found)
         return found
 
+    @property
+    def recorded(self) -> int:
+        """How many runs of the original were spared, since their outputs are kept."""
+        return self._originals.hits if self._originals else 0
+
     def _verify(self, place: Path, options: Mapping[str, Any]) -> Verification:
+        settings = self._task.settings
         with forked_ahead(2, die_with_parent):
-            return tflq.verify(
+            return compare_models(
                 self._task.path,
                 place,
-                shapes=self._task.shapes,
-                **self._task.settings.tolerance,
-                report=self._folder / REPORT,
-                timeout=self._task.seconds,
-                **options,
+                Options(
+                    shapes=self._task.shapes,
+                    tolerance=Tolerance(settings.max_lsb, settings.atol, settings.rtol),
+                    report=self._folder / REPORT,
+                    recorded=self._originals,
+                    timeout=self._task.seconds,
+                    **options,
+                ),
             )
 
     def _keep(self, name: str, done: list[Verification]) -> None:

@@ -32,13 +32,16 @@ def warm() -> None:
         package = import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}."):
             import_module(module.name)
-    from tflq.ir.dialects import op_names
+    from tflq.ir.registry import dialect
+    from tflq.sweep.cache import surroundings
     from tflq.targets import load_target
     from tflq.verification.static_memory import interpreter_name
 
     interpreter_name()
+    surroundings()
     with suppress(ImportError):
         import_module("tosa_reference_model")
-    for dialect in DIALECTS:
-        op_names(dialect)
+    for name in DIALECTS:
+        if (declared := dialect(name)) is not None:
+            declared.classes()
     load_target("kernels")

@@ -27,8 +27,8 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from tflq.dialects.declare import Operator, Slot
 from tflq.ir.core import Op, Value
-from tflq.ir.dialects import Signature, declaration
 from tflq.ir.types import UniformQuantizedType
 
 __all__ = ["CONSTRAINTS", "Constraint", "constraint"]
@@ -60,9 +60,9 @@ class Constraint:
             raise ValueError(f"{len(self.numbers) or 'no'} number(s)" + (f": {asked}" if asked else ""))
         return found
 
-    def misfit(self, side: Signature) -> str | None:
+    def misfit(self, operands: Sequence[Slot]) -> str | None:
         """The operators that it is of, if one with such operands is none of them."""
-        names = {slot.name for slot in side.operands}
+        names = {slot.name for slot in operands}
         if not self.accumulates or ({"input", "bias"} <= names and names & _WEIGHTS):
             return None
         return "operators with input, weights and bias"
@@ -123,7 +123,7 @@ _COUNTS = (1 << 16) - 1
 
 @constraint("same_scale")
 def _same_scale(op: Op) -> str | None:
-    return _alike(_quantized(op.values))
+    return _alike(_quantized(op.tensors))
 
 
 @constraint("same_operand_scale")
@@ -194,15 +194,13 @@ def _multiplier_accumulator_scale(op: Op, bound: float = 2.0**31) -> str | None:
 
 def _parts(op: Op) -> dict[str, Value | None]:
     """An op's operands by the names that its declaration has for them."""
-    declared = declaration(op.name)
-    assert declared is not None
-    slots = declared.signatures[0].operands
-    return {slot.name: op.optional(place) for place, slot in enumerate(slots)}
+    assert isinstance(op, Operator)
+    return {slot.name: op.optional(place) for place, slot in enumerate(op.operand_slots)}
 
 
 @constraint("power_of_two_scale")
 def _power_of_two_scale(op: Op) -> str | None:
-    for value in _quantized(op.values):
+    for value in _quantized(op.tensors):
         if (np.frexp(_scales(value))[0] != 0.5).any():
             return f"the scale of '{value.name}' is not a power of two"
     return None

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tflq.errors import OptionError, Reason
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
 from tflq.targets.signature import Signature, parse_signature

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, Literal
 
-from tflq.ir import dialects
+from tflq.dialects.declare import Slot
 from tflq.ir.core import Op, Value
+from tflq.ir.registry import op_class
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.port import Port, is_port, parse_port
 
@@ -60,15 +61,14 @@ class Signature:
 
     def misfit(self, name: str) -> str | None:
         """Why no operator of that name ("conv_2d") can ever fit."""
-        declared = dialects.declaration(f"tfl.{name}")
+        declared = op_class(f"tfl.{name}")
         assert declared is not None
-        (side,) = declared.signatures
         operands, results = self.alternatives[0]
         for constraint, _ in self.constraints:
-            words = CONSTRAINTS[constraint].misfit(side)
+            words = CONSTRAINTS[constraint].misfit(declared.operand_slots)
             if words is not None:
                 return f"{constraint} is of {words}"
-        return _misfit("operand", operands, side.operands) or _misfit("result", results, side.results)
+        return _misfit("operand", operands, declared.operand_slots) or _misfit("result", results, declared.result_slots)
 
 
 def _fits(slots: _Side, values: Sequence[Value | None]) -> bool:
@@ -91,7 +91,7 @@ def _fits(slots: _Side, values: Sequence[Value | None]) -> bool:
     return True
 
 
-def _misfit(kind: str, slots: _Side, declared: Sequence[dialects.Slot]) -> str | None:
+def _misfit(kind: str, slots: _Side, declared: Sequence[Slot]) -> str | None:
     """Why the numbers of values that a side takes are none that the operator has."""
     least = sum(slot.many == "" for slot in slots)
     most = None if slots and slots[-1].many in ("*", _REST) else len(slots)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tflq.dialects.forms import OF_TARGET
+from tflq.dialects.tfl import DIALECT
 from tflq.ir.core import Op
-from tflq.ir.forms import OF_TARGET, RECURRENT
 from tflq.targets.signature import Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
@@ -38,7 +39,7 @@ class Target:
     unsigned: frozenset[str] = frozenset()
     signed: frozenset[str] = frozenset()
     uniform: frozenset[str] = frozenset()
-    recurrent: frozenset[str] = frozenset(RECURRENT)
+    recurrent: frozenset[str] = frozenset(f"tfl.{name}" for name in DIALECT.families["recurrent"])
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
 
     def judge(self, op: Op) -> Verdict:

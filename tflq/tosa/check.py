@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.dialects.forms import verify_form
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.forms import verify_form
 from tflq.ir.types import TensorType
 from tflq.tosa.laws import LAWS, Context
 from tflq.tosa.laws.control import nesting
@@ -43,7 +43,7 @@ def check_laws(module: Module) -> None:
 
 def _broken(op: Op, context: Context) -> Iterator[str]:
     """What an operator of known ranks does that TOSA demands otherwise."""
-    if op.name in LAWS and not any(value.type.shape is None for value in op.values):
+    if op.name in LAWS and not any(value.type.shape is None for value in op.tensors):
         yield from LAWS[op.name](op, context)
 
 
@@ -97,7 +97,7 @@ class _Check:
                 yield fault
         if op.attributes.get("rounding_mode") == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             yield "DOUBLE_ROUND needs the extension doubleround, which the target has not"
-        shapes = [fault for value in op.values if (fault := self._shape(value)) is not None]
+        shapes = [fault for value in op.tensors if (fault := self._shape(value)) is not None]
         yield from shapes
         yield from _broken(op, self.context)
 

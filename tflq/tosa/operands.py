@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.ir.core import Op, Value
-from tflq.ir.dialects import declaration
+from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
 
 __all__ = [
@@ -103,10 +103,10 @@ def slots(name: str) -> tuple[Slot, ...]:
     """TOSA's operands of an operator ("conv2d"), in order; a variadic one is the last. KeyError if there is none."""
     if name in _ORDER:
         return tuple(_slot(word) for word in _ORDER[name].split())
-    declared = declaration(f"tosa.{name}")
+    declared = op_class(f"tosa.{name}")
     if declared is None:
         raise KeyError(name)
-    return tuple(Slot(s.name, many=s.variadic) for s in declared.signatures[0].operands)
+    return tuple(Slot(s.name, many=s.variadic) for s in declared.operand_slots)
 
 
 def _slot(word: str) -> Slot:

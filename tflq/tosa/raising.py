@@ -17,9 +17,9 @@ import re
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, constant
-from tflq.ir.dialects import declaration
 from tflq.ir.types import f32
 from tflq.tosa.accumulators import note_bounds
 
@@ -52,11 +52,11 @@ def _forget_names(module: Module) -> None:
 
 def _refusal(op: Op) -> Reason | None:
     """Why an op cannot be raised."""
-    if declaration(op.name) is None:
+    if not isinstance(op, Operator):
         return Reason.at(op.location, f"TFLite has nothing like {op.name}")
     if op.name in ("tosa.cast", "tosa.identity", "tosa.reshape"):
         return None
-    for value in op.values:
+    for value in op.tensors:
         storage = value.type.storage
         if storage.is_float and storage != f32:
             return Reason.at(op.location, f"TFLite's {op.name.removeprefix('tosa.')} does not compute in {storage}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tflq.errors import TflqError
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
 from tflq.select.kernel_rules import Kernels

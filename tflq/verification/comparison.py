@@ -25,6 +25,7 @@ from tflq.verification.inputs import EDGES, GivenInputs, Side, given, loaded, ma
 from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
+from tflq.verification.recorded import Recorded
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.shapes import Shapes, bound, chosen, is_open, open_in_both
 from tflq.verification.tflite_runner import TfliteRunner
@@ -40,7 +41,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Options:
-    """How two models are compared: the options of `verify`, by the same names."""
+    """How two models are compared: the options of `verify`, by the same names; and outputs of the original that are
+    `recorded`, which spare it a run where nothing else of it is looked at."""
 
     inputs: GivenInputs | str | os.PathLike[str] | None = None
     seeds: int = 2
@@ -52,6 +54,7 @@ class Options:
     interface: bool = True
     tolerance: Tolerance = EXACT
     report: ReportLike | None = None
+    recorded: Recorded | None = None
     timeout: float = 600.0
     progress: Progress = lambda _, __, ___: None
 
@@ -249,7 +252,7 @@ class _Comparison:
         """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
         ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {})
         try:
-            want = a.run(case.key, case.arrays, {})
+            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {})
         except RunError as error:
             self._original_failed(case, error, ahead)
             return None
@@ -264,6 +267,17 @@ class _Comparison:
         if fed and isinstance(b, TfliteRunner):
             self._record_expected(case.key, expected, fed, b.cut(case.key))
         return fed
+
+    def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
+        """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
+        recorded, kernels = self._options.recorded, self._options.resolver
+        if recorded is None or self._options.layers or not isinstance(a, TfliteRunner):
+            return a.run(case.key, case.arrays, {})
+        want = recorded.get(kernels, case.key, case.arrays)
+        if want is None:
+            want = a.run(case.key, case.arrays, {})
+            recorded.put(kernels, case.key, case.arrays, want)
+        return want
 
     def _difference(
         self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None

@@ -45,7 +45,7 @@ def test_state_in_resource_variables(model: Model) -> None:
     (row,) = conversion.report.rows
     assert (row.path, row.warning) == ("integer", OUTLIVES)
     assert tflq.verify(file, conversion.data).verdict == "equal"
-    assert not any(v.type.quantized for op in conversion.module.ops() for v in op.values if v.name not in ("x", "y"))
+    assert not any(v.type.quantized for op in conversion.module.ops() for v in op.tensors if v.name not in ("x", "y"))
     _assert_same(file, conversion.data)
 
 

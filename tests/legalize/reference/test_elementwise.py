@@ -9,6 +9,7 @@ import pytest
 from harness import argument, const, convert_and_compare, edge_inputs, one_op
 from reference import assert_equals_kernel, every_value, integer_form, refusal
 
+import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8
 
 ACTIVATIONS = ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"]
@@ -75,7 +76,7 @@ def test_squared_difference() -> None:
 
 
 @pytest.mark.parametrize("name", ["tfl.add", "tfl.sub"])
-@pytest.mark.parametrize("exponents", [(-12, -12), (-12, -15), (-15, -12), (-8, -19)])
+@pytest.mark.parametrize("exponents", [(-12, -12), (-12, -15), (-15, -12), (-8, -19), (-4, -19), (-20, -4), (-4, -35)])
 def test_power_of_two_scales_of_int16(name: str, exponents: tuple[int, int]) -> None:
     first, second = (Quantized.of(i16, 2.0**e) for e in exponents)
     arrays = pairs(np.random.default_rng(1), i16)
@@ -170,3 +171,11 @@ def test_stored_integers_per_axis_are_compared(name: str) -> None:
     model = one_op(name, operands, [argument((9, 2), Quantized.of(i8, 1.0), "y")], {}, 2)
     conversion = convert_and_compare(model, edge_inputs(operands), fallback="error")
     assert conversion.report.warnings
+
+
+def test_power_of_two_scales_too_far_apart() -> None:
+    """What shifts by 32 bits and more come to is left to the compiler: the parameters hold, with a warning."""
+    first, second = Quantized.of(i16, 2.0**-40), Quantized.of(i16, 2.0**-4)
+    model = binary("tfl.add", first, second, second, 8, pot_scale_int16=True)
+    conversion = tflq.convert(model)
+    assert ["shifts an operand right by 36 bits" in w for w in conversion.report.warnings] == [True]

@@ -211,3 +211,13 @@ def test_scales_that_must_hold_are_left_to_the_fallback() -> None:
     element = UniformQuantizedPerAxisType.of(i8, 3, [0.1, 0.2, 0.3, 0.4, 0.5])
     with pytest.raises(tflq.UnsupportedError, match="several scales along the axis"):
         tflq.convert(argument_index("tfl.arg_max", element, 3, i32), fallback="error", semantics="real")
+
+
+def test_product_of_a_scalar() -> None:
+    """TRANSPOSE has no part in it: its kernel reads past an empty permutation."""
+    x, axes = argument((), UniformQuantizedType.of(i8, 0.0102, -2), "x"), const(np.asarray([0]), i32, "axes")
+    model = one_op(
+        "tfl.reduce_prod", [x, axes], [argument((), UniformQuantizedType.of(i8, 0.0014), "y")], {"keep_dims": True}, 2
+    )
+    conversion = convert_and_compare(model, edge_inputs([x]))
+    assert not any(op.name == "tfl.transpose" for op in tflq.read(conversion.data).ops())

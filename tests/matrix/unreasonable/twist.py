@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from matrix.draw import Draw
+from tflq.dialects.declare import Operator
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Module, Op, Value
-from tflq.ir.dialects import declaration
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
 __all__ = ["SCALES", "twisted"]
@@ -60,7 +60,7 @@ def _any_scale(draw: Draw, near: float) -> float:
 
 
 def _quantized(module: Module) -> list[Value]:
-    values = dict.fromkeys(v for op in module.main.ops for v in op.values)
+    values = dict.fromkeys(v for op in module.main.ops for v in op.tensors)
     return [v for v in values if isinstance(v.type.element, (UniformQuantizedType, UniformQuantizedPerAxisType))]
 
 
@@ -119,8 +119,7 @@ def _zero_points(draw: Draw, module: Module) -> None:
 
 def _agree(op: Op) -> None:
     """A bias has the scale that kernels ask for: the product of the operands'."""
-    declared = declaration(op.name)
-    names = [] if declared is None else [slot.name for slot in declared.signatures[0].operands]
+    names = [slot.name for slot in op.operand_slots] if isinstance(op, Operator) else []
     named = dict(zip(names, op.operands, strict=False))
     bias, x = named.get("bias"), named.get("input")
     weights = named.get("filter") or named.get("weights")

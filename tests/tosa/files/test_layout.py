@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from tflq.flatbuffer.layout import TOSA
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.resources import resource
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,7 +1,7 @@
 """A small model of one operator for each row of the coverage table, in the order of operators.
 
-Every builtin of `schema/tfl.toml` has samples, or a line in its [unquantized] that says why it has no quantized
-signature. A sample's name is the operator, the storage types, and after a colon what else tells it from the others.
+Every builtin has samples, or is `Unquantized` and says why. A sample's name is the operator, the storage types, and
+after a colon what else tells it from the others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import cache
 from tflq.coverage.samples import casts, control, elementwise, movement, recurrent, stablehlo, weighted, windows
 from tflq.coverage.samples.entry import Entry
 from tflq.coverage.samples.signatures import plain_samples
-from tflq.ir.dialects import op_names, table
+from tflq.dialects.traits.effects import Unquantized
+from tflq.ir.registry import dialect, op_names
 
 __all__ = ["operators", "samples", "samples_of", "unquantized"]
 
@@ -32,7 +33,10 @@ def operators() -> list[str]:
 @cache
 def unquantized() -> Mapping[str, str]:
     """Operators without a quantized signature, and why."""
-    return {name: reason for reason, names in table("tfl")["unquantized"].items() for name in names.split()}
+    declared = dialect("tfl")
+    assert declared is not None
+    traits = ((c.op_name.removeprefix("tfl."), c.trait(Unquantized)) for c in declared.classes())
+    return {name: trait.reason for name, trait in traits if trait is not None}
 
 
 def samples() -> Iterator[tuple[str, bytes]]:

@@ -1,11 +1,11 @@
-"""The signatures an entry comes in: element types of its quantized tensors, by the operator's line in schema/tfl.toml.
+"""The signatures an entry comes in: element types of its quantized tensors, by the operator's declaration.
 
-storage     int8, uint8, int16 and int4, for all of them; where results need not be like the operands (no trait
-            `alike` says so, or it is one of `real` values), int8 → int16 and int16 → int8, too; where operands need
-            not be like each other (`real`), int8 beside int16
-scales      all equal; all different; where the kernel fixes the result's (`fixed`), those and others
+storage     int8, uint8, int16 and int4, for all of them; where results need not be like the operands (no
+            `SameElementType` says so, or not of quantized ones), int8 → int16 and int16 → int8, too; where operands
+            need not be like each other, int8 beside int16
+scales      all equal; all different; where the kernel fixes the result's (`FixedScale`), those and others
 per axis    one operand, or the result, has a scale for each index of its last dim; where integers are moved
-            (`same`), both
+            (`SameScale`), both
 hybrid      float operands beside a quantized constant
 """
 
@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.coverage.samples.entry import SCALE, Entry, Slot, model_of, per_layer
-from tflq.flatbuffer.verify_schema import Slot as Port
-from tflq.flatbuffer.verify_schema import fixed_parameters, op_schema
+from tflq.dialects.declare import Slot as Port
+from tflq.dialects.traits.quantization import FixedScale, Parameters, SameScale
+from tflq.dialects.traits.types import SameElementType
+from tflq.ir.registry import op_class
 from tflq.ir.types import (
     ElementType,
     ScalarType,
@@ -47,16 +49,18 @@ class _Shape:
     unlike: bool
     hybrid: bool
     moved: bool
-    fixed: str
+    fixed: Parameters
 
     @classmethod
     def of(cls, name: str, made: Entry) -> _Shape:
-        schema = op_schema(f"tfl.{name}")
-        assert schema is not None
-        traits = {trait.name: frozenset(trait.arguments) for trait in schema.traits}
-        operands = list(_names(schema.operands, made.operands))
-        results = list(_names(schema.results, made.results))
-        alike, real = traits.get("alike", frozenset()), "real" in traits.get("alike", ())
+        declared = op_class(f"tfl.{name}")
+        assert declared is not None
+        operands = list(_ports(declared.operand_slots, made.operands))
+        results = list(_ports(declared.result_slots, made.results))
+        one_type, same_scale = declared.trait(SameElementType), declared.trait(SameScale)
+        fixed = declared.trait(FixedScale)
+        alike = frozenset(one_type.slots if one_type else ())
+        real = one_type is not None and one_type.unless_quantized
         return cls(
             _quantized(made.operands),
             _quantized(made.results),
@@ -65,8 +69,8 @@ class _Shape:
             and (real or not alike.issuperset({operands[0], results[0]})),
             unlike=len(operands) > 1 and real,
             hybrid=len(operands) > 1 and not alike.issuperset(operands),
-            moved=traits.get("same", frozenset()).issuperset({*operands, *results}),
-            fixed=next(iter(traits.get("fixed", ())), ""),
+            moved=frozenset(same_scale.slots if same_scale else ()).issuperset({*operands, *results}),
+            fixed=fixed.parameters if fixed else {},
         )
 
 
@@ -74,11 +78,11 @@ def _quantized(slots: tuple[Slot, ...]) -> tuple[tuple[int, ...], ...]:
     return tuple(slot for slot in slots if isinstance(slot, tuple))
 
 
-def _names(declared: Sequence[Port], slots: Sequence[Slot]) -> Iterator[str]:
-    """What the schema calls the quantized tensors; the last one takes the rest."""
+def _ports(declared: Sequence[Port], slots: Sequence[Slot]) -> Iterator[Port]:
+    """The declared operands or results of the quantized tensors; the last one takes the rest."""
     for i, slot in enumerate(slots):
         if isinstance(slot, tuple):
-            yield declared[min(i, len(declared) - 1)].name
+            yield declared[min(i, len(declared) - 1)]
 
 
 def plain_samples(name: str, made: Entry) -> Iterator[tuple[str, bytes]]:
@@ -127,7 +131,7 @@ def _unlike(name: str, made: Entry, shape: _Shape) -> bytes:
 
 
 def _result(shape: _Shape, storage: ScalarType) -> ElementType:
-    fixed = fixed_parameters(shape.fixed, storage.name) if shape.fixed else None
+    fixed = shape.fixed.get(storage.name)
     return per_layer(storage) if fixed is None else UniformQuantizedType.of(storage, *fixed)
 
 

@@ -76,7 +76,7 @@ def _noted(made: Value | NotApplicable) -> Answer:
 @rule("tfl.add", "tfl.sub", last=True)
 def add(op: Op, b: RuleBuilder) -> Answer:
     """ADD and SUB as sums of scaled integers."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     *sources, target = grids
@@ -95,7 +95,7 @@ def add(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.mul", last=True)
 def mul(op: Op, b: RuleBuilder) -> Answer:
     """The product of integers, scaled."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     first, second, target = grids
@@ -120,7 +120,7 @@ def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
 @rule("tfl.squared_difference", last=True)
 def squared_difference(op: Op, b: RuleBuilder) -> Answer:
     """t t, with bits of t behind the point."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     *sources, target = grids
@@ -145,7 +145,7 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.div", last=True)
 def div(op: Op, b: RuleBuilder) -> Answer:
     """The scaled dividend by the divisor less its zero point."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     first, second, target = grids
@@ -177,7 +177,7 @@ def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
 @rule("tfl.maximum", "tfl.minimum", last=True)
 def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
     """Of the operands under the result's parameters."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     *sources, target = grids
@@ -193,7 +193,7 @@ def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
 @rule("tfl.prelu", last=True)
 def prelu(op: Op, b: RuleBuilder) -> Answer:
     """By input / output from zero up, the product by input * alpha / output below."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     source, weight, target = grids

@@ -29,7 +29,7 @@ _NAMES = sorted({*REAL_FUNCTIONS, *BOUNDS, *_WITH_OPTIONS})
 @rule(*(f"tfl.{name.lower()}" for name in _NAMES), last=True)
 def real_function(op: Op, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     source, target = grids
@@ -81,7 +81,7 @@ def _linear(op: Op, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotAp
 @rule("tfl.quantize", last=True)
 def quantize(op: Op, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
-    source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.values)
+    source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
     if isinstance(source, NotApplicable):
         return source
     if isinstance(target, NotApplicable):

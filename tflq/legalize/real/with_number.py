@@ -34,7 +34,7 @@ _FUNCTIONS: dict[str, _Two] = {
 @rule(*(f"tfl.{name.lower()}" for name in _FUNCTIONS), last=True)
 def function_with_a_number(op: Op, b: RuleBuilder) -> Answer:
     """The table of the real function of the operand that is no number."""
-    grids = grids_of(*op.values)
+    grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
         return grids
     for place in (1, 0):

@@ -69,7 +69,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     `kept`: else what the kernel gets wrong must be something that the rules know."""
     name = op.name[4:].upper()
     if _is_basic(op):
-        storages = tuple(v.type.storage for v in op.values)
+        storages = tuple(v.type.storage for v in op.tensors)
         return "" if storages == _BASIC else f"the basic kernel of LSTM has no form on {_listed(storages)}"
     hybrid, weights = _hybrid_weights(op)
     expected = _expected(op)

@@ -9,18 +9,32 @@ Source: kernels/comparisons.cc, kernels/internal/reference/comparisons.h.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
 import numpy as np
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer
-from tflq.numerics.comparison import LEFT_SHIFT, compared, comparison_multiplier, unsettled
+from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 
 __all__ = ["outcome"]
 
 _EQUALITIES = ("tfl.equal", "tfl.not_equal")
 _RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
+_PAIRS = 1 << 16
+"""Of values that are tried."""
+_FUNCTIONS: Final[dict[str, Callable[..., np.ndarray]]] = {
+    "tfl.equal": np.equal,
+    "tfl.not_equal": np.not_equal,
+    "tfl.less": np.less,
+    "tfl.less_equal": np.less_equal,
+    "tfl.greater": np.greater,
+    "tfl.greater_equal": np.greater_equal,
+}
 _SIGN = "at a scale above 1 the kernel divides by a negative power of two"
 
 
@@ -43,13 +57,38 @@ def compare(op: Op, b: RuleBuilder) -> Answer:
         if elements[0] == elements[1] and _distinct(elements[0]):
             return _raw(op, b)
         if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
-            return NotApplicable("the kernel's result is undefined in C++", unsettled=_SIGN)
+            undefined = "the kernel's result is undefined in C++"
+            return NotApplicable(undefined, unsettled="" if _told_apart(op, elements) else _SIGN)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
     except ValueError as error:
         return NotApplicable(f"the kernel has no answer: {error}")
     if max(e.scale for e in elements) > 1:
         b.note_undefined(_SIGN)
     return Rewritten([outcome(op, b, *ready)])
+
+
+def _told_apart(op: Op, elements: Sequence[UniformQuantizedType]) -> bool:
+    """Whether the kernels' vector and scalar code both give what the parameters say of any two values."""
+    found = [_held(v) for v in op.operands if v is not None]
+    if math.prod(v.size for v in found) > _PAIRS:
+        return False
+    x, y = (v - e.zero_point for v, e in zip(found, elements, strict=True))
+    function = _FUNCTIONS[op.name]
+    numbers = [np.where(v == 0, 0.0, np.where(v == 0, 1, v) * e.scale) for v, e in zip((x, y), elements, strict=True)]
+    real = function(numbers[0][:, None], numbers[1][None])
+    for code in (compared, compared_one_by_one):
+        first, second = (code(v, e.scale) for v, e in zip((x, y), elements, strict=True))
+        if (function(first[:, None], second[None]) != real).any():
+            return False
+    return True
+
+
+def _held(value: Value) -> np.ndarray:
+    """The stored values that a tensor can have, int64."""
+    storage = value.type.storage
+    if value.is_constant:
+        return np.unique(value.array).astype(np.int64)
+    return np.arange(storage.minimum, storage.maximum + 1)
 
 
 def _distinct(element: UniformQuantizedType) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.builder import broadcast
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.ir.versions import version_info
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
@@ -89,9 +89,9 @@ def floor_division(op: Op, b: RuleBuilder) -> Answer:
     storage = op.result.type.storage
     if storage is ui8 or (b.real and storage is i8):
         return _floor_division_table(op, b)
-    if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.values):
+    if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.tensors):
         return NotApplicable(
-            f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.values)}"
+            f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.tensors)}"
         )
     if op.name == "tfl.floor_div" and storage is i64:
         return NotApplicable("FLOOR_DIV has no kernel for i64")

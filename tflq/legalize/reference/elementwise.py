@@ -54,7 +54,7 @@ def _clamped(op: Op, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> 
 def _integers(op: Op, b: RuleBuilder) -> Answer | None:
     """int32 and int64: the kernels compute with the integers as they are. None for other storage types."""
     storage = op.result.type.storage
-    if storage not in (i32, i64) or any(v.type.storage != storage for v in op.values):
+    if storage not in (i32, i64) or any(v.type.storage != storage for v in op.tensors):
         return None
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     result = {"tfl.add": b.add, "tfl.sub": b.sub, "tfl.mul": b.mul}[op.name](x, y)
@@ -151,13 +151,26 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
-    """int16 of power-of-two scales: one operand is shifted right to the scale of the other."""
+    """int16 of power-of-two scales: one operand is shifted right to the scale of the other. From 32 bits on what the
+    kernel's loop makes of that depends on whether it is vectorized (measured)."""
     x, y = op.operand(0), op.operand(1)
+    if max(shifts) >= 32:
+        words = f"the kernel shifts an operand right by {max(shifts)} bits"
+        return NotApplicable(words, unsettled=words)
     if op.name == "tfl.add" and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         return NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
-    ready = [rounding_shift(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
+    ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
     total = b.sub(*ready) if op.name == "tfl.sub" else b.add(*ready)
     return _answer(op, b.cast(_clamped(op, b, total, output), i16))
+
+
+def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
+    """RoundingDivideByPOT of int16, of up to 31 bits. From 16 on its mask of the remainder is -1 in int16: what is left
+    of the sign is rounded up from 0 on."""
+    if shift < 16:
+        return rounding_shift(b, x, shift)
+    zero, one, minus = (b.constant(np.asarray(n)) for n in (0, 1, -1))
+    return b.select(b.greater_equal(x, zero), one, minus)
 
 
 @rule("tfl.mul")
@@ -213,7 +226,7 @@ def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answ
 @rule("tfl.maximum", "tfl.minimum")
 def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
     """The stored integers', whatever their parameters."""
-    if any(v.type.storage != op.result.type.storage for v in op.values):
+    if any(v.type.storage != op.result.type.storage for v in op.tensors):
         return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
     operands = b.value(op.operand(0)), b.value(op.operand(1))
     result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)

@@ -27,11 +27,11 @@ def concatenation(op: Op, b: RuleBuilder) -> Answer:
     operands, target = [v for v in op.operands if v is not None], op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
         return NotApplicable("operands and results have different storage types")
-    if all(isinstance(v.type.element, UniformQuantizedType) for v in op.values):
+    if all(isinstance(v.type.element, UniformQuantizedType) for v in op.tensors):
         assert isinstance(target, UniformQuantizedType)
         return _per_layer(op, b, operands, target)
     differ = parameters_differ(op)
-    mixed = len({seen_by_kernel(v) for v in op.values}) > 1
+    mixed = len({seen_by_kernel(v) for v in op.tensors}) > 1
     if differ and (b.real or refused(op) or (mixed and op.result.type.storage == ui8)):
         return NotApplicable("the result has other parameters than an operand, and one of them has several scales")
     return Rewritten([_concatenate(op, b, [b.value(v) for v in operands])], warning=COPIED if differ else "")

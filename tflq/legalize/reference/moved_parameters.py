@@ -38,8 +38,31 @@ _LARGEST = 1 << 24
 
 
 def parameters_differ(op: Op) -> bool:
-    """Whether what the operator moves comes under other parameters."""
-    return any(v.type.quantized for v in op.results) and not follow(op)
+    """Whether what the operator moves comes under other parameters, where some of it is another number under these."""
+    return any(v.type.quantized for v in op.results) and not (follow(op) or _same_numbers(op))
+
+
+def _same_numbers(op: Op) -> bool:
+    """Whether all that is moved to an only result has its parameters, or is a constant of numbers that are stored
+    alike under both. What a constant condition does not choose is not moved."""
+    element, moved = op.results[0].type.element, [v for v in op.operands if v is not None and v.type.quantized]
+    if len([v for v in op.results if v.type.quantized]) != 1 or not isinstance(element, UniformQuantizedType):
+        return False
+    condition = op.operand(0)
+    if op.name in _CHOOSE and condition.is_constant and len(set(condition.array.reshape(-1).tolist())) == 1:
+        moved = [op.operand(1 if condition.array.all() else 2)]
+    return all(v.type.element == element or _stored_alike(v, element) for v in moved)
+
+
+def _stored_alike(value: Value, target: UniformQuantizedType) -> bool:
+    source = value.type.element
+    if not value.is_constant or not isinstance(source, UniformQuantizedType) or source.storage != target.storage:
+        return False
+    with np.errstate(all="ignore"):
+        stored = np.unique(value.array).astype(np.float64)
+        steps = (stored - source.zero_point) * (np.float64(source.scale) / target.scale)
+        held = np.clip(np.round(steps) + target.zero_point, target.storage_min, target.storage_max)
+    return bool((held == stored).all())
 
 
 def seen_by_kernel(value: Value) -> tuple[float, int]:
@@ -55,7 +78,7 @@ def seen_by_kernel(value: Value) -> tuple[float, int]:
 
 def refused(op: Op) -> bool:
     """Whether no kernel moves these types, or none from parameters to others."""
-    quantized = [v for v in op.values if v.type.quantized]
+    quantized = [v for v in op.tensors if v.type.quantized]
     if any(v.type.storage == _LACKS.get(op.name) for v in quantized):
         return True
     if not any(v.type.storage in _ASKS.get(op.name, ()) for v in quantized):
@@ -65,10 +88,10 @@ def refused(op: Op) -> bool:
 
 def follow(op: Op) -> bool:
     """Whether every element of the results has the scale and zero point of the one that is moved there."""
-    quantized = [v for v in op.values if v.type.quantized]
+    quantized = [v for v in op.tensors if v.type.quantized]
     if all(isinstance(v.type.element, UniformQuantizedType) for v in quantized):
         return len({(v.type.element, v.type.storage) for v in quantized}) == 1
-    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.values)
+    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.tensors)
     return whole and _followed(op)
 
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, ui8
-from tflq.ir.versions import version_info
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, requantized, requantized_if_plain
@@ -71,8 +71,8 @@ _WIDENED: dict[str, frozenset[ScalarType]] = {
 def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""
     differ = parameters_differ(op)
-    storage = next(v.type.storage for v in op.values if v.type.quantized)
-    if any(v.type.quantized and v.type.storage != storage for v in op.values):
+    storage = next(v.type.storage for v in op.tensors if v.type.quantized)
+    if any(v.type.quantized and v.type.storage != storage for v in op.tensors):
         return NotApplicable("operands and results have different storage types")
     if differ and (b.real or refused(op)):
         return _move_real(op, b)

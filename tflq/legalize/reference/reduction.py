@@ -10,7 +10,7 @@ Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -32,6 +32,9 @@ _WIDE_PRODUCT = "the scaled product can leave the 32 bits that the kernel has fo
 _MOST_SHIFT = 29
 """A sum of n offsets of k bits is below 2^(k + 1) n; the mean's shift to the left is log2(n), rounded down, less."""
 
+_BATCHES = 1 << 20
+"""How many times as long as stated a batch may be, of which all sums are 0."""
+
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
 
@@ -52,7 +55,8 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
             reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""
         )
     averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
-    misread = not (averaged or source.storage == ui8 or b.real)
+    unread = averaged or source.storage == ui8 or b.real or 0 in (op.result.type.shape or ())
+    misread = not (unread or _all_zero(sizes, source, target))
     if None in sizes.values() or (0 in axes and not x.is_constant):
         result = _over_any_number(op, b, x, axes, source, target)
         if result is not None:
@@ -70,6 +74,15 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
         b.ops[-1].attributes["input_range"] = bounds
     return _rewritten(result, misread)
+
+
+def _all_zero(sizes: Mapping[int, int | None], source: UniformQuantizedType, target: UniformQuantizedType) -> bool:
+    """Whether all sums of int8 are stored as the zero point, also those of the bytes read as uint8, and of a batch that
+    is resized."""
+    if None in sizes.values() or not source.storage == target.storage == i8 or target.zero_point < 0:
+        return False
+    count = prod(d or 0 for d in sizes.values()) * (_BATCHES if 0 in sizes else 1)
+    return count * (ui8.maximum + abs(source.zero_point)) * float(source.scale) < target.scale / 2
 
 
 def _over_any_number(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
-from tflq.ir.versions import version_info
 from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import restored_by
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
@@ -22,6 +22,8 @@ from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, Rule
 from tflq.legalize.scaling import kernel_name, per_layer
 
 __all__: list[str] = []
+
+_ZEROS = "zeros are stored, whatever the zero point"
 
 
 @rule("tfl.embedding_lookup")
@@ -54,8 +56,18 @@ def hashtable_lookup(op: Op, b: RuleBuilder) -> Answer:
     types = [v.type.stripped() for v in op.results]
     rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
     zeros = parameters(result.type)[1].any() if result.type.quantized else False
-    warning = COPIED if parameters_differ(op) else "zeros are stored, whatever the zero point" if zeros else ""
+    some, all_found = _found(op.operand(0), op.operand(1))
+    differ = some and parameters_differ(op)
+    warning = COPIED if differ else _ZEROS if zeros and not all_found else ""
     return Rewritten([rows, hits], warning=warning)
+
+
+def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
+    """Whether some, and whether all of the ids may be among the keys. The kernel's search needs them in order."""
+    if not (ids.is_constant and keys.is_constant) or (np.diff(keys.array.astype(np.int64)) <= 0).any():
+        return True, False
+    found = np.isin(ids.array, keys.array)
+    return bool(found.any()), bool(found.all())
 
 
 @rule("tfl.one_hot")
@@ -97,8 +109,8 @@ def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
     if b.real and parameters_differ(op):
         one = isinstance(x.type.element, UniformQuantizedType)
         return _under(b, chosen, x, op.result) if one else NotApplicable(COPIED)
-    raw = not b.real and _zero_point(x) != 0
-    return Rewritten([chosen], warning="zeros are stored, whatever the zero point" if raw else "")
+    raw = not b.real and _zero_point(x) != 0 and shape[-1] != 1
+    return Rewritten([chosen], warning=_ZEROS if raw else "")
 
 
 @rule("tfl.matrix_set_diag")
@@ -172,7 +184,7 @@ def zeros_like(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
     raw = storage.bits > 16 and not b.real
     fill = 0 if raw else zero
-    warning = "zeros are stored, whatever the zero point" if raw and zero else ""
+    warning = _ZEROS if raw and zero else ""
     if x.type.is_static:
         return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
     plain = b.value(x)

@@ -6,8 +6,8 @@ is requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
-from tflq.ir.versions import version_info
 from tflq.legalize.reference.movement import COPIED
 from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import requantized_if_plain

@@ -61,7 +61,7 @@ def stored(op: Op, b: RuleBuilder) -> Answer:
     extreme = op.name.endswith("mum")
     wide = storage if extreme else i32
     combined = _KERNELS[op.name](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
-    same = extreme and len({v.type.element for v in op.values}) == 1
+    same = extreme and len({v.type.element for v in op.tensors}) == 1
     warning = "" if same else f"{kernel_name(op)} takes the stored integers, whatever they stand for"
     return Rewritten([b.cast(combined, storage)], warning=warning)
 

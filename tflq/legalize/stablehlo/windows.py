@@ -53,5 +53,5 @@ def reduce_window(op: Op, b: RuleBuilder) -> Answer:
     for axis, numbers in enumerate(zip(window, strides, dilations, strict=True)):
         y = over_windows(b, y, axis, *numbers, COMBINE[function])
     y = COMBINE[function](b, b.cast(start, wide), y)
-    same = extreme and len({v.type.element for v in op.values}) == 1
+    same = extreme and len({v.type.element for v in op.tensors}) == 1
     return Rewritten([b.cast(y, storage)], warning="" if same else _RAW)

@@ -143,6 +143,12 @@ function layersOf(found) {
         image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, power > 16 && p ? `2^${p}` : grouped(2 ** p)));
       }
     }
+    if (own.every((d) => d.unit !== "LSB")) {
+      for (const p of [-9, -6, -3, 0]) {
+        const y = top + tall - tall * (1 + p / 9);
+        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, p ? `1e${p}` : "≥ 1"));
+      }
+    }
     image.append(shape("path", { d: `M${left} ${top}v${tall}h${width}`, class: "axis" }));
     for (const d of own) {
       const size = Math.max(tall * height(d, power), 1);
@@ -193,7 +199,8 @@ function histogram(outputs, words) {
 
 function bars(names, values, label) {
   const [width, tall, top] = [480, 130, 20];
-  const image = drawing(width, top + tall + 24, `${label}: ${names.map((name, i) => `${name}: ${values[i]}`).join(", ")}`);
+  const image = drawing(width, top + tall + 24, `${label}: ${names.map((name, i) => `${name}: ${values[i]}`).join(", ")}`,
+    { viewBox: `-14 0 ${width + 28} ${top + tall + 24}` }); // the first name may be wider than its bar
   const most = Math.max(...values), step = width / values.length, every = Math.ceil(values.length / 8);
   values.forEach((value, i) => {
     const size = value ? Math.max(tall * Math.log2(1 + value) / Math.log2(1 + most), 1) : 0;

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Function, Location, Op, Value
-from tflq.ir.dialects import op_names
+from tflq.ir.registry import op_names
 from tflq.tosa.files.attributes import member, read_attributes
 from tflq.tosa.files.constants import Constants
 from tflq.tosa.files.dtypes import ELEMENTS

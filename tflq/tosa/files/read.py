@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tflq.dialects.forms import verify_form
 from tflq.errors import InvalidModelError, Reason, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import Source, open_source
 from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.ir.forms import verify_form
 from tflq.ir.types import i1
 from tflq.ir.verifier import verify
 from tflq.tosa.files.attributes import GRAPHS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.ir.calls import callees
+from tflq.dialects.calls import callees
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType, resource
 

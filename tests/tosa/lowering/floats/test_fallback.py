@@ -95,7 +95,7 @@ def test_within_one_count(
         f"tfl.{name}", [argument(shape, source, f"x{i}") for i in range(count)], [argument(shape, target, "y")], options
     )
     module, _ = to_tosa(read(data), Target(), fallback=True, real_semantics=False)
-    if all(not v.type.storage.is_float for op in module.ops() for v in op.values):
+    if all(not v.type.storage.is_float for op in module.ops() for v in op.tensors):
         pytest.skip("has an integer rule")
     with np.errstate(divide="ignore", invalid="ignore"):
         want = real(*((s.astype(np.float64) - source.zero_point) * source.scale for s in stored))

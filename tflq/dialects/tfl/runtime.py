@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.versions import Needs
 from tflq.ir.core import Buffer, Metadata, Module, Op
-from tflq.ir.dialects import table
-from tflq.ir.types import Shape
 from tflq.resources import resource
 
 __all__ = ["RUNTIME", "state_runtime", "state_version", "version_info"]
@@ -24,7 +24,6 @@ RUNTIME = "min_runtime_version"
 """The name of the metadata that says which release a model needs."""
 
 _Release: TypeAlias = tuple[int, ...]
-_Test: TypeAlias = tuple[str, int]
 
 
 def version_info(op: Op) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def version_info(op: Op) -> dict[str, Any]:
     quantized types."""
     if "version" not in op.info:
         return {}
-    return {"version": min(op.info["version"], _newest().get(op.name.removeprefix("tfl."), 1))}
+    return {"version": min(op.info["version"], op.newest if isinstance(op, Operator) else 1)}
 
 
 def state_version(op: Op) -> None:
@@ -80,38 +79,9 @@ def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
 
 
 def _by_type(op: Op) -> int:
-    """The version that the types and options of an operator on plain tensors need."""
-    name = op.name.removeprefix("tfl.")
-    for test, version in _tests(name):
-        if _holds(test, op):
-            return min(version, _newest().get(name, 1))
-    return 1
-
-
-def _holds(test: str, op: Op) -> bool:
-    if test.startswith("rank"):
-        return _rank(op.operand(0).type.shape) >= int(test.removeprefix("rank"))
-    if test.startswith("broadcast"):
-        shapes = [v.type.shape for v in op.operands if v is not None]
-        return len(set(shapes)) > 1 and max(map(_rank, shapes)) >= int(test.removeprefix("broadcast"))
-    if test in op.attributes:
-        return bool(op.attributes[test])
-    element, _, place = test.removeprefix(">").partition("@")
-    value = op.result if test.startswith(">") else op.operand(int(place or 0))
-    return value.type.storage.name == element
-
-
-def _rank(shape: Shape) -> int:
-    return len(shape or ())
-
-
-@cache
-def _tests(name: str) -> tuple[_Test, ...]:
-    line = table("tfl")["version_by_type"].get(name, "")
-    return tuple((test, int(version)) for test, _, version in (pair.rpartition(":") for pair in line.split()))
-
-
-@cache
-def _newest() -> dict[str, int]:
-    """By builtin; 1 where there is none."""
-    return {name: int(version) for version, names in table("tfl")["version"].items() for name in names.split()}
+    """The version that the types and options of an operator on plain tensors need: that of the first of its `Needs`
+    that holds."""
+    if not isinstance(op, Operator):
+        return 1
+    needs: tuple[Needs, ...] = op.versions
+    return next((min(n.version, op.newest) for n in needs if n.holds(op)), 1)

@@ -1,47 +1,33 @@
 """The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier`, after every pass.
 
-    tfl        operators of TFLite with the operands and results that schema/tfl.toml declares; any types
+    tfl        operators of TFLite with the operands and results that they declare; any types
     integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
     kernels    operators of TFLite as declared. Which of them, and on which types, is for the target's own table
     tosa       ops of `tosa` as declared; what TOSA asks for beyond that is for the target's own table (`tosa.check`)
 
-Each op's declaration is compiled when the op is first met; the types of one that has passed are remembered.
+Each class is compiled into a check when its first op is met; the types of one that has passed are remembered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, Literal, TypeAlias
 
-import numpy as np
-
+from tflq.dialects.declare import Operator, Slot
+from tflq.dialects.traits.effects import Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.dialects import GROUPS, QUANTIZED, Attribute, Declaration, Signature, Slot, declaration
-from tflq.ir.types import SCALARS, ScalarType
+from tflq.ir.registry import op_class
+from tflq.ir.types import ScalarType
 from tflq.ir.verifier import fail
 
-__all__ = ["KEPT", "OF_TARGET", "RECURRENT", "UNQUANTIZED", "Form", "verify_form"]
+__all__ = ["OF_TARGET", "UNQUANTIZED", "Form", "is_recurrent", "kept_reason", "verify_form"]
 
 Form = Literal["tfl", "integer", "kernels", "tosa"]
 Check: TypeAlias = Callable[[Op], str | None]
 
-RECURRENT: Final = (
-    *("tfl.svdf", "tfl.lstm", "tfl.unidirectional_sequence_lstm", "tfl.bidirectional_sequence_lstm"),
-    *("tfl.rnn", "tfl.unidirectional_sequence_rnn", "tfl.bidirectional_sequence_rnn"),
-)
-"""Operators with variable tensors."""
-_STATE = "recurrent operator: no other builtin has a state that reset_all_variables() resets"
-_CALLS = ("if", "while", "call_once", "call", "stablehlo_composite", "stablehlo_case")
-KEPT: Final[dict[str, str]] = {
-    "tfl.custom": "custom operator",
-    **dict.fromkeys(RECURRENT, _STATE),
-    **{"tfl." + name: "calls a subgraph" for name in _CALLS},
-}
-"""Operators that keep their quantized tensors in the integer form, and why. Those that a target has kernels for say so
-themselves: "kept" in `Op.info`."""
 UNQUANTIZED: Final = "no quantized tensor"
 OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all others begin that a conversion keeps."""
@@ -52,6 +38,18 @@ _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
     "kernels": ("tfl",),
     "tosa": ("tosa",),
 }
+
+
+def kept_reason(op: Op) -> str | None:
+    """Why an operator keeps its quantized tensors in the integer form; None if it does not. Those that a target has
+    kernels for say so themselves: "kept" in `Op.info`."""
+    kept = op.trait(Kept) if isinstance(op, Operator) else None
+    return None if kept is None else kept.reason
+
+
+def is_recurrent(op: Op) -> bool:
+    """Whether an operator keeps a state in variable tensors."""
+    return isinstance(op, Operator) and op.has(Recurrent)
 
 
 def verify_form(module: Module, form: Form) -> None:
@@ -74,12 +72,12 @@ def _check(name: str, form: Form) -> Check:
     dialect = name.partition(".")[0]
     if dialect not in _DIALECTS[form]:
         return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only")
-    declared = declaration(name)
+    declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' declares no such op")
     if dialect != "tfl":
         return _Declared(declared).check
-    return _plain_operator(declared) if form == "integer" and name not in KEPT else _operator(declared)
+    return _plain_operator(declared) if form == "integer" and not declared.has(Kept) else _operator(declared)
 
 
 def _never(reason: str) -> Check:
@@ -87,14 +85,13 @@ def _never(reason: str) -> Check:
     return lambda _: reason
 
 
-def _operator(declared: Declaration) -> Check:
+def _operator(declared: type[Operator]) -> Check:
     """Of an operator of TFLite: as many operands and results as declared."""
-    (side,) = declared.signatures
-    operands, results = _Count("operand", side.operands), _Count("result", side.results)
+    operands, results = _Count("operand", declared.operand_slots), _Count("result", declared.result_slots)
     return lambda op: operands.reason(op.operands) or results.reason(op.results)
 
 
-def _plain_operator(declared: Declaration) -> Check:
+def _plain_operator(declared: type[Operator]) -> Check:
     """As `_operator`, and without quantized tensors, unless it is a float operator with quantized constants."""
     arity = _operator(declared)
 
@@ -153,11 +150,13 @@ class _Count:
 class _Declared:
     """The check of an op of `tosa`, `ext` or `quant`: values as one of its signatures says, attributes as declared."""
 
-    def __init__(self, declared: Declaration) -> None:
+    def __init__(self, declared: type[Operator]) -> None:
         self.declared = declared
-        self.attributes = {a.name: _kind(a) for a in declared.attributes}
-        self.required = {a.name for a in declared.attributes if not a.optional}
-        self.constants = [i for i, s in enumerate(declared.signatures[0].operands) if s.constant]
+        self.attributes = {a.key: a for a in declared.attribute_slots.values()}
+        self.required = {a.key for a in self.attributes.values() if a.required}
+        self.constants = [s for s in declared.operand_slots if s.constant]
+        self.operands = _Count("operand", declared.operand_slots)
+        self.results = _Count("result", declared.result_slots)
         self.seen: set[tuple[str, ...]] = set()
 
     def check(self, op: Op) -> str | None:
@@ -167,13 +166,13 @@ class _Declared:
             if reason is not None:
                 return reason
             self.seen.add(types)
-        for i in self.constants:
-            value = op.operands[i]
+        for slot in self.constants:
+            value = op.operands[slot.index]
             if value is not None and not value.is_constant:
-                return f"operand '{self.declared.signatures[0].operands[i].name}' is not a constant"
+                return f"operand '{slot.name}' is not a constant"
         for name, value in op.attributes.items():
-            test = self.attributes.get(name)
-            if test is None or not test(value):
+            known = self.attributes.get(name)
+            if known is None or known.kind is None or not known.kind.holds(value):
                 return self._attribute(name, value)
         if not self.required <= op.attributes.keys():
             return f"it has no attribute '{min(self.required - op.attributes.keys())}'"
@@ -181,75 +180,42 @@ class _Declared:
 
     def _types(self, op: Op) -> str | None:
         """Why no signature fits: what is wrong by the one that gets furthest."""
-        reasons = [self._mismatch(side, op) for side in self.declared.signatures]
+        arity = self.operands.reason(op.operands) or self.results.reason(op.results)
+        if arity is not None:
+            return arity
+        slots = (*self.declared.operand_slots, *self.declared.result_slots)
+        reasons = [self._mismatch(i, op) for i in range(max((len(s.types) for s in slots), default=1))]
         if any(reason is None for _, reason in reasons):
             return None
         return max(reasons, key=lambda r: r[0])[1]
 
-    def _mismatch(self, side: Signature, op: Op) -> tuple[int, str | None]:
+    def _mismatch(self, alternative: int, op: Op) -> tuple[int, str | None]:
         """How many values fit a signature, and why the next one does not."""
-        operands, results = _Count("operand", side.operands), _Count("result", side.results)
-        arity = operands.reason(op.operands) or results.reason(op.results)
-        if arity is not None:
-            return 0, arity
-        bound: dict[str, str] = {}
+        bound: dict[int, str] = {}
         fitting = 0
-        for slot, value in (*_paired(side.operands, op.operands), *_paired(side.results, op.results)):
+        declared = self.declared
+        for slot, value in (*_paired(declared.operand_slots, op.operands), *_paired(declared.result_slots, op.results)):
             if value is None:
                 continue
-            found, allowed = _element(value), self.declared.types[slot.type]
-            if found not in allowed:
-                return fitting, f"'{slot.name}' is {found}, not {_listed(allowed)}"
-            if slot.type not in GROUPS and bound.setdefault(slot.type, found) != found:
-                return fitting, f"'{slot.name}' is {found}, not {bound[slot.type]} like the other values of one type"
+            found, allowed = _element(value), slot.types[alternative]
+            if found not in allowed.names:
+                return fitting, f"'{slot.name}' is {found}, not {allowed}"
+            if allowed.bound and bound.setdefault(id(allowed), found) != found:
+                return fitting, f"'{slot.name}' is {found}, not {bound[id(allowed)]} like the other values of one type"
             fitting += 1
         return fitting, None
 
     def _attribute(self, name: str, value: Any) -> str:
-        declared = {a.name: a for a in self.declared.attributes}
-        if name not in declared:
-            return f"attribute '{name}' is not declared; it has {', '.join(declared) or 'none'}"
-        return f"attribute '{name}' is {value!r}, not {declared[name].kind}"
+        if name not in self.attributes:
+            return f"attribute '{name}' is not declared; it has {', '.join(self.attributes) or 'none'}"
+        return f"attribute '{name}' is {value!r}, not {self.attributes[name].kind}"
 
 
 def _element(value: Value | None) -> str:
     """The name of a plain element type; all quantized ones are alike."""
-    return "" if value is None else getattr(value.type.element, "name", QUANTIZED)
+    return "" if value is None else getattr(value.type.element, "name", "quantized")
 
 
 def _paired(slots: Sequence[Slot], values: Sequence[Value | None]) -> Iterator[tuple[Slot, Value | None]]:
     """Each value with its slot; the last slot takes the rest if it is variadic."""
     return ((slots[min(i, len(slots) - 1)], value) for i, value in enumerate(values))
-
-
-def _listed(types: frozenset[str]) -> str:
-    names = [t for t in (*SCALARS, QUANTIZED) if t in types]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _kind(attribute: Attribute) -> Callable[[Any], bool]:
-    """The test of a kind of attribute."""
-    kind = attribute.kind
-    if kind in _SCALAR_KINDS:
-        expected = _SCALAR_KINDS[kind]
-        return lambda value: type(value) in expected
-    base, bracket, size = kind.removesuffix("]").partition("[")
-    if not bracket:
-        words = frozenset(kind.split("/"))
-        return lambda value: isinstance(value, str) and value in words
-    if base in SCALARS:
-        dtype = SCALARS[base].dtype
-        return lambda value: isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == dtype
-    count, members = int(size or 0), _MEMBERS[base]
-    return lambda value: (
-        isinstance(value, (tuple, list)) and (not count or len(value) == count) and members.issuperset(map(type, value))
-    )
-
-
-_SCALAR_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
-    "int": (int,),
-    "bool": (bool,),
-    "string": (str,),
-    "number": (int, float),
-}
-_MEMBERS: Final[Mapping[str, frozenset[type]]] = {"int": frozenset({int}), "dim": frozenset({int, type(None)})}

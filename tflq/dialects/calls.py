@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.traits.effects import Calls
 from tflq.ir.core import Function, Module, Op
 
 __all__ = ["called_functions", "callees", "entry_functions", "renumber"]
 
-_ATTRIBUTES: Final = (
-    *("subgraph", "then_subgraph_index", "else_subgraph_index", "cond_subgraph_index", "body_subgraph_index"),
-    *("init_subgraph_index", "decomposition_subgraph_index", "branch_subgraph_indices"),
-    *("update_computation_subgraph_index", "comparator_subgraph_index", "called_computations"),
-    *("then_graph", "else_graph", "cond_graph", "body_graph"),
-)
-
 
 def callees(op: Op) -> Iterator[int]:
     """The indices of the functions that an op runs."""
-    for name in _ATTRIBUTES:
-        index = op.attributes.get(name)
-        if index is None:
-            continue
-        for i in [index] if isinstance(index, int) else index:
-            if i >= 0:
-                yield int(i)
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    if calls is not None:
+        yield from (index for _, index in calls.called(op) if index >= 0)
 
 
 def renumber(op: Op, numbers: Mapping[int, int]) -> None:
     """Puts new indices in the place of those an op names."""
-    for name in _ATTRIBUTES:
-        index = op.attributes.get(name)
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    for attribute in calls.attributes if calls is not None else ():
+        index = op.attributes.get(attribute.key)
         if isinstance(index, int):
-            op.attributes[name] = numbers.get(index, index)
+            op.attributes[attribute.key] = numbers.get(index, index)
         elif index is not None:
-            op.attributes[name] = [numbers.get(int(i), int(i)) for i in index]
+            op.attributes[attribute.key] = [numbers.get(int(i), int(i)) for i in index]
 
 
 def called_functions(module: Module) -> list[Function]:

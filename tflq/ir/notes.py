@@ -1,17 +1,16 @@
-"""How the module verifier speaks: the first defect ends it, a harmless one is noted."""
+"""How a verification of a file speaks: the first defect ends it, a harmless one is noted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tflq.errors import InvalidModelError
 
 if TYPE_CHECKING:
-    from tflq.flatbuffer.verify_schema import OpSchema
-    from tflq.ir.core import Op, Value
+    from tflq.ir.core import Op
 
-__all__ = ["COPIED", "Notes", "Site"]
+__all__ = ["COPIED", "Notes", "place"]
 
 COPIED = "the kernel copies values as they are"
 """How a warning of parameters that differ ends; a conversion says of each such operator what it makes of it."""
@@ -51,30 +50,3 @@ class Notes:
 def place(op: Op) -> str:
     """Where an op is, for a message."""
     return str(op.location) if op.location is not None else op.name
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One operator under verification, with its row of the operator table."""
-
-    op: Op
-    schema: OpSchema
-    notes: Notes
-
-    def values(self, name: str) -> list[Value]:
-        """The values of the operand or result `name`; none if it is left out."""
-        return self.schema.values(self.op, name)
-
-    def value(self, name: str) -> Value | None:
-        """The first of `values`."""
-        return next(iter(self.schema.values(self.op, name)), None)
-
-    def attribute(self, name: str) -> Any:
-        """An attribute, 0 if the operator has no options."""
-        return self.op.attributes.get(name, 0)
-
-    def fail(self, reason: str) -> NoReturn:
-        self.notes.fail_op(self.op, reason)
-
-    def warn(self, reason: str) -> None:
-        self.notes.warn_op(self.op, reason)

@@ -1,0 +1,114 @@
+"""Warnings stand where a value can show what they say, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from harness import argument, const, edge_inputs, interpret, one_op
+
+import tflq
+from tflq.ir.core import Value
+from tflq.ir.types import ElementType, UniformQuantizedType, i1, i8, i16, i32, ui8
+
+Quantized = UniformQuantizedType
+FINE, COARSE = Quantized.of(ui8, 0.01, 3), Quantized.of(ui8, 1e6, 200)
+
+
+def const_of(values: Sequence[object], element: ElementType, name: str = "c") -> Value:
+    return const(np.asarray(values), element, name)
+
+
+def warned(model: bytes, inputs: Sequence[Value], target: str = "integer") -> bool:
+    """Whether the report of a model has warnings. If not, the results are the interpreter's."""
+    conversion = tflq.convert(model, target=target)
+    if conversion.report.warnings:
+        return True
+    batches = edge_inputs(inputs)
+    for want, got in zip(interpret(model, batches), interpret(conversion.data, batches), strict=True):
+        for w, g in zip(want, got, strict=True):
+            np.testing.assert_array_equal(g, w)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("condition", "needed"), [([True] * 4, False), ([False] * 4, True), ([True, False] * 2, True)], ids=str
+)
+def test_select_by_a_constant(condition: list[bool], needed: bool) -> None:
+    """What is not chosen may have any parameters."""
+    x, y = argument((4,), FINE, "x"), argument((4,), COARSE, "y")
+    model = one_op("tfl.select_v2", [const_of(condition, i1), x, y], [argument((4,), FINE, "z")], {})
+    assert warned(model, [x, y]) is needed
+
+
+@pytest.mark.parametrize(("rows", "needed"), [([[0], [255]], False), ([[0], [201]], True)], ids=str)
+def test_rows_that_are_stored_alike(rows: list[list[int]], needed: bool) -> None:
+    """0 and 255 at a large scale are beyond what a small one holds, on either side."""
+    ids = const_of([1, 0, 1], i32, "ids")
+    model = one_op("tfl.embedding_lookup", [ids, const_of(rows, COARSE)], [argument((3, 1), FINE, "y")], {})
+    assert warned(model, []) is needed
+
+
+@pytest.mark.parametrize(
+    ("ids", "needed", "same_needed"), [([1, 3], True, False), ([1, 2], True, True), ([0, 2], True, True)], ids=str
+)
+def test_keys_of_a_table(ids: list[int], needed: bool, same_needed: bool) -> None:
+    """Rows that are found need a warning of other parameters; those that are not, one of the zero point."""
+    x = argument((2, 5), FINE, "x")
+    for element, wanted in ((COARSE, needed), (FINE, same_needed)):
+        results = [argument((2, 5), element, "y"), argument((2,), ui8, "hits")]
+        model = one_op("tfl.hashtable_lookup", [const_of(ids, i32), const_of([1, 3], i32), x], results, {})
+        assert warned(model, [x]) is wanted
+
+
+def test_matrix_of_one_element_has_no_zeros() -> None:
+    for size in (1, 2):
+        x = argument((3, size), FINE, "x")
+        model = one_op("tfl.matrix_diag", [x], [argument((3, size, size), FINE, "y")], {})
+        assert warned(model, [x]) is (size == 2)
+
+
+@pytest.mark.parametrize(("scale", "needed"), [(1e38, False), (1e5, True)])
+def test_comparison_above_one(scale: float, needed: bool) -> None:
+    """What interpreters make of a shift that C++ leaves undefined is not told where all come to the same."""
+    x = argument((5,), Quantized.of(ui8, 0.0076, 0), "x")
+    y = argument((5,), Quantized.of(ui8, scale, 255 if scale > 1e6 else 3), "y")
+    assert warned(one_op("tfl.greater", [x, y], [argument((5,), i1, "z")], {}), [x, y]) is needed
+
+
+@pytest.mark.parametrize(("scale", "needed"), [(1e4, False), (0.07, True)])
+def test_sum_of_zeros(scale: float, needed: bool) -> None:
+    """A reference kernel that reads int8 as uint8 sums to the zero point, too, at a large enough scale."""
+    x, axis = argument((2, 3), Quantized.of(i8, 0.01, 4), "x"), const_of([1], i32, "axis")
+    model = one_op("tfl.sum", [x, axis], [argument((2,), Quantized.of(i8, scale, 7), "y")], {"keep_dims": False})
+    assert warned(model, [x]) is needed
+
+
+@pytest.mark.parametrize(("scale", "needed"), [(0.0, False), (1e-45, False), (1e-5, True)])
+def test_bias_at_another_scale(scale: float, needed: bool) -> None:
+    """A bias whose own scale is as good as the kernel's."""
+    tiny = Quantized.of(i8, 1e-25)
+    x, weights = argument((1, 4), tiny, "x"), const_of(np.ones((2, 4)), tiny, "weights")
+    bias = const_of([900, -7000], Quantized.of(i32, scale), "bias")
+    options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
+    options |= {"asymmetric_quantize_inputs": False, "quantized_bias_type": "FLOAT32"}
+    result = argument((1, 2), Quantized.of(i8, 0.01), "y")
+    assert warned(one_op("tfl.fully_connected", [x, weights, bias], [result], options, 4), [x]) is needed
+
+
+@pytest.mark.parametrize("target", ["integer", "kernels"])
+def test_product_of_nothing(target: str) -> None:
+    """Its kernel leaves what memory held, and is no kernel to keep."""
+    x = argument((4, 0), Quantized.of(i8, 0.01, 127), "x")
+    result = argument((4,), Quantized.of(i8, 0.1, 5), "y")
+    model = one_op("tfl.reduce_prod", [x, const_of([1], i32)], [result], {"keep_dims": False}, 2)
+    conversion = tflq.convert(model, target=target)  # type: ignore[arg-type]
+    assert any("multiplies none" in warning for warning in conversion.report.warnings)
+    assert not any(op.name == "tfl.reduce_prod" and op.result.type.quantized for op in tflq.read(conversion.data).ops())
+
+
+def test_int16_table_of_nothing() -> None:
+    """Tensors without elements, of more dims than RIGHT_SHIFT takes."""
+    x, y = (argument((3, 2, 2, 0, 5), Quantized.of(i16, s), n) for s, n in ((2.0**-14, "x"), (2.0**-15, "y")))
+    assert warned(one_op("tfl.logistic", [x], [y], {}), [x]) is False

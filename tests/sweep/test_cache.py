@@ -1,0 +1,153 @@
+"""What runs found is kept by content, in bounds, by several processes at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tflq.sweep import Plan, cache, read_results, sweep
+from tflq.sweep.cache import SHELVES, Cache, Originals, Shelves
+from tflq.sweep.result import Result
+from tflq.verification.comparison import Options, compare_models
+
+INPUTS: list[np.ndarray] = [np.arange(6, dtype=np.int8).reshape(2, 3), np.array(2.5, np.float32)]
+OUTPUTS: list[np.ndarray] = [
+    np.array([[1, -1]], np.int16),
+    np.array(3, np.int32),
+    np.zeros((0, 4), np.float32),
+    np.array([b"ab", b"c"]),
+]
+
+
+def same(a: list[np.ndarray] | None, b: list[np.ndarray]) -> bool:
+    return a is not None and all(
+        x.dtype == y.dtype and x.shape == y.shape and (x == y).all() for x, y in zip(a, b, strict=True)
+    )
+
+
+def test_outputs_come_back_as_they_were(tmp_path: Path) -> None:
+    kept = Originals(Shelves(tmp_path), "m")
+    assert kept.get("reference", "", INPUTS) is None
+    kept.put("reference", "", INPUTS, OUTPUTS)
+    assert same(kept.get("reference", "", INPUTS), OUTPUTS)
+    assert kept.hits == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "kernels", "entry", "inputs"),
+    [
+        ("other", "reference", "", INPUTS),
+        ("m", "default", "", INPUTS),
+        ("m", "reference", "serve", INPUTS),
+        ("m", "reference", "", [INPUTS[0].reshape(3, 2), INPUTS[1]]),
+        ("m", "reference", "", [INPUTS[0].astype(np.uint8), INPUTS[1]]),
+        ("m", "reference", "", [INPUTS[0] + np.int8(1), INPUTS[1]]),
+    ],
+)
+def test_another_run_is_another_key(
+    tmp_path: Path, model: str, kernels: str, entry: str, inputs: list[np.ndarray]
+) -> None:
+    Originals(Shelves(tmp_path), "m").put("reference", "", INPUTS, OUTPUTS)
+    assert Originals(Shelves(tmp_path), model).get(kernels, entry, inputs) is None
+
+
+def test_another_interpreter_or_cpu_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Cache(tmp_path).put("key", {"a": 1})
+    for name, other in (("version", lambda _: "9.9"), ("cpu_name", lambda: "another")):
+        with monkeypatch.context() as patch:
+            patch.setattr(cache, name, other)
+            cache.surroundings.cache_clear()
+            assert Cache(tmp_path).get("key") is None
+    cache.surroundings.cache_clear()
+    assert Cache(tmp_path).get("key") == {"a": 1}
+
+
+def test_a_file_that_was_cut_off_is_a_miss(tmp_path: Path) -> None:
+    kept, documents = Originals(Shelves(tmp_path / "o"), "m"), Cache(tmp_path / "d")
+    kept.put("reference", "", INPUTS, OUTPUTS)
+    documents.put("key", {"a": 1})
+    for place in tmp_path.glob("*/*/*"):
+        whole = place.read_bytes()
+        for length in range(len(whole)):
+            place.write_bytes(whole[:length])
+            assert kept.get("reference", "", INPUTS) is None or place.parts[-3] == "d"
+            assert documents.get("key") is None or place.parts[-3] == "o"
+        place.write_bytes(whole)
+
+
+def test_what_was_used_longest_ago_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelves = Shelves(tmp_path, 100 * SHELVES)
+    monkeypatch.setattr(Shelves, "_place", lambda self, key: self._folder / "00" / key)
+    for second, name in enumerate("abc"):
+        shelves.put(name, bytes(30))
+        os.utime(tmp_path / "00" / name, (second, second))
+    assert shelves.get("a") is not None
+    shelves.put("d", bytes(30))
+    assert [name for name in "abcd" if shelves.get(name) is not None] == ["a", "c", "d"]
+    shelves.put("e", bytes(101))
+    assert shelves.get("e") is None
+
+
+def hammer(folder: Path, seed: int) -> None:
+    shelves = Shelves(folder, 4000 * SHELVES)
+    rng = np.random.default_rng(seed)
+    for number in rng.integers(0, 6000, 3000):
+        key, data = f"{number}", bytes([number % 256]) * int(100 + number % 900)
+        found = shelves.get(key)
+        assert found in (None, data)
+        if found is None:
+            shelves.put(key, data)
+
+
+def test_processes_share_a_folder(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(4) as pool:
+        for done in [pool.submit(hammer, tmp_path, seed) for seed in range(4)]:
+            done.result()
+    sizes = [sum(p.stat().st_size for p in shelf.iterdir()) for shelf in tmp_path.iterdir()]
+    assert max(sizes) <= 4000
+    assert sum(sizes) > 2000 * len(sizes)
+
+
+def swept(folder: Path, source: Path, kept: Path, target: str = "integer") -> Result:
+    sweep(Plan([source], folder, targets=(target,), cache=kept))
+    return next(iter(read_results(folder)))
+
+
+def test_a_sweep_for_another_target_does_not_run_the_original_again(models: Path, tmp_path: Path) -> None:
+    source, kept = models / "cnn_int8.tflite", tmp_path / "cache"
+    first = swept(tmp_path / "a", source, kept)
+    assert (first["cached"], first["recorded"]) == ([], 0)
+    other = swept(tmp_path / "b", source, kept, "kernels")
+    runs = len(other["verification"]["inputs"]) + len(other["xnnpack"]["inputs"])
+    assert (other["status"], other["cached"], other["recorded"]) == ("ok", [], runs)
+    again = swept(tmp_path / "c", source, kept)
+    assert (again["cached"], again["recorded"]) == (["made", "xnnpack"], 0)
+    for folder in ("verified", "outputs"):
+        assert any((kept / folder).rglob("*"))
+
+
+class Wrong:
+    """Outputs that the original does not give."""
+
+    asked = 0
+
+    def get(self, kernels: str, entry: str, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        assert (kernels, entry, len(inputs)) == ("reference", "", 1)
+        self.asked += 1
+        return [np.full((1, 10), 99, np.int8)]
+
+    def put(self, *_: object) -> None:
+        raise AssertionError
+
+
+def test_recorded_outputs_are_what_is_compared_with(models: Path) -> None:
+    path, wrong = models / "cnn_int8.tflite", Wrong()
+    done = compare_models(path, path, Options(recorded=wrong, seeds=1))
+    assert (done.verdict, wrong.asked) == ("differs", len(done.runs))
+    done = compare_models(path, path, Options(recorded=wrong, seeds=1, layers=True))
+    assert (done.verdict, wrong.asked) == ("equal", len(done.runs))

@@ -1,0 +1,362 @@
+"""How an operator is declared: a class with its operands, results and attributes by name, and what else is true of it.
+
+    class Conv2D(Operator, name="tfl.conv_2d"):
+        \"\"\"2-D convolution of NHWC input and OHWI filter.\"\"\"
+
+        __slots__ = ()
+        input: Value = operand()
+        filter: Value = operand()
+        bias: Value | None = operand(optional=True)
+        output: Value = result()
+        stride_h: int = attribute(default=0, positive=True)
+        traits = (MultiplyAccumulate(input, filter, bias, axis=0), Window(filter))
+
+The class is the op: the reader makes a `Conv2D`, and `conv.filter` is `conv.operands[1]`. An op with a declared name
+is always of its class (`Op.__new__`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeVar
+
+import numpy as np
+
+from tflq.ir.core import Op, Value
+from tflq.ir.notes import Notes
+from tflq.ir.registry import register
+from tflq.ir.types import SCALARS, ScalarType
+
+__all__ = [
+    "ANY",
+    "BOOL",
+    "FLOAT",
+    "INT",
+    "INTEGER",
+    "NUMBER",
+    "QUANTIZED",
+    "STRING",
+    "Attribute",
+    "Kind",
+    "OneOf",
+    "Operator",
+    "Slot",
+    "Trait",
+    "Types",
+    "array",
+    "attribute",
+    "dims",
+    "ints",
+    "operand",
+    "result",
+    "words",
+]
+
+
+# --- element types
+
+
+class Types:
+    """The element types that a value may have, by name. `bound`: all values of one op declared with this very object
+    have the same one."""
+
+    __slots__ = ("bound", "names")
+
+    def __init__(self, *types: ScalarType | Types | str, bound: bool = False) -> None:
+        names: set[str] = set()
+        for type in types:
+            names |= type.names if isinstance(type, Types) else {str(getattr(type, "name", type))}
+        self.names: frozenset[str] = frozenset(names)
+        self.bound = bound
+
+    def __str__(self) -> str:
+        listed = [t for t in (*SCALARS, "quantized") if t in self.names]
+        return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
+
+
+def OneOf(*types: ScalarType | Types) -> Types:  # noqa: N802  reads like the class it makes
+    """A type variable: one of these, the same for all values declared with it."""
+    return Types(*types, bound=True)
+
+
+ANY: Final = Types(*SCALARS.values())
+"""Every plain element type."""
+INTEGER: Final = Types(*(t for t in SCALARS.values() if t.is_integer))
+FLOAT: Final = Types(*(t for t in SCALARS.values() if t.is_float))
+QUANTIZED: Final = Types("quantized")
+"""Every quantized element type."""
+
+
+# --- operands and results
+
+
+class Slot:
+    """One operand or result of an operator: read from an op, it is the value there.
+
+    optional: it may be left out, and is None then. variadic: any number of values, a list; only the last operand or
+    result can be.
+    indices: it holds integers that say where or how many (axes, shapes). constant: it must be a constant. types: the
+    element types, one `Types` for each alternative signature of the op; none: any.
+    """
+
+    __slots__ = ("constant", "index", "indices", "is_result", "name", "optional", "types", "variadic")
+
+    def __init__(
+        self,
+        *,
+        is_result: bool,
+        optional: bool,
+        variadic: bool,
+        indices: bool,
+        constant: bool,
+        types: tuple[Types, ...],
+    ) -> None:
+        self.name = ""
+        self.index = 0
+        self.is_result = is_result
+        self.optional = optional
+        self.variadic = variadic
+        self.indices = indices
+        self.constant = constant
+        self.types = types
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, op: Op | None, owner: type) -> Any:
+        if op is None:
+            return self
+        values: Sequence[Value | None] = op.results if self.is_result else op.operands
+        if self.variadic:
+            return values[self.index :]
+        value = values[self.index] if self.index < len(values) else None
+        if value is None and not self.optional:
+            raise ValueError(f"{op.name} has no {'result' if self.is_result else 'operand'} '{self.name}'")
+        return value
+
+    def values(self, op: Op) -> list[Value]:
+        """The values that an op has there; none if it is left out."""
+        values: Sequence[Value | None] = op.results if self.is_result else op.operands
+        return [v for v in values[self.index : None if self.variadic else self.index + 1] if v is not None]
+
+    def value(self, op: Op) -> Value | None:
+        """The first of `values`."""
+        return next(iter(self.values(op)), None)
+
+    def __repr__(self) -> str:
+        return f"<{'result' if self.is_result else 'operand'} {self.index} '{self.name}'>"
+
+
+def operand(
+    *types: Types | ScalarType,
+    optional: bool = False,
+    variadic: bool = False,
+    indices: bool = False,
+    constant: bool = False,
+) -> Any:
+    """Declares an operand; `Slot` says what the arguments are."""
+    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
+    return Slot(is_result=False, optional=optional, variadic=variadic, indices=indices, constant=constant, types=listed)
+
+
+def result(*types: Types | ScalarType, optional: bool = False, variadic: bool = False) -> Any:
+    """Declares a result."""
+    listed = tuple(t if isinstance(t, Types) else Types(t) for t in types)
+    return Slot(is_result=True, optional=optional, variadic=variadic, indices=False, constant=False, types=listed)
+
+
+# --- attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What an attribute holds: in words, and whether a value is one."""
+
+    text: str
+    holds: Callable[[Any], bool]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+INT: Final = Kind("int", lambda value: type(value) is int)
+BOOL: Final = Kind("bool", lambda value: type(value) is bool)
+STRING: Final = Kind("string", lambda value: type(value) is str)
+NUMBER: Final = Kind("number", lambda value: type(value) in (int, float))
+
+
+def words(*allowed: str) -> Kind:
+    """One of these words."""
+    known = frozenset(allowed)
+    return Kind("/".join(allowed), lambda value: isinstance(value, str) and value in known)
+
+
+def ints(count: int = 0) -> Kind:
+    """A tuple of integers: that many; 0: any number."""
+    return _tuple("int", count, frozenset({int}))
+
+
+def dims(count: int = 0) -> Kind:
+    """A tuple of dims: integers, None for one that is not known."""
+    return _tuple("dim", count, frozenset({int, type(None)}))
+
+
+def _tuple(base: str, count: int, members: frozenset[type]) -> Kind:
+    return Kind(
+        f"{base}[{count or ''}]",
+        lambda value: (
+            isinstance(value, (tuple, list))
+            and (not count or len(value) == count)
+            and members.issuperset(map(type, value))
+        ),
+    )
+
+
+def array(element: ScalarType) -> Kind:
+    """A numpy array with one dim."""
+    return Kind(
+        f"{element}[]",
+        lambda value: isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == element.dtype,
+    )
+
+
+_REQUIRED: Final = object()
+
+
+class Attribute:
+    """One attribute: read from an op, it is the value there, or its default.
+
+    positive, finite: a file in which it is not is no valid model. unread: interpreters disregard it, and only a
+    warning says so.
+    """
+
+    __slots__ = ("default", "finite", "key", "kind", "name", "positive", "unread")
+
+    def __init__(
+        self, kind: Kind | None, default: Any, key: str, *, positive: bool, finite: bool, unread: bool
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.key = key
+        self.name = key
+        self.positive = positive
+        self.finite = finite
+        self.unread = unread
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        self.key = self.key or name
+
+    def __get__(self, op: Op | None, owner: type) -> Any:
+        if op is None:
+            return self
+        if self.default is _REQUIRED:
+            return op.attributes[self.key]
+        return op.attributes.get(self.key, self.default)
+
+    @property
+    def checked(self) -> bool:
+        """Whether a file can violate it."""
+        return self.positive or self.finite or self.unread
+
+    @property
+    def required(self) -> bool:
+        """Whether it cannot be left out."""
+        return self.default is _REQUIRED
+
+    def stated(self, op: Op) -> Any:
+        """What a file says: 0 for an attribute that it does not have, as an interpreter reads it."""
+        return op.attributes.get(self.key, 0)
+
+    def __repr__(self) -> str:
+        return f"<attribute '{self.key}'>"
+
+
+def attribute(
+    kind: Kind | None = None,
+    *,
+    default: Any = _REQUIRED,
+    key: str = "",
+    positive: bool = False,
+    finite: bool = False,
+    unread: bool = False,
+) -> Any:
+    """Declares an attribute; `key` is what the IR calls it, if that is not a name for a field. `Attribute` says the
+    rest."""
+    return Attribute(kind, default, key, positive=positive, finite=finite, unread=unread)
+
+
+# --- operators
+
+
+class Trait:
+    """Something that is true of an operator wherever it occurs: what the rest of the house asks for by class.
+
+    `check` holds an op of a file to it: it raises for a defect and notes what is harmless.
+    """
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        """Nothing, unless the trait says something that a file can violate."""
+
+
+T = TypeVar("T", bound=Trait)
+
+
+class Operator(Op):
+    """An op that is declared. The class has its `operand_slots`, `result_slots`, `attribute_slots` and `traits`.
+
+    newest: the newest version of a TFLite operator that the interpreter registers; versions: which one its types need
+    (`dialects.tfl.versions.Needs`), the first that holds.
+    """
+
+    __slots__ = ()
+
+    op_name: ClassVar[str]
+    """What `name` is of every op of the class."""
+    operand_slots: ClassVar[tuple[Slot, ...]] = ()
+    result_slots: ClassVar[tuple[Slot, ...]] = ()
+    attribute_slots: ClassVar[Mapping[str, Attribute]] = {}
+    checked_attributes: ClassVar[tuple[Attribute, ...]] = ()
+    traits: ClassVar[tuple[Trait, ...]] = ()
+    newest: ClassVar[int] = 1
+    versions: ClassVar[tuple[Any, ...]] = ()
+
+    _by_trait: ClassVar[dict[type[Trait], Trait | None]] = {}
+
+    def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
+        if not name:
+            return
+        own = list(vars(cls).values())
+        cls.op_name = name
+        type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
+        cls.newest = newest
+        cls.operand_slots = tuple(s for s in own if isinstance(s, Slot) and not s.is_result)
+        cls.result_slots = tuple(s for s in own if isinstance(s, Slot) and s.is_result)
+        cls.attribute_slots = {a.key: a for a in own if isinstance(a, Attribute)}
+        cls.checked_attributes = tuple(a for a in own if isinstance(a, Attribute) and a.checked)
+        cls._by_trait = {}
+        for slots in (cls.operand_slots, cls.result_slots):
+            for index, slot in enumerate(slots):
+                slot.index = index
+        register(name, cls)
+
+    @classmethod
+    def trait(cls, kind: type[T]) -> T | None:
+        """The first of its traits that is of a kind; None if it has none."""
+        if kind not in cls._by_trait:
+            cls._by_trait[kind] = next((t for t in cls.traits if isinstance(t, kind)), None)
+        found: Any = cls._by_trait[kind]
+        return found
+
+    @classmethod
+    def has(cls, *kinds: type[Trait]) -> bool:
+        """Whether it has a trait of one of the kinds."""
+        return any(cls.trait(kind) is not None for kind in kinds)
+
+    @classmethod
+    def slot(cls, name: str) -> Slot | None:
+        """Its operand or result of that name."""
+        return next((s for s in (*cls.operand_slots, *cls.result_slots) if s.name == name), None)

@@ -1,0 +1,60 @@
+"""Rescalings that TFLite has and TOSA lacks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.dialects.declare import ANY, INT, OneOf, Operator, array, attribute, ints, operand, result
+from tflq.ir.core import Value
+from tflq.ir.types import f64, i8, i16, i32, i64, ui8
+
+__all__ = ["RescaleF64", "RescaleI64", "RescaleMean", "RoundingDivideByPot"]
+
+
+class RescaleF64(Operator, name="ext.rescale_f64"):
+    """output = saturate(round(input * scale) + output_zp), the product in float64, round to nearest, half away from
+    zero; several scales are one per index of the last dim; input_range bounds the values that input takes."""
+
+    __slots__ = ()
+    input: Value = operand(OneOf(i32, i64))
+    output: Value = result(OneOf(i8, ui8, i16))
+    scale: np.ndarray = attribute(array(f64))
+    output_zp: int = attribute(INT)
+    input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+
+
+class RescaleI64(Operator, name="ext.rescale_i64"):
+    """output = the low 32 bits of (input * multiplier + 2^((shift - 1) mod 64)) >> shift, product and sum in 64 bits,
+    which wrap; shift is 0 to 63; several multipliers and shifts are one per index of the last dim; input_range
+    bounds the values that input takes."""
+
+    __slots__ = ()
+    input: Value = operand(i64)
+    output: Value = result(i32)
+    multiplier: np.ndarray = attribute(array(i32))
+    shift: np.ndarray = attribute(array(i8))
+    input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+
+
+class RescaleMean(Operator, name="ext.rescale_mean"):
+    """output = saturate(sums * 2^max(-e, 0) * M / 2^31, rounded half up, / 2^max(e, 0), rounded half away from zero, +
+    output_zp), where M = floor(multiplier * 2^f / n), e = f - shift, n the number of elements of values along axes,
+    n > 0, f = min(floor(log2(n)), 31 + shift)."""
+
+    __slots__ = ()
+    sums: Value = operand(i32)
+    values: Value = operand(ANY)
+    output: Value = result(OneOf(i8, ui8, i16))
+    axes: tuple[int, ...] = attribute(ints())
+    multiplier: int = attribute(INT)
+    shift: int = attribute(INT)
+    output_zp: int = attribute(INT)
+
+
+class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
+    """output = input / 2^exponent, rounded to nearest, half away from zero; the quotient fits int16."""
+
+    __slots__ = ()
+    input: Value = operand(i64)
+    output: Value = result(i16)
+    exponent: int = attribute(INT)

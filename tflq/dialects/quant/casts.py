@@ -1,0 +1,79 @@
+"""The casts between real values, quantized values and their storage."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
+from tflq.dialects.declare import result as result_
+from tflq.ir.core import Value
+from tflq.ir.quant_constraints import (
+    axis_integrity,
+    both_ranked_or_unranked,
+    both_scalars_or_tensors,
+    expressed_matches,
+    integer_or_quantized,
+    one_operand_and_result,
+    one_side_quantized,
+    operand_float,
+    operand_quantized,
+    result_float,
+    result_quantized,
+    same_shape,
+    storage_width,
+)
+
+__all__ = ["Dcast", "Qcast", "Scast"]
+
+
+class Qcast(Operator, name="quant.qcast"):
+    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)"""
+
+    __slots__ = ()
+    input: Value = operand(FLOAT)
+    result: Value = result_(QUANTIZED)
+    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    constraints = (
+        one_operand_and_result,
+        operand_float,
+        result_quantized,
+        expressed_matches,
+        both_scalars_or_tensors,
+        both_ranked_or_unranked,
+        same_shape,
+        axis_integrity,
+    )
+
+
+class Dcast(Operator, name="quant.dcast"):
+    """result = (input - zero_point) * scale"""
+
+    __slots__ = ()
+    input: Value = operand(QUANTIZED)
+    result: Value = result_(FLOAT)
+    constraints = (
+        one_operand_and_result,
+        operand_quantized,
+        result_float,
+        expressed_matches,
+        both_scalars_or_tensors,
+        both_ranked_or_unranked,
+        same_shape,
+        axis_integrity,
+    )
+
+
+class Scast(Operator, name="quant.scast"):
+    """result = input, the same stored integers under another type"""
+
+    __slots__ = ()
+    input: Value = operand(INTEGER, QUANTIZED)
+    result: Value = result_(QUANTIZED, INTEGER)
+    constraints = (
+        one_operand_and_result,
+        integer_or_quantized,
+        one_side_quantized,
+        both_scalars_or_tensors,
+        both_ranked_or_unranked,
+        same_shape,
+        storage_width,
+        axis_integrity,
+    )

@@ -1,0 +1,197 @@
+"""Activations that are operators."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
+from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.ir.core import Value
+
+__all__ = [
+    "Elu",
+    "Gelu",
+    "HardSwish",
+    "LeakyRelu",
+    "LogSoftmax",
+    "Logistic",
+    "Prelu",
+    "Relu",
+    "Relu0To1",
+    "Relu6",
+    "ReluN1To1",
+    "Softmax",
+    "Tanh",
+]
+
+
+class Relu(Operator, name="tfl.relu", newest=3):
+    """max(input, 0). Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Relu6(Operator, name="tfl.relu6", newest=3):
+    """The input, clamped to 0 to 6. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
+    """The input, clamped to -1 to 1. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Relu0To1(Operator, name="tfl.relu_0_to_1"):
+    """The input, clamped to 0 to 1. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
+    """The input, times alpha where it is negative. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    alpha: float = attribute(default=0.0, finite=True)
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Prelu(Operator, name="tfl.prelu"):
+    """The input, times the operand alpha where it is negative. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    alpha: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, alpha, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Elu(Operator, name="tfl.elu"):
+    """The input, e^input - 1 where it is negative. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Gelu(Operator, name="tfl.gelu", newest=2):
+    """input * Φ(input), Φ the normal distribution or its approximation by tanh. Source: kernels/gelu.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    approximate: bool = attribute(default=False)
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class HardSwish(Operator, name="tfl.hard_swish"):
+    """input * clamp(input + 3, 0, 6) / 6. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Logistic(Operator, name="tfl.logistic", newest=3):
+    """1 / (1 + e^-input). Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        FixedScale(UNIT),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Tanh(Operator, name="tfl.tanh", newest=3):
+    """The hyperbolic tangent. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        FixedScale(SYMMETRIC, unread=(8,)),
+        SameElementType(input, output, unless_quantized=True),
+        SameShape(input, output),
+    )
+
+
+class Softmax(Operator, name="tfl.softmax", newest=3):
+    """e^(beta * input) over its sum along the last dim. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    beta: float = attribute(default=0.0, finite=True)
+    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output))
+
+
+class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):
+    """The logarithm of softmax. Source: kernels/activations.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        FixedScale(LOG_SOFTMAX),
+        SameElementType(input, output),
+        SameShape(input, output),
+    )

@@ -1,0 +1,185 @@
+"""Elementwise arithmetic of two operands, and sums of several."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
+from tflq.dialects.traits.types import Broadcasts, SameElementType
+from tflq.ir.core import Value
+from tflq.ir.types import f32, i8, i16, i64, ui32
+
+__all__ = [
+    "Add",
+    "AddN",
+    "Atan2",
+    "Div",
+    "FloorDiv",
+    "FloorMod",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "Pow",
+    "SquaredDifference",
+    "Sub",
+]
+
+
+class Add(Operator, name="tfl.add", newest=5):
+    """lhs + rhs, then the fused activation. Source: kernels/add.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    fused_activation_function: str = attribute(default="NONE")
+    pot_scale_int16: bool = attribute(default=True)
+    traits = (
+        QuantizedTogether(lhs, rhs, output),
+        Int16Symmetric(lhs, rhs, output),
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+    versions = (Needs(5, lhs, i16), Needs(4, lhs, i64))
+
+
+class Sub(Operator, name="tfl.sub", newest=5):
+    """lhs - rhs, then the fused activation. Source: kernels/sub.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    fused_activation_function: str = attribute(default="NONE")
+    pot_scale_int16: bool = attribute(default=True)
+    traits = (
+        QuantizedTogether(lhs, rhs, output),
+        Int16Symmetric(lhs, rhs, output),
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+    versions = (Needs(4, lhs, i64), Needs(3, broadcast_rank=5))
+
+
+class Mul(Operator, name="tfl.mul", newest=7):
+    """lhs * rhs, then the fused activation. Source: kernels/mul.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    fused_activation_function: str = attribute(default="NONE")
+    traits = (
+        QuantizedTogether(lhs, rhs, output),
+        Int16Symmetric(lhs, rhs, output),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+    versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
+
+
+class Div(Operator, name="tfl.div", newest=2):
+    """lhs / rhs, then the fused activation. Source: kernels/div.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    fused_activation_function: str = attribute(default="NONE")
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    versions = (Needs(2, broadcast_rank=5),)
+
+
+class FloorDiv(Operator, name="tfl.floor_div", newest=3):
+    """floor(lhs / rhs). Source: kernels/floor_div.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    versions = (Needs(3, lhs, i16), Needs(3, lhs, i8), Needs(2, lhs, f32))
+
+
+class FloorMod(Operator, name="tfl.floor_mod", newest=2):
+    """lhs - floor(lhs / rhs) * rhs. Source: kernels/floor_mod.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    versions = (Needs(2, lhs, i16), Needs(2, lhs, i8))
+
+
+class Pow(Operator, name="tfl.pow"):
+    """lhs to the power of rhs. Source: kernels/pow.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+
+
+class SquaredDifference(Operator, name="tfl.squared_difference", newest=2):
+    """(lhs - rhs)². Source: kernels/squared_difference.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs, output),
+        Int16Symmetric(lhs, rhs, output),
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class Maximum(Operator, name="tfl.maximum", newest=4):
+    """The greater of two. Source: kernels/maximum_minimum.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        SameScale(lhs, rhs, output),
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+    versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
+
+
+class Minimum(Operator, name="tfl.minimum", newest=4):
+    """The lesser of two. Source: kernels/maximum_minimum.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        SameScale(lhs, rhs, output),
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+    versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
+
+
+class Atan2(Operator, name="tfl.atan2"):
+    """The angle of the point (x, y). Source: kernels/atan2.cc."""
+
+    __slots__ = ()
+    y: Value = operand()
+    x: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(y, x, output, unless_quantized=True), Broadcasts(y, x, output))
+
+
+class AddN(Operator, name="tfl.add_n"):
+    """The sum of all operands. Source: kernels/add_n.cc."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    output: Value = result()

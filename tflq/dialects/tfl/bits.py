@@ -1,0 +1,37 @@
+"""Bits of integers."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.traits.types import Broadcasts, SameElementType
+from tflq.ir.core import Value
+
+__all__ = ["Bitcast", "BitwiseXor", "RightShift"]
+
+
+class BitwiseXor(Operator, name="tfl.bitwise_xor"):
+    """Bits that differ. Source: kernels/bitwise_xor.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output))
+
+
+class RightShift(Operator, name="tfl.right_shift"):
+    """lhs shifted right by rhs bits; the sign stays. Source: kernels/right_shift.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output),)
+
+
+class Bitcast(Operator, name="tfl.bitcast"):
+    """The same bytes as another type. Source: kernels/bitcast.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()

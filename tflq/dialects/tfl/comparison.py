@@ -1,0 +1,172 @@
+"""Comparisons, logic and choices."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.types import Broadcasts, SameElementType, SameShape
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i32, i64, ui8
+
+__all__ = [
+    "Equal",
+    "Greater",
+    "GreaterEqual",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "NotEqual",
+    "Select",
+    "SelectV2",
+    "Where",
+]
+
+
+class Equal(Operator, name="tfl.equal", newest=5):
+    """lhs = rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class NotEqual(Operator, name="tfl.not_equal", newest=4):
+    """lhs ≠ rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class Greater(Operator, name="tfl.greater", newest=2):
+    """lhs > rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class GreaterEqual(Operator, name="tfl.greater_equal", newest=3):
+    """lhs ≥ rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class Less(Operator, name="tfl.less", newest=3):
+    """lhs < rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class LessEqual(Operator, name="tfl.less_equal", newest=2):
+    """lhs ≤ rhs. Source: kernels/comparisons.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class LogicalAnd(Operator, name="tfl.logical_and"):
+    """Whether both are true. Source: kernels/logical.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
+
+
+class LogicalOr(Operator, name="tfl.logical_or"):
+    """Whether one is true. Source: kernels/logical.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (Broadcasts(lhs, rhs, output), Unquantized("its tensors are truth values"))
+
+
+class LogicalNot(Operator, name="tfl.logical_not"):
+    """Whether it is false. Source: kernels/elementwise.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (SameShape(input, output), Unquantized("its tensors are truth values"))
+
+
+class Select(Operator, name="tfl.select", newest=4):
+    """on_true where the condition holds, else on_false; all of one shape, or a condition of rows. Source:
+    kernels/select.cc."""
+
+    __slots__ = ()
+    condition: Value = operand()
+    on_true: Value = operand()
+    on_false: Value = operand()
+    output: Value = result()
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    versions = (Needs(3, rank=5),)
+
+
+class SelectV2(Operator, name="tfl.select_v2", newest=2):
+    """on_true where the condition holds, else on_false; operands broadcast. Source: kernels/select.cc."""
+
+    __slots__ = ()
+    condition: Value = operand()
+    on_true: Value = operand()
+    on_false: Value = operand()
+    output: Value = result()
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+
+
+class Where(Operator, name="tfl.where", newest=2):
+    """The indices of the elements that are true. Source: kernels/where.cc."""
+
+    __slots__ = ()
+    condition: Value = operand()
+    output: Value = result()
+    versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))

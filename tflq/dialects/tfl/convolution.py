@@ -1,0 +1,124 @@
+"""Convolutions: windows of the input times a filter, plus a bias."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.traits.constants import NonNegative
+from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
+from tflq.dialects.traits.types import FilterChannels, HasShape, Window
+from tflq.ir.core import Value
+
+__all__ = ["Conv2D", "Conv3D", "Conv3DTranspose", "DepthwiseConv2D", "TransposeConv"]
+
+
+class Conv2D(Operator, name="tfl.conv_2d", newest=8):
+    """2-D convolution of an NHWC input and an OHWI filter; a filter of fewer input channels makes groups. Source:
+    kernels/conv.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    filter: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
+    padding: str = attribute(default="SAME")
+    stride_w: int = attribute(default=0, positive=True)
+    stride_h: int = attribute(default=0, positive=True)
+    fused_activation_function: str = attribute(default="NONE")
+    dilation_w_factor: int = attribute(default=1, positive=True)
+    dilation_h_factor: int = attribute(default=1, positive=True)
+    quantized_bias_type: str = attribute(default="FLOAT32")
+    traits = (
+        MultiplyAccumulate(input, filter, bias, axis=0),
+        QuantizedTogether(input, filter, output),
+        Int16Symmetric(input, output),
+        FilterChannels(input, filter, bias, output=0, input=3),
+        Window(input, filter),
+    )
+
+
+class DepthwiseConv2D(Operator, name="tfl.depthwise_conv_2d", newest=6):
+    """2-D convolution of each channel by itself; the filter is [1, H, W, channels * multiplier]. Source:
+    kernels/depthwise_conv.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    filter: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
+    padding: str = attribute(default="SAME")
+    stride_w: int = attribute(default=0, positive=True)
+    stride_h: int = attribute(default=0, positive=True)
+    depth_multiplier: int = attribute(default=0, unread=True)
+    fused_activation_function: str = attribute(default="NONE")
+    dilation_w_factor: int = attribute(default=1, positive=True)
+    dilation_h_factor: int = attribute(default=1, positive=True)
+    traits = (
+        MultiplyAccumulate(input, filter, bias, axis=3),
+        QuantizedTogether(input, filter, output),
+        Int16Symmetric(input, output),
+        FilterChannels(input, filter, bias, output=3, input=3),
+        Window(input, filter),
+    )
+
+
+class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
+    """The transpose of a 2-D convolution: each input adds a scaled filter OHWI to the result. Source:
+    kernels/transpose_conv.cc."""
+
+    __slots__ = ()
+    output_shape: Value = operand(indices=True)
+    filter: Value = operand()
+    input: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
+    padding: str = attribute(default="SAME")
+    stride_w: int = attribute(default=0, positive=True)
+    stride_h: int = attribute(default=0, positive=True)
+    fused_activation_function: str = attribute(default="NONE")
+    quantized_bias_type: str = attribute(default="FLOAT32")
+    traits = (
+        MultiplyAccumulate(input, filter, bias, axis=0),
+        QuantizedTogether(input, filter, output),
+        Int16Symmetric(input, output),
+        NonNegative(output_shape),
+        HasShape(output_shape, 4),
+        FilterChannels(input, filter, bias, output=0, input=3),
+    )
+
+
+class Conv3D(Operator, name="tfl.conv_3d"):
+    """3-D convolution of an NDHWC input and a DHWIO filter. Source: kernels/conv3d.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    filter: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
+    padding: str = attribute(default="SAME")
+    stride_d: int = attribute(default=0, positive=True)
+    stride_w: int = attribute(default=0, positive=True)
+    stride_h: int = attribute(default=0, positive=True)
+    fused_activation_function: str = attribute(default="NONE")
+    dilation_d_factor: int = attribute(default=1, positive=True)
+    dilation_w_factor: int = attribute(default=1, positive=True)
+    dilation_h_factor: int = attribute(default=1, positive=True)
+
+
+class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
+    """The transpose of a 3-D convolution. Source: kernels/conv3d_transpose.cc."""
+
+    __slots__ = ()
+    output_shape: Value = operand(indices=True)
+    filter: Value = operand()
+    input: Value = operand()
+    bias: Value | None = operand(optional=True)
+    output: Value = result()
+    padding: str = attribute(default="SAME")
+    stride_d: int = attribute(default=0, positive=True)
+    stride_w: int = attribute(default=0, positive=True)
+    stride_h: int = attribute(default=0, positive=True)
+    fused_activation_function: str = attribute(default="NONE")
+    dilation_d_factor: int = attribute(default=1, positive=True)
+    dilation_w_factor: int = attribute(default=1, positive=True)
+    dilation_h_factor: int = attribute(default=1, positive=True)
+    traits = (NonNegative(output_shape),)

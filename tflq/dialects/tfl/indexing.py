@@ -1,0 +1,267 @@
+"""Elements chosen or placed by index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.constants import Axis, Indices, NonNegative
+from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
+from tflq.ir.core import Value
+from tflq.ir.types import i1, i8, i16, i64, ui8
+
+__all__ = [
+    "Bucketize",
+    "ConcatEmbeddings",
+    "DynamicUpdateSlice",
+    "EmbeddingLookup",
+    "EmbeddingLookupSparse",
+    "Gather",
+    "GatherND",
+    "HashtableLookup",
+    "LSHProjection",
+    "MatrixDiag",
+    "MatrixSetDiag",
+    "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5",
+    "OneHot",
+    "ScatterND",
+    "SkipGram",
+    "SparseToDense",
+    "Unique",
+]
+
+
+class Gather(Operator, name="tfl.gather", newest=8):
+    """Rows of an axis by index. Source: kernels/gather.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    indices: Value = operand(indices=True)
+    output: Value = result()
+    axis: int = attribute(default=0)
+    batch_dims: int = attribute(default=0)
+    traits = (
+        SameScale(input, output),
+        Axis(axis, input),
+        Indices(indices, input, axis=axis),
+        SameElementType(input, output),
+    )
+    versions = (
+        Needs(6, indices, i16),
+        Needs(5, attribute=batch_dims),
+        Needs(4, input, i16),
+        Needs(3, input, i1),
+        Needs(2, input, i8),
+    )
+
+
+class GatherND(Operator, name="tfl.gather_nd", newest=6):
+    """Blocks by index tuples. Source: kernels/gather_nd.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    indices: Value = operand(indices=True)
+    output: Value = result()
+    traits = (SameScale(input, output), NonNegative(indices), SameElementType(input, output))
+    versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
+
+
+class ScatterND(Operator, name="tfl.scatter_nd"):
+    """Updates, added into zeros by index tuples. Source: kernels/scatter_nd.cc."""
+
+    __slots__ = ()
+    indices: Value = operand(indices=True)
+    updates: Value = operand()
+    shape: Value = operand(indices=True)
+    output: Value = result()
+    traits = (SameScale(updates, output), NonNegative(indices, shape))
+
+
+class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
+    """Values, placed by index tuples. Source: kernels/sparse_to_dense.cc."""
+
+    __slots__ = ()
+    indices: Value = operand(indices=True)
+    shape: Value = operand(indices=True)
+    values: Value = operand()
+    default: Value = operand()
+    output: Value = result()
+    validate_indices: bool = attribute(default=False)
+    versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
+
+
+class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
+    """An operand with a block of it replaced. Source: kernels/dynamic_update_slice.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    update: Value = operand()
+    starts: Value = operand(indices=True)
+    output: Value = result()
+    traits = (
+        SameScale(input, update, output),
+        SameElementType(input, update, output),
+        SameShape(input, output),
+        OnePerDim(starts, input),
+    )
+    versions = (Needs(4, input, i16), Needs(2, starts, i64))
+
+
+class OneHot(Operator, name="tfl.one_hot"):
+    """`on` at each index, `off` elsewhere. Source: kernels/one_hot.cc."""
+
+    __slots__ = ()
+    indices: Value = operand(indices=True)
+    depth: Value = operand(indices=True)
+    on: Value = operand()
+    off: Value = operand()
+    output: Value = result()
+    axis: int = attribute(default=0)
+    traits = (
+        SameScale(on, off, output),
+        NonNegative(depth),
+        Axis(axis, indices, more=1),
+        SameElementType(on, off, output),
+    )
+
+
+class MatrixDiag(Operator, name="tfl.matrix_diag"):
+    """Vectors as diagonals of matrices. Source: kernels/matrix_diag.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (SameScale(input, output),)
+
+
+class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
+    """Matrices with another diagonal. Source: kernels/matrix_set_diag.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    diagonal: Value = operand()
+    output: Value = result()
+    traits = (SameScale(input, diagonal, output),)
+
+
+class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
+    """Rows of a table by index. Source: kernels/embedding_lookup.cc."""
+
+    __slots__ = ()
+    ids: Value = operand(indices=True)
+    values: Value = operand()
+    output: Value = result()
+
+
+class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
+    """Rows of a table, combined. Source: kernels/embedding_lookup_sparse.cc."""
+
+    __slots__ = ()
+    ids: Value = operand(indices=True)
+    indices: Value = operand(indices=True)
+    shape: Value = operand(indices=True)
+    weights: Value = operand()
+    values: Value = operand()
+    output: Value = result()
+    combiner: str = attribute(default="SUM")
+    traits = (Unquantized("it combines rows of floats"),)
+
+
+class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
+    """Rows of a table by key; zeros for a key that it does not have. Source: kernels/hashtable_lookup.cc."""
+
+    __slots__ = ()
+    lookup: Value = operand()
+    keys: Value = operand()
+    values: Value = operand()
+    output: Value = result()
+    hits: Value = result()
+
+
+class LSHProjection(Operator, name="tfl.lsh_projection"):
+    """Bits of hashes of the input. Source: kernels/lsh_projection.cc."""
+
+    __slots__ = ()
+    hash: Value = operand()
+    input: Value = operand()
+    weight: Value | None = operand(optional=True)
+    output: Value = result()
+    type: str = attribute(default="UNKNOWN")
+    traits = (Unquantized("it hashes bytes into buckets"),)
+
+
+class Unique(Operator, name="tfl.unique"):
+    """The elements without repetition, and where each went. Source: kernels/unique.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    indices: Value = result()
+    idx_out_type: str = attribute(default="INT32")
+
+
+class Bucketize(Operator, name="tfl.bucketize"):
+    """The bucket of each element, by boundaries. Source: kernels/bucketize.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    boundaries: Any = attribute(default=None)
+
+
+class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
+    """Boxes that do not overlap better ones. Source: kernels/non_max_suppression.cc."""
+
+    __slots__ = ()
+    boxes: Value = operand()
+    scores: Value = operand()
+    max_output_size: Value = operand(indices=True)
+    iou_threshold: Value = operand()
+    score_threshold: Value = operand()
+    indices: Value = result()
+    count: Value = result()
+    traits = (NonNegative(max_output_size),)
+
+
+class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
+    """Boxes that do not overlap better ones, with softened scores. Source: kernels/non_max_suppression.cc."""
+
+    __slots__ = ()
+    boxes: Value = operand()
+    scores: Value = operand()
+    max_output_size: Value = operand(indices=True)
+    iou_threshold: Value = operand()
+    score_threshold: Value = operand()
+    sigma: Value = operand()
+    indices: Value = result()
+    selected_scores: Value = result()
+    count: Value = result()
+    traits = (NonNegative(max_output_size),)
+
+
+class SkipGram(Operator, name="tfl.skip_gram"):
+    """Pairs of words near each other. Source: kernels/skip_gram.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    ngram_size: int = attribute(default=0)
+    max_skip_size: int = attribute(default=0)
+    include_all_ngrams: bool = attribute(default=False)
+    traits = (Unquantized("its tensors are handles, keys and strings"),)
+
+
+class ConcatEmbeddings(Operator, name="tfl.concat_embeddings"):
+    """Embeddings side by side; no kernel exists."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    output: Value = result()
+    num_channels: int = attribute(default=0)
+    num_columns_per_channel: Any = attribute(default=None)
+    embedding_dim_per_channel: Any = attribute(default=None)
+    traits = (Unquantized("TFLite has no kernel and no description of it"),)

@@ -1,0 +1,218 @@
+"""Reductions over axes, cumulative sums, places of extremes."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.constants import Axes, NonNegative
+from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i16
+
+__all__ = [
+    "ArgMax",
+    "ArgMin",
+    "Cumsum",
+    "Mean",
+    "ReduceAll",
+    "ReduceAny",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "SegmentSum",
+    "Sum",
+    "TopKV2",
+    "UnsortedSegmentMax",
+    "UnsortedSegmentMin",
+    "UnsortedSegmentProd",
+    "UnsortedSegmentSum",
+]
+
+
+class Mean(Operator, name="tfl.mean", newest=3):
+    """The mean over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (
+        QuantizedTogether(input, output),
+        Axes(axes, input),
+        SameElementType(input, output, unless_quantized=True),
+    )
+
+
+class Sum(Operator, name="tfl.sum", newest=2):
+    """The sum over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    versions = (Needs(2, input, i8),)
+
+
+class ReduceProd(Operator, name="tfl.reduce_prod", newest=2):
+    """The product over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    versions = (Needs(2, input, i16), Needs(2, input, i8))
+
+
+class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
+    """The greatest over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    versions = (Needs(3, input, i16), Needs(2, input, i8))
+
+
+class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
+    """The least over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    versions = (Needs(3, input, i16), Needs(2, input, i8))
+
+
+class ReduceAny(Operator, name="tfl.reduce_any"):
+    """Whether any is true over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+
+
+class ReduceAll(Operator, name="tfl.reduce_all"):
+    """Whether all are true over axes. Source: kernels/reduce.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axes: Value = operand(indices=True)
+    output: Value = result()
+    keep_dims: bool = attribute(default=False)
+    traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+
+
+class Cumsum(Operator, name="tfl.cumsum"):
+    """The sum of the elements so far along an axis. Source: kernels/cumsum.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    exclusive: bool = attribute(default=False)
+    reverse: bool = attribute(default=False)
+    traits = (Axes(axis, input), SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+
+
+class ArgMax(Operator, name="tfl.arg_max", newest=2):
+    """Where the greatest element is along an axis. Source: kernels/arg_min_max.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    output_type: str = attribute(default="FLOAT32")
+    traits = (Axes(axis, input),)
+    versions = (Needs(2, input, i8),)
+
+
+class ArgMin(Operator, name="tfl.arg_min", newest=2):
+    """Where the least element is along an axis. Source: kernels/arg_min_max.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    axis: Value = operand(indices=True)
+    output: Value = result()
+    output_type: str = attribute(default="FLOAT32")
+    traits = (Axes(axis, input),)
+    versions = (Needs(2, input, i8),)
+
+
+class TopKV2(Operator, name="tfl.topk_v2", newest=3):
+    """The k greatest of the last dim, and where they are. Source: kernels/topk_v2.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    k: Value = operand(indices=True)
+    values: Value = result()
+    indices: Value = result()
+    traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values))
+    versions = (Needs(3, input, i16), Needs(2, input, i8))
+
+
+class SegmentSum(Operator, name="tfl.segment_sum"):
+    """Sums of rows that have one segment number; these are sorted. Source: kernels/segment_sum.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(segments),)
+
+
+class UnsortedSegmentSum(Operator, name="tfl.unsorted_segment_sum"):
+    """Sums of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(count),)
+
+
+class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
+    """Products of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(count),)
+
+
+class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
+    """The greatest of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(count),)
+
+
+class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
+    """The least of rows that have one segment number. Source: kernels/unsorted_segment.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    segments: Value = operand(indices=True)
+    count: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(count),)

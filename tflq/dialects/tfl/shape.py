@@ -1,0 +1,64 @@
+"""Shapes, ranges, and tensors made of one value."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.constants import NonNegative
+from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.traits.types import SameElementType
+from tflq.ir.core import Value
+from tflq.ir.types import i1, i8, i16, i64
+
+__all__ = ["BroadcastArgs", "Fill", "Range", "Rank", "Shape"]
+
+
+class Shape(Operator, name="tfl.shape"):
+    """The shape of the input. Source: kernels/shape.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    out_type: str = attribute(default="FLOAT32")
+
+
+class Rank(Operator, name="tfl.rank"):
+    """The number of dims of the input. Source: kernels/rank.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class Range(Operator, name="tfl.range"):
+    """start, start + delta, ... below limit. Source: kernels/range.cc."""
+
+    __slots__ = ()
+    start: Value = operand()
+    limit: Value = operand()
+    delta: Value = operand()
+    output: Value = result()
+    traits = (Unquantized("its tensors are shapes, or what a shape follows from"),)
+    versions = (Needs(2, start, i64),)
+
+
+class Fill(Operator, name="tfl.fill", newest=5):
+    """One value in a given shape. Source: kernels/fill.cc."""
+
+    __slots__ = ()
+    dims: Value = operand(indices=True)
+    value: Value = operand()
+    output: Value = result()
+    traits = (SameScale(value, output), NonNegative(dims), SameElementType(value, output))
+    versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
+
+
+class BroadcastArgs(Operator, name="tfl.broadcast_args"):
+    """The shape that two shapes broadcast to. Source: kernels/broadcast_args.cc."""
+
+    __slots__ = ()
+    lhs: Value = operand(indices=True)
+    rhs: Value = operand(indices=True)
+    output: Value = result()
+    traits = (Unquantized("its tensors are shapes, or what a shape follows from"),)

@@ -1,0 +1,47 @@
+"""Complex numbers and spectra."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.traits.constants import NonNegative
+from tflq.dialects.traits.effects import Unquantized
+from tflq.ir.core import Value
+
+__all__ = ["RFFT2D", "ComplexAbs", "Imag", "Real"]
+
+
+class Real(Operator, name="tfl.real"):
+    """The real part. Source: kernels/complex_support.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+
+
+class Imag(Operator, name="tfl.imag"):
+    """The imaginary part. Source: kernels/complex_support.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+
+
+class ComplexAbs(Operator, name="tfl.complex_abs"):
+    """The absolute value. Source: kernels/complex_support.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+
+
+class RFFT2D(Operator, name="tfl.rfft2d"):
+    """The Fourier transform of the last two dims. Source: kernels/rfft2d.cc."""
+
+    __slots__ = ()
+    input: Value = operand()
+    length: Value = operand(indices=True)
+    output: Value = result()
+    traits = (NonNegative(length), Unquantized("its tensors are complex numbers, or floats that become such"))

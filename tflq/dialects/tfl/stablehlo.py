@@ -1,0 +1,539 @@
+"""StableHLO's operators in TFLite files. Semantics are the kernels'; source: kernels/stablehlo_*.cc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.tfl.control import CALLS
+from tflq.dialects.traits.effects import Calls, Impure, Unquantized
+from tflq.ir.core import Value
+
+__all__ = [
+    "StablehloAbs",
+    "StablehloAdd",
+    "StablehloAnd",
+    "StablehloBroadcastInDim",
+    "StablehloCase",
+    "StablehloCbrt",
+    "StablehloClamp",
+    "StablehloCompare",
+    "StablehloComposite",
+    "StablehloConcatenate",
+    "StablehloConvert",
+    "StablehloConvolution",
+    "StablehloCosine",
+    "StablehloCustomCall",
+    "StablehloDivide",
+    "StablehloDotGeneral",
+    "StablehloDynamicSlice",
+    "StablehloDynamicUpdateSlice",
+    "StablehloExponential",
+    "StablehloFloor",
+    "StablehloGather",
+    "StablehloIota",
+    "StablehloLog",
+    "StablehloLogistic",
+    "StablehloMaximum",
+    "StablehloMinimum",
+    "StablehloMultiply",
+    "StablehloNegate",
+    "StablehloOr",
+    "StablehloPad",
+    "StablehloPower",
+    "StablehloReduce",
+    "StablehloReduceWindow",
+    "StablehloRemainder",
+    "StablehloReshape",
+    "StablehloRngBitGenerator",
+    "StablehloRsqrt",
+    "StablehloScatter",
+    "StablehloSelect",
+    "StablehloShiftLeft",
+    "StablehloSlice",
+    "StablehloSort",
+    "StablehloSubtract",
+    "StablehloTanh",
+    "StablehloTranspose",
+    "StablehloWhile",
+]
+
+
+class StablehloAbs(Operator, name="tfl.stablehlo_abs"):
+    """The absolute value."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloAdd(Operator, name="tfl.stablehlo_add"):
+    """lhs + rhs."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloAnd(Operator, name="tfl.stablehlo_and"):
+    """Bits or truth values that both have."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
+    """The operand in a larger shape, its dims in given places."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    broadcast_dimensions: Any = attribute(default=None)
+
+
+class StablehloCase(Operator, name="tfl.stablehlo_case"):
+    """Runs one of several functions."""
+
+    __slots__ = ()
+    index: Value = operand()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    branch_subgraph_indices: Any = attribute(default=None)
+    traits = (CALLS, Calls(branch_subgraph_indices), Impure())
+
+
+class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
+    """The cube root."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
+    """The operand between two others."""
+
+    __slots__ = ()
+    low: Value = operand()
+    input: Value = operand()
+    high: Value = operand()
+    output: Value = result()
+
+
+class StablehloCompare(Operator, name="tfl.stablehlo_compare"):
+    """A comparison, as `comparison_direction` says."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    comparison_direction: str = attribute(default="STABLEHLO_COMPARISON_DIRECTION_EQ")
+    compare_type: str = attribute(default="STABLEHLO_COMPARISON_TYPE_NOTYPE")
+
+
+class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
+    """An operator with a name, and the function that it stands for."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    name_: Any = attribute(default=None, key="name")
+    decomposition_subgraph_index: int = attribute(default=0)
+    composite_attributes: Any = attribute(default=None)
+    composite_attributes_format: str = attribute(default="FLEXBUFFERS")
+    version: int = attribute(default=0)
+    traits = (CALLS, Calls(decomposition_subgraph_index), Impure())
+
+
+class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
+    """Operands one after the other along a dim."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    output: Value = result()
+    dimension: int = attribute(default=0)
+
+
+class StablehloConvert(Operator, name="tfl.stablehlo_convert"):
+    """The numbers in another type."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
+    """A convolution with any layout."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    window_strides: Any = attribute(default=None)
+    padding: Any = attribute(default=None)
+    lhs_dilation: Any = attribute(default=None)
+    rhs_dilation: Any = attribute(default=None)
+    window_reversal: Any = attribute(default=None)
+    input_batch_dimension: int = attribute(default=0)
+    input_feature_dimension: int = attribute(default=0)
+    input_spatial_dimensions: Any = attribute(default=None)
+    kernel_input_feature_dimension: int = attribute(default=0)
+    kernel_output_feature_dimension: int = attribute(default=0)
+    kernel_spatial_dimensions: Any = attribute(default=None)
+    output_batch_dimension: int = attribute(default=0)
+    output_feature_dimension: int = attribute(default=0)
+    output_spatial_dimensions: Any = attribute(default=None)
+    feature_group_count: int = attribute(default=0)
+    batch_group_count: int = attribute(default=0)
+    precision_config: Any = attribute(default=None)
+
+
+class StablehloCosine(Operator, name="tfl.stablehlo_cosine"):
+    """The cosine."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
+    """An operator from outside StableHLO."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    call_target_name: Any = attribute(default=None)
+    has_side_effect: bool = attribute(default=False)
+    backend_config: Any = attribute(default=None)
+    api_version: int = attribute(default=0)
+    called_computations: Any = attribute(default=None)
+    custom_attributes: Any = attribute(default=None)
+    traits = (
+        Calls(called_computations),
+        Impure(),
+    )
+
+
+class StablehloDivide(Operator, name="tfl.stablehlo_divide"):
+    """lhs / rhs."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
+    """Products summed over contracted dims."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    lhs_batching_dimensions: Any = attribute(default=None)
+    rhs_batching_dimensions: Any = attribute(default=None)
+    lhs_contracting_dimensions: Any = attribute(default=None)
+    rhs_contracting_dimensions: Any = attribute(default=None)
+    precision_config: Any = attribute(default=None)
+
+
+class StablehloDynamicSlice(Operator, name="tfl.stablehlo_dynamic_slice"):
+    """A block of the operand at computed starts."""
+
+    __slots__ = ()
+    input: Value = operand()
+    starts: list[Value | None] = operand(variadic=True)
+    output: Value = result()
+    slice_sizes: Any = attribute(default=None)
+
+
+class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_slice"):
+    """The operand with a block replaced at computed starts."""
+
+    __slots__ = ()
+    input: Value = operand()
+    update: Value = operand()
+    starts: list[Value | None] = operand(variadic=True)
+    output: Value = result()
+
+
+class StablehloExponential(Operator, name="tfl.stablehlo_exponential"):
+    """e to the power of the operand."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloFloor(Operator, name="tfl.stablehlo_floor"):
+    """Rounded down."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloGather(Operator, name="tfl.stablehlo_gather"):
+    """Blocks of the operand at computed starts."""
+
+    __slots__ = ()
+    input: Value = operand()
+    indices: Value = operand(indices=True)
+    output: Value = result()
+    offset_dims: Any = attribute(default=None)
+    collapsed_slice_dims: Any = attribute(default=None)
+    start_index_map: Any = attribute(default=None)
+    index_vector_dim: int = attribute(default=0)
+    slice_sizes: Any = attribute(default=None)
+    indices_are_sorted: bool = attribute(default=False)
+
+
+class StablehloIota(Operator, name="tfl.stablehlo_iota"):
+    """0, 1, 2, ... along a dim."""
+
+    __slots__ = ()
+    output: Value = result()
+    iota_dimension: int = attribute(default=0)
+
+
+class StablehloLog(Operator, name="tfl.stablehlo_log"):
+    """The natural logarithm."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloLogistic(Operator, name="tfl.stablehlo_logistic"):
+    """1 / (1 + e^-operand)."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
+    """The greater of two."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
+    """The lesser of two."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
+    """lhs * rhs."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
+    """The negative."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloOr(Operator, name="tfl.stablehlo_or"):
+    """Bits or truth values that one has."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloPad(Operator, name="tfl.stablehlo_pad"):
+    """A value around and between the elements."""
+
+    __slots__ = ()
+    input: Value = operand()
+    value: Value = operand()
+    output: Value = result()
+    edge_padding_low: Any = attribute(default=None)
+    edge_padding_high: Any = attribute(default=None)
+    interior_padding: Any = attribute(default=None)
+
+
+class StablehloPower(Operator, name="tfl.stablehlo_power"):
+    """lhs to the power of rhs."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
+    """A reduction by a function."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    dimensions: Any = attribute(default=None)
+    body_subgraph_index: int = attribute(default=0)
+    traits = (Calls(body_subgraph_index),)
+
+
+class StablehloReduceWindow(Operator, name="tfl.stablehlo_reduce_window"):
+    """A reduction of each window by a function."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    window_dimensions: Any = attribute(default=None)
+    window_strides: Any = attribute(default=None)
+    base_dilations: Any = attribute(default=None)
+    window_dilations: Any = attribute(default=None)
+    padding: Any = attribute(default=None)
+    body_subgraph_index: int = attribute(default=0)
+    traits = (Calls(body_subgraph_index),)
+
+
+class StablehloRemainder(Operator, name="tfl.stablehlo_remainder"):
+    """What remains of a division that truncates."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
+    """The same elements in another shape."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator"):
+    """Random bits."""
+
+    __slots__ = ()
+    state: Value = operand()
+    new_state: Value = result()
+    output: Value = result()
+    algorithm: str = attribute(default="DEFAULT")
+    traits = (Impure(), Unquantized("it draws random numbers, as floats or bits"))
+
+
+class StablehloRsqrt(Operator, name="tfl.stablehlo_rsqrt"):
+    """One over the square root."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
+    """Updates placed into an operand, combined by a function."""
+
+    __slots__ = ()
+    input: Value = operand()
+    indices: Value = operand(indices=True)
+    updates: Value = operand()
+    output: Value = result()
+    indices_are_sorted: bool = attribute(default=False)
+    update_window_dims: Any = attribute(default=None)
+    inserted_window_dims: Any = attribute(default=None)
+    scatter_dims_to_operand_dims: Any = attribute(default=None)
+    index_vector_dim: int = attribute(default=0)
+    unique_indices: bool = attribute(default=False)
+    update_computation_subgraph_index: int = attribute(default=0)
+    traits = (Calls(update_computation_subgraph_index),)
+
+
+class StablehloSelect(Operator, name="tfl.stablehlo_select"):
+    """on_true where the condition holds, else on_false."""
+
+    __slots__ = ()
+    condition: Value = operand()
+    on_true: Value = operand()
+    on_false: Value = operand()
+    output: Value = result()
+
+
+class StablehloShiftLeft(Operator, name="tfl.stablehlo_shift_left"):
+    """lhs shifted left by rhs bits."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
+    """A block of the operand in steps."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    start_indices: Any = attribute(default=None)
+    limit_indices: Any = attribute(default=None)
+    strides: Any = attribute(default=None)
+
+
+class StablehloSort(Operator, name="tfl.stablehlo_sort"):
+    """Operands sorted by a function."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    dimension: int = attribute(default=0)
+    is_stable: bool = attribute(default=False)
+    comparator_subgraph_index: int = attribute(default=0)
+    traits = (Calls(comparator_subgraph_index),)
+
+
+class StablehloSubtract(Operator, name="tfl.stablehlo_subtract"):
+    """lhs - rhs."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+
+
+class StablehloTanh(Operator, name="tfl.stablehlo_tanh"):
+    """The hyperbolic tangent."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+
+
+class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):
+    """Dims in another order."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    permutation: Any = attribute(default=None)
+
+
+class StablehloWhile(Operator, name="tfl.stablehlo_while"):
+    """Runs a function as long as another says so."""
+
+    __slots__ = ()
+    inputs: list[Value | None] = operand(variadic=True)
+    outputs: list[Value] = result(variadic=True)
+    cond_subgraph_index: int = attribute(default=0)
+    body_subgraph_index: int = attribute(default=0)
+    traits = (Calls(cond_subgraph_index, body_subgraph_index), Impure())

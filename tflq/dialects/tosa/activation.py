@@ -1,0 +1,118 @@
+"""Functions of floats, clamps."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
+from tflq.ir.core import Value
+
+__all__ = ["Ceil", "Clamp", "Cos", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Rsqrt", "Sigmoid", "Sin", "Tanh"]
+
+
+class Ceil(Operator, name="tosa.ceil"):
+    """Rounded up."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Clamp(Operator, name="tosa.clamp"):
+    """The input between min_val and max_val."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    min_val: float = attribute(NUMBER)
+    max_val: float = attribute(NUMBER)
+
+
+class Cos(Operator, name="tosa.cos"):
+    """The cosine."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Erf(Operator, name="tosa.erf"):
+    """The error function."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Exp(Operator, name="tosa.exp"):
+    """e to the power of the input."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Floor(Operator, name="tosa.floor"):
+    """Rounded down."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Log(Operator, name="tosa.log"):
+    """The natural logarithm."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Reciprocal(Operator, name="tosa.reciprocal"):
+    """One over the input."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input1: Value = operand(T)
+    output: Value = result(T)
+
+
+class Rsqrt(Operator, name="tosa.rsqrt"):
+    """One over the square root."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Sigmoid(Operator, name="tosa.sigmoid"):
+    """1 / (1 + e^-input)."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Sin(Operator, name="tosa.sin"):
+    """The sine."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Tanh(Operator, name="tosa.tanh"):
+    """The hyperbolic tangent."""
+
+    __slots__ = ()
+    T = OneOf(FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)

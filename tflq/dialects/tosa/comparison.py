@@ -1,0 +1,50 @@
+"""Comparisons and choices."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, INTEGER, OneOf, Operator, operand, result
+from tflq.ir.core import Value
+from tflq.ir.types import i1
+
+__all__ = ["Equal", "Greater", "GreaterEqual", "Select"]
+
+
+class Equal(Operator, name="tosa.equal"):
+    """input1 = input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, i1, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+
+
+class Greater(Operator, name="tosa.greater"):
+    """input1 > input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+
+
+class GreaterEqual(Operator, name="tosa.greater_equal"):
+    """input1 ≥ input2."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(i1)
+
+
+class Select(Operator, name="tosa.select"):
+    """on_true where the condition holds, else on_false."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER, FLOAT, i1)
+    condition: Value = operand(i1)
+    on_true: Value = operand(T)
+    on_false: Value = operand(T)
+    output: Value = result(T)

@@ -1,0 +1,77 @@
+"""Convolutions NHWC × OHWI with a wide accumulator."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.ir.core import Value
+from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
+
+__all__ = ["Conv2D", "Conv3D", "DepthwiseConv2D", "TransposeConv2D"]
+
+
+class Conv2D(Operator, name="tosa.conv2d"):
+    """2-D convolution."""
+
+    __slots__ = ()
+    F = OneOf(FLOAT)
+    C = OneOf(i32, i64)
+    input: Value = operand(OneOf(i8, ui8, i16), F)
+    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
+    bias: Value = operand(C, F)
+    output: Value = result(C, F)
+    pad: tuple[int, ...] = attribute(ints(4))
+    stride: tuple[int, ...] = attribute(ints(2))
+    dilation: tuple[int, ...] = attribute(ints(2))
+    input_zp: int = attribute(INT)
+    weight_zp: int = attribute(INT)
+
+
+class Conv3D(Operator, name="tosa.conv3d"):
+    """3-D convolution."""
+
+    __slots__ = ()
+    F = OneOf(FLOAT)
+    C = OneOf(i32, i64)
+    input: Value = operand(OneOf(i8, ui8, i16), F)
+    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
+    bias: Value = operand(C, F)
+    output: Value = result(C, F)
+    pad: tuple[int, ...] = attribute(ints(6))
+    stride: tuple[int, ...] = attribute(ints(3))
+    dilation: tuple[int, ...] = attribute(ints(3))
+    input_zp: int = attribute(INT)
+    weight_zp: int = attribute(INT)
+
+
+class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
+    """2-D convolution of each channel by itself; the weight is [H, W, C, M]."""
+
+    __slots__ = ()
+    F = OneOf(FLOAT)
+    C = OneOf(i32, i64)
+    input: Value = operand(OneOf(i8, ui8, i16), F)
+    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
+    bias: Value = operand(C, F)
+    output: Value = result(C, F)
+    pad: tuple[int, ...] = attribute(ints(4))
+    stride: tuple[int, ...] = attribute(ints(2))
+    dilation: tuple[int, ...] = attribute(ints(2))
+    input_zp: int = attribute(INT)
+    weight_zp: int = attribute(INT)
+
+
+class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
+    """The transpose of a 2-D convolution. out_pad (top, bottom, left, right) is added to the full result; less than 0
+    crops it."""
+
+    __slots__ = ()
+    F = OneOf(FLOAT)
+    C = OneOf(i32, i64)
+    input: Value = operand(OneOf(i8, ui8, i16), F)
+    weight: Value = operand(OneOf(i2, i4, i8, ui8, i16), F)
+    bias: Value = operand(C, F)
+    output: Value = result(C, F)
+    out_pad: tuple[int, ...] = attribute(ints(4))
+    stride: tuple[int, ...] = attribute(ints(2))
+    input_zp: int = attribute(INT)
+    weight_zp: int = attribute(INT)

@@ -1,0 +1,41 @@
+"""Elements chosen or placed by index, and tables."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import ANY, INTEGER, OneOf, Operator, operand, result
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i16, i32, ui8
+
+__all__ = ["Gather", "Scatter", "Table"]
+
+
+class Gather(Operator, name="tosa.gather"):
+    """Rows of each batch by index."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    values: Value = operand(T)
+    indices: Value = operand(i32)
+    output: Value = result(T)
+
+
+class Scatter(Operator, name="tosa.scatter"):
+    """Rows of each batch, placed by index."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    values_in: Value = operand(T)
+    indices: Value = operand(i32)
+    input: Value = operand(T)
+    values_out: Value = result(T)
+
+
+class Table(Operator, name="tosa.table"):
+    """An entry of a table for each element. of 256 entries for 8 bits, the entry of the least value first; of 513 for
+    int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
+
+    __slots__ = ()
+    T = OneOf(INTEGER)
+    input: Value = operand(OneOf(i8, ui8), i16)
+    table: Value = operand(T, i16, constant=True)
+    output: Value = result(T, i32)

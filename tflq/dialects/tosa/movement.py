@@ -1,0 +1,88 @@
+"""Elements in another order, place or number."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
+from tflq.ir.core import Value
+
+__all__ = ["Concat", "Identity", "Pad", "Reshape", "Reverse", "Slice", "Tile", "Transpose"]
+
+
+class Concat(Operator, name="tosa.concat"):
+    """Operands one after the other along an axis."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    inputs: list[Value | None] = operand(T, variadic=True)
+    output: Value = result(T)
+    axis: int = attribute(INT)
+
+
+class Identity(Operator, name="tosa.identity"):
+    """The input."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Pad(Operator, name="tosa.pad"):
+    """A constant around the input."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    padding: tuple[int, ...] = attribute(ints())
+    pad_const: float = attribute(NUMBER)
+
+
+class Reshape(Operator, name="tosa.reshape"):
+    """The same elements in another shape. To the shape of the result's type, of which at most one dim is not known."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input: Value = operand(T)
+    output: Value = result(T)
+
+
+class Reverse(Operator, name="tosa.reverse"):
+    """The input, backwards along an axis."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    axis: int = attribute(INT)
+
+
+class Slice(Operator, name="tosa.slice"):
+    """A block of the input. a size of None is the rest of its dim, which is not known."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input: Value = operand(T)
+    output: Value = result(T)
+    start: tuple[int, ...] = attribute(ints())
+    size: tuple[int | None, ...] = attribute(dims())
+
+
+class Tile(Operator, name="tosa.tile"):
+    """The input, repeated."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input1: Value = operand(T)
+    output: Value = result(T)
+    multiples: tuple[int, ...] = attribute(ints())
+
+
+class Transpose(Operator, name="tosa.transpose"):
+    """Dims in another order."""
+
+    __slots__ = ()
+    T = OneOf(ANY)
+    input: Value = operand(T)
+    output: Value = result(T)
+    perms: tuple[int, ...] = attribute(ints())

@@ -1,0 +1,35 @@
+"""Windows of one channel each."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i16, ui8
+
+__all__ = ["AvgPool2D", "MaxPool2D"]
+
+
+class AvgPool2D(Operator, name="tosa.avg_pool2d"):
+    """The mean of each window."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    kernel: tuple[int, ...] = attribute(ints(2))
+    stride: tuple[int, ...] = attribute(ints(2))
+    pad: tuple[int, ...] = attribute(ints(4))
+    input_zp: int = attribute(INT)
+    output_zp: int = attribute(INT)
+
+
+class MaxPool2D(Operator, name="tosa.max_pool2d"):
+    """The greatest element of each window."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, FLOAT)
+    input: Value = operand(T)
+    output: Value = result(T)
+    kernel: tuple[int, ...] = attribute(ints(2))
+    stride: tuple[int, ...] = attribute(ints(2))
+    pad: tuple[int, ...] = attribute(ints(4))

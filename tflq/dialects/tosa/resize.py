@@ -1,0 +1,22 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+from tflq.dialects.declare import FLOAT, OneOf, Operator, attribute, ints, operand, result, words
+from tflq.ir.core import Value
+from tflq.ir.types import i8, i16, i32, i64, ui8
+
+__all__ = ["Resize"]
+
+
+class Resize(Operator, name="tosa.resize"):
+    """Nearest or interpolated elements."""
+
+    __slots__ = ()
+    T = OneOf(i8, ui8, i16, FLOAT)
+    input: Value = operand(T, OneOf(i8, ui8), i16)
+    output: Value = result(T, i32, i64)
+    scale: tuple[int, ...] = attribute(ints(4))
+    offset: tuple[int, ...] = attribute(ints(2))
+    border: tuple[int, ...] = attribute(ints(2))
+    mode: str = attribute(words("NEAREST_NEIGHBOR", "BILINEAR"))

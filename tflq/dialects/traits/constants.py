@@ -1,0 +1,182 @@
+"""Attributes and constant operands that say where or how many: zero strides, axes outside the rank, bad permutations.
+
+Source: the Prepare functions of tflite/kernels. An attribute that is missing because its options table is missing is
+0 for an interpreter, and so it is here.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.declare import Attribute, Operator, Slot, Trait
+from tflq.ir.core import Op
+from tflq.ir.notes import Notes
+
+__all__ = ["Axes", "Axis", "Counts", "Exclusive", "Indices", "NoZeros", "NonNegative", "Permutation", "check_attribute"]
+
+_MOST: Final = 1 << 16
+"""The largest stride, dilation, filter or block: products of two with a dim still fit an int32 or nearly so."""
+
+
+def check_attribute(attribute: Attribute, op: Op, notes: Notes) -> None:
+    """An attribute of a file against its declaration."""
+    name, value = attribute.key, attribute.stated(op)
+    if attribute.finite and not isfinite(value):
+        notes.fail_op(op, f"{name} is {value}, not a finite number")
+    if attribute.positive and value <= 0:
+        notes.fail_op(op, f"{name} is {value}, not positive")
+    if attribute.positive and value > _MOST:
+        notes.fail_op(op, f"{name} is {value}, more than a kernel can count with")
+    if attribute.unread and value <= 0:
+        notes.warn_op(op, f"{name} is {value}; interpreters disregard it and count channels")
+
+
+class Exclusive(Trait):
+    """Flags that cannot all be set."""
+
+    __slots__ = ("attributes",)
+
+    def __init__(self, *attributes: Any) -> None:
+        self.attributes: Final[tuple[Attribute, ...]] = attributes
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        if all(a.stated(op) for a in self.attributes):
+            notes.fail_op(op, f"{' and '.join(a.key for a in self.attributes)} exclude each other")
+
+
+class Counts(Trait):
+    """An attribute is the number of a variadic operand's or result's values."""
+
+    __slots__ = ("attribute", "slot")
+
+    def __init__(self, attribute: Any, slot: Any) -> None:
+        self.attribute: Final[Attribute] = attribute
+        self.slot: Final[Slot] = slot
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        values = op.results if self.slot.is_result else op.operands
+        stated = self.attribute.stated(op)
+        if stated != len(values):
+            kind = "results" if self.slot.is_result else "operands"
+            notes.fail_op(op, f"{self.attribute.key} is {stated}, but there are {len(values)} {kind}")
+
+
+class Axis(Trait):
+    """An attribute is an axis of a value, or with `more=1` of a value with one more dim."""
+
+    __slots__ = ("attribute", "more", "of")
+
+    def __init__(self, attribute: Any, of: Any, *, more: int = 0) -> None:
+        self.attribute: Final[Attribute] = attribute
+        self.of: Final[Slot] = of
+        self.more = more
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        value = self.of.value(op)
+        if value is None or value.type.rank is None:
+            return
+        rank = value.type.rank + self.more
+        axis = self.attribute.stated(op)
+        if not -rank <= axis < max(rank, 1):
+            notes.fail_op(op, f"{self.attribute.key} {axis} is not an axis of rank {rank} ('{value.name}')")
+
+
+def _constant(op: Op, slot: Slot) -> np.ndarray | None:
+    """A constant operand's elements, None if it is left out, not constant or not stored element by element."""
+    value = slot.value(op)
+    if value is None or not value.is_constant or not value.type.storage.is_integer or "sparsity" in value.info:
+        return None
+    return value.array
+
+
+class Axes(Trait):
+    """A constant operand holds axes of a value."""
+
+    __slots__ = ("axes", "of")
+
+    def __init__(self, axes: Any, of: Any) -> None:
+        self.axes: Final[Slot] = axes
+        self.of: Final[Slot] = of
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        axes, value = _constant(op, self.axes), self.of.value(op)
+        if axes is None or value is None or value.type.rank is None:
+            return
+        rank = value.type.rank
+        bad = (axes < -rank) | (axes >= max(rank, 1))
+        if bad.any():
+            notes.fail_op(op, f"{self.axes.name} {axes[bad].flat[0]} is not an axis of rank {rank} ('{value.name}')")
+
+
+class Permutation(Trait):
+    """A constant operand holds a permutation of a value's dims."""
+
+    __slots__ = ("of", "order")
+
+    def __init__(self, order: Any, of: Any) -> None:
+        self.order: Final[Slot] = order
+        self.of: Final[Slot] = of
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        order, value = _constant(op, self.order), self.of.value(op)
+        if order is None or value is None or value.type.rank is None:
+            return
+        rank = value.type.rank
+        counted = np.where(order < 0, order + rank, order)
+        if sorted(counted.reshape(-1).tolist()) != list(range(rank)):
+            listed = order.reshape(-1)[:12].tolist()
+            notes.fail_op(op, f"{self.order.name} {listed} is not a permutation of {rank} dims ('{value.name}')")
+
+
+class NonNegative(Trait):
+    """Constant operands without negative elements."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, *slots: Any) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            values = _constant(op, slot)
+            if values is not None and values.size and values.min() < 0:
+                notes.fail_op(op, f"{slot.name} has the negative element {values.min()}")
+
+
+class NoZeros(Trait):
+    """Constant operands without zeros."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, *slots: Any) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            values = _constant(op, slot)
+            if values is not None and not values.all():
+                notes.fail_op(op, f"{slot.name} has an element 0")
+
+
+class Indices(Trait):
+    """A constant operand holds indices into the dim of a value that an attribute names."""
+
+    __slots__ = ("axis", "indices", "of")
+
+    def __init__(self, indices: Any, of: Any, *, axis: Any) -> None:
+        self.indices: Final[Slot] = indices
+        self.of: Final[Slot] = of
+        self.axis: Final[Attribute] = axis
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        indices, value = _constant(op, self.indices), self.of.value(op)
+        if indices is None or value is None or not value.type.shape or not indices.size:
+            return
+        dim = value.type.shape[self.axis.stated(op)]
+        if indices.min() < 0 or (dim is not None and indices.max() >= dim):
+            bad = indices.min() if indices.min() < 0 else indices.max()
+            known = dim if dim is not None else "unknown"
+            notes.fail_op(op, f"{self.indices.name} has {bad}, outside the {known} of '{value.name}'")

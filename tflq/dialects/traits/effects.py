@@ -1,0 +1,57 @@
+"""What an operator does beside computing its results, and which functions it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tflq.dialects.declare import Attribute, Trait
+from tflq.ir.core import Op
+
+__all__ = ["Calls", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
+
+
+@dataclass(frozen=True, slots=True)
+class Impure(Trait):
+    """It has an effect beside its results, or results that differ from run to run: it is neither removed nor merged."""
+
+
+class Calls(Trait):
+    """It runs functions of its module; these attributes name them by index."""
+
+    __slots__ = ("attributes",)
+
+    def __init__(self, *attributes: Any) -> None:
+        self.attributes: Final[tuple[Attribute, ...]] = attributes
+
+    def called(self, op: Op) -> Iterator[tuple[str, int]]:
+        """The functions that an op names: the attribute and the index."""
+        for attribute in self.attributes:
+            stated = op.attributes.get(attribute.key)
+            indices = () if stated is None else (stated,) if isinstance(stated, int) else stated
+            yield from ((attribute.key, int(index)) for index in indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Trait):
+    """It keeps its quantized tensors in the integer form; `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrent(Trait):
+    """It keeps a state in variable tensors, which `reset_all_variables()` resets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unquantized(Trait):
+    """It has no quantized signature; `reason` says why none of its tensors holds numbers that could be scaled."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undescribed(Trait):
+    """Its tensors say what its options say: a file may leave the options out."""

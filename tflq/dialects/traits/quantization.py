@@ -1,0 +1,239 @@
+"""Quantization parameters of an operator's tensors among each other.
+
+An interpreter checks little of this and computes something anyway; a converter would compute something else. So what
+has no clear meaning is refused; what has one, but is refused or disregarded by an interpreter, is noted. Scales of 0,
+infinite and denormal ones, and ratios of any size are valid: kernels compute with them. Source: the Prepare functions
+of tflite/kernels; `GetQuantizedConvolutionMultipler` and `PopulateConvolutionQuantizationParams` in
+kernels/kernel_util.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.ir.core import Value
+from tflq.ir.notes import COPIED, Notes
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
+
+__all__ = [
+    "NARROW",
+    "FixedScale",
+    "Int16Symmetric",
+    "MultiplyAccumulate",
+    "NeedsParameters",
+    "Parameters",
+    "QuantizedTogether",
+    "SameScale",
+]
+
+NARROW: Final = 16
+"""Integers up to this width are nearly always quantized values; wider ones are accumulators, indices or biases."""
+_BIAS_TOLERANCE: Final = 0.02
+"""Of the output's scale: how far a bias scale may be from input × filter in an interpreter."""
+_UNSEEN: Final = 1 / 16
+"""Of the output's scale: how far apart what a bias stands for by its own scale and by the kernels' may be unnoticed."""
+
+Parameters = Mapping[str, tuple[float, int]]
+"""By storage type, the scale and zero point that a kernel gives its result."""
+
+
+def _has_details(value: Value) -> bool:
+    raw = value.info.get("quantization")
+    return raw is not None and raw.get("details") is not None
+
+
+def _lacks(value: Value) -> bool:
+    """Whether a tensor of integers has no quantization parameters of any kind."""
+    return value.type.storage.is_integer and not value.type.quantized and not _has_details(value)
+
+
+class _OfSlots(Trait):
+    __slots__ = ("slots",)
+
+    def __init__(self, *slots: Any) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+
+
+class QuantizedTogether(_OfSlots):
+    """If one of these has quantization parameters, all of them that are stored as integers need them."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        values = [v for slot in self.slots for v in slot.values(op)]
+        if not any(isinstance(v.type.element, (UniformQuantizedType, UniformQuantizedPerAxisType)) for v in values):
+            return
+        for value in values:
+            if _lacks(value) and value.type.storage.bits <= NARROW:
+                notes.fail_op(
+                    op, f"'{value.name}' has no quantization parameters, but other tensors of the operator have"
+                )
+
+
+class NeedsParameters(_OfSlots):
+    """These mean nothing without quantization parameters, unless they are stored as floats."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            for value in slot.values(op):
+                if _lacks(value):
+                    notes.fail_op(op, f"{slot.name} '{value.name}' needs quantization parameters and has none")
+
+
+class Int16Symmetric(_OfSlots):
+    """Kernels take int16 of these with zero point 0 only."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        for slot in self.slots:
+            for value in slot.values(op):
+                element = value.type.element
+                if value.type.storage.bits == 16 and isinstance(element, UniformQuantizedType) and element.zero_point:
+                    stated = f"{slot.name} '{value.name}' is int16 with zero point {element.zero_point}"
+                    notes.warn_op(op, f"{stated}; kernels need 0")
+
+
+class SameScale(_OfSlots):
+    """The operator moves or compares these as they are stored: they have one scale and zero point."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        first: Value | None = None
+        for slot in self.slots:
+            for value in slot.values(op):
+                element = value.type.element
+                if not isinstance(element, UniformQuantizedType):
+                    continue
+                if first is None:
+                    first = value
+                elif element is not first.type.element and element != first.type.element:
+                    one = first.type.element
+                    assert isinstance(one, UniformQuantizedType)
+                    left = f"'{first.name}' ({one.scale}, {one.zero_point})"
+                    right = f"'{value.name}' ({element.scale}, {element.zero_point})"
+                    notes.warn_op(op, f"{left} and {right} differ in scale or zero point; {COPIED}")
+                    return
+
+
+class FixedScale(Trait):
+    """The result has these parameters, by storage type. `unread`: widths whose kernel takes any."""
+
+    __slots__ = ("parameters", "unread")
+
+    def __init__(self, parameters: Parameters, *, unread: tuple[int, ...] = ()) -> None:
+        self.parameters = parameters
+        self.unread = unread
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        data, result = op.operands[0], op.results[0]
+        element = result.type.element
+        if not isinstance(element, UniformQuantizedType) or data is None or data.type.storage != element.storage:
+            return
+        fixed = self.parameters.get(element.storage.name)
+        if fixed is None or element.storage.bits in self.unread:
+            return
+        scale, zero_point = fixed
+        if abs(element.scale - scale) > scale / 1000 or element.zero_point != zero_point:
+            stated = f"scale {element.scale} and zero point {element.zero_point}"
+            notes.warn_op(op, f"result '{result.name}' has {stated}, where kernels expect {scale} and {zero_point}")
+
+
+class MultiplyAccumulate(Trait):
+    """input × filter + bias: the bias has the scale input × filter, a filter per axis is so along `axis`.
+
+    strict: the kernel refuses a bias of another scale also beside a signed filter. takes_zero_point: it takes a zero
+    point of a signed filter.
+    """
+
+    __slots__ = ("axis", "bias", "data", "strict", "takes_zero_point", "weights")
+
+    def __init__(
+        self, data: Any, weights: Any, bias: Any, *, axis: int, strict: bool = False, takes_zero_point: bool = False
+    ) -> None:
+        self.data: Final[Slot] = data
+        self.weights: Final[Slot] = weights
+        self.bias: Final[Slot] = bias
+        self.axis = axis
+        self.strict = strict
+        self.takes_zero_point = takes_zero_point
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        data, weights, result = self.data.value(op), self.weights.value(op), op.results[0]
+        if data is None or weights is None or not isinstance(data.type.element, UniformQuantizedType):
+            return
+        element = weights.type.element
+        if isinstance(element, UniformQuantizedType):
+            scales = np.array([element.scale], np.float64)
+            if element.storage.signed and element.zero_point and not self.takes_zero_point:
+                stated = f"filter '{weights.name}' has zero point {element.zero_point}"
+                notes.warn_op(op, f"{stated}, which kernels disregard")
+        elif isinstance(element, UniformQuantizedPerAxisType):
+            scales = element.scales.astype(np.float64)
+            self._check_axis(op, notes, weights, element)
+        else:
+            return
+        if isinstance(result.type.element, UniformQuantizedType):
+            with np.errstate(all="ignore"):
+                self._check_bias(op, notes, weights, scales * data.type.element.scale, result.type.element.scale)
+        self._check_accumulator(op, notes, data, weights)
+
+    def _check_axis(self, op: Operator, notes: Notes, weights: Value, element: UniformQuantizedPerAxisType) -> None:
+        if element.axis != self.axis and weights.type.rank != 1:
+            stated = f"filter '{weights.name}' is quantized along dim {element.axis}"
+            notes.fail_op(op, f"{stated}, where dim {self.axis} is expected")
+        if element.zero_points.any():
+            stated = f"filter '{weights.name}' is per-axis with zero points other than 0"
+            if element.storage.signed:
+                notes.fail_op(op, stated)
+            notes.warn_op(op, f"{stated}, which no kernel supports")
+
+    def _check_bias(self, op: Operator, notes: Notes, weights: Value, scales: np.ndarray, output_scale: float) -> None:
+        """Kernels add a bias to the accumulator as it is: its scale must be the accumulator's, its zero point 0."""
+        bias = self.bias.value(op)
+        if bias is None:
+            return
+        element = bias.type.element
+        if isinstance(element, UniformQuantizedType):
+            stated, zero = np.array([element.scale]), element.zero_point != 0
+        elif isinstance(element, UniformQuantizedPerAxisType):
+            stated, zero = element.scales.astype(np.float64), bool(element.zero_points.any())
+        else:
+            return
+        if zero:
+            notes.fail_op(op, f"bias '{bias.name}' has a zero point other than 0")
+        if stated.size not in (1, scales.size) and scales.size != 1:
+            notes.fail_op(op, f"bias '{bias.name}' has {stated.size} scales for {scales.size} channels")
+        apart = np.abs(stated - scales)
+        checked = self.strict or not weights.type.storage.signed
+        if scales.size == 1 and checked and not (apart / np.float64(output_scale) <= _BIAS_TOLERANCE).all():
+            notes.fail_op(op, f"bias '{bias.name}' has a scale far from input × filter ({stated[0]}, {scales[0]})")
+        other = (apart > 0.01 * scales) & (stated != scales.astype(np.float32))
+        if other.any() and not (bias.is_constant and _unseen(np.where(other, apart, 0), bias.array, output_scale)):
+            notes.warn_op(op, f"bias '{bias.name}' has a scale other than input × filter, which is used instead")
+
+    def _check_accumulator(self, op: Operator, notes: Notes, data: Value, weights: Value) -> None:
+        shape = weights.type.shape
+        if weights.type.storage.bits > 8 or shape is None or None in shape or self.axis >= len(shape):
+            return
+        terms = 1
+        for index, dim in enumerate(shape):
+            terms *= (dim or 0) if index != self.axis else 1
+        span, largest = 255, 127 if weights.type.storage.signed else 255
+        if data.type.storage.bits <= 8 and terms * span * largest >= 1 << 31:
+            notes.warn_op(op, f"{terms} products per output may overflow an int32 accumulator")
+
+
+def _unseen(apart: np.ndarray, bias: np.ndarray, output_scale: float) -> bool:
+    """Whether no bias [C] is another number of the result's steps at scales [1 or C] this far apart."""
+    flat = np.abs(bias.astype(np.float64)).reshape(-1)
+    if apart.size not in (1, flat.size):
+        return not flat.any()
+    return bool(np.all((flat == 0) | (apart * flat < _UNSEEN * output_scale)))

@@ -1,0 +1,239 @@
+"""An operator's tensors among each other: element types, broadcasting, shapes of operands that hold one item per dim.
+
+An interpreter computes result shapes anew and disregards what a file says of them; a conversion relies on it. So a
+file whose stated shapes are not those that an interpreter would find is refused, wherever they can be known: unknown
+dims agree with everything. Source: the Prepare functions of tflite/kernels; `ComputePaddingHeightWidth` in
+kernels/padding.h.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.ir.core import Op, Value
+from tflq.ir.notes import Notes
+from tflq.ir.types import ScalarType, Shape
+
+__all__ = [
+    "Broadcasts",
+    "ElementTypes",
+    "FilterChannels",
+    "HasShape",
+    "OnePerDim",
+    "SameElementType",
+    "SameShape",
+    "Window",
+]
+
+
+def _text(shape: Shape) -> str:
+    return "unranked" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def _differ(one: int | None, other: int | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+class _OfSlots(Trait):
+    """A trait of several operands and results."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, *slots: Any) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+
+
+class SameElementType(Trait):
+    """These are of one element type; with `unless_quantized`, quantized ones of any, which all stand for real
+    numbers."""
+
+    __slots__ = ("slots", "unless_quantized")
+
+    def __init__(self, *slots: Any, unless_quantized: bool = False) -> None:
+        self.slots: Final[tuple[Slot, ...]] = slots
+        self.unless_quantized = unless_quantized
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        values = [v for slot in self.slots for v in slot.values(op)]
+        if self.unless_quantized and all(v.type.quantized for v in values):
+            return
+        for value in values[1:]:
+            if value.type.storage is not values[0].type.storage:
+                first = values[0]
+                notes.fail_op(op, f"'{first.name}' is {first.type.storage} and '{value.name}' is {value.type.storage}")
+
+
+class ElementTypes(Trait):
+    """An operand or result is of one of these element types."""
+
+    __slots__ = ("slot", "types")
+
+    def __init__(self, slot: Any, *types: ScalarType) -> None:
+        self.slot: Final[Slot] = slot
+        self.types = tuple(t.name for t in types)
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        value = self.slot.value(op)
+        if value is not None and value.type.storage.name not in self.types:
+            notes.fail_op(
+                op, f"{self.slot.name} '{value.name}' is {value.type.storage}, not one of {', '.join(self.types)}"
+            )
+
+
+class SameShape(_OfSlots):
+    """These are of one shape."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        values = [v for slot in self.slots for v in slot.values(op) if v.type.shape is not None]
+        for value in values[1:]:
+            one, other = values[0].type.shape, value.type.shape
+            if one is other or one == other or one is None or other is None:
+                continue
+            if len(one) != len(other) or any(map(_differ, one, other)):
+                stated = f"'{values[0].name}' is {_text(one)} and '{value.name}' {_text(other)}"
+                notes.fail_op(op, f"{stated}; they must be of one shape")
+
+
+class Broadcasts(_OfSlots):
+    """The operands broadcast to the result, the last one."""
+
+    __slots__ = ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        shapes = [v.type.shape for slot in self.slots for v in slot.values(op)]
+        if all(shape == shapes[0] for shape in shapes):
+            return
+        *operands, result = shapes
+        if result is None or any(shape is None for shape in operands):
+            return
+        known = [shape for shape in operands if shape is not None]
+        rank = max(map(len, known))
+        padded = [(1,) * (rank - len(shape)) + shape for shape in known]
+        stated = " and ".join(map(_text, known))
+        if len(result) != rank:
+            notes.fail_op(op, f"{stated} broadcast to rank {rank}, but the result is {_text(result)}")
+        for dims, out in zip(zip(*padded, strict=True), result, strict=True):
+            wide = {d for d in dims if d not in (1, None)}
+            if len(wide) > 1:
+                notes.fail_op(op, f"{stated} do not broadcast")
+            expected = None if None in dims and not wide else next(iter(wide), 1)
+            if _differ(expected, out):
+                notes.fail_op(op, f"{stated} do not broadcast to the result, {_text(result)}")
+
+
+class OnePerDim(Trait):
+    """`items` has a row for each dim of `of`: one number, or with `pairs` two."""
+
+    __slots__ = ("items", "of", "tail")
+
+    def __init__(self, items: Any, of: Any, *, pairs: bool = False) -> None:
+        self.items: Final[Slot] = items
+        self.of: Final[Slot] = of
+        self.tail = (2,) if pairs else ()
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        items, value = self.items.value(op), self.of.value(op)
+        if items is None or value is None or value.type.rank is None or items.type.shape is None:
+            return
+        _has_shape(op, notes, self.items, items, (value.type.rank, *self.tail))
+
+
+class HasShape(Trait):
+    """An operand has this very shape."""
+
+    __slots__ = ("shape", "slot")
+
+    def __init__(self, slot: Any, *shape: int) -> None:
+        self.slot: Final[Slot] = slot
+        self.shape = shape
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        items = self.slot.value(op)
+        if items is not None and items.type.shape is not None:
+            _has_shape(op, notes, self.slot, items, self.shape)
+
+
+def _has_shape(op: Op, notes: Notes, slot: Slot, items: Value, expected: tuple[int, ...]) -> None:
+    shape = items.type.shape or ()
+    if len(shape) != len(expected) or any(map(_differ, shape, expected)):
+        notes.fail_op(op, f"{slot.name} '{items.name}' is {_text(shape)}, where {_text(expected)} is expected")
+
+
+class FilterChannels(Trait):
+    """Dim `output` of the filter counts the channels of the result and of the bias, dim `input` those of the input:
+    of a group, or, where both are one dim, each times a multiplier."""
+
+    __slots__ = ("bias", "data", "filter", "group_dim", "output_dim")
+
+    def __init__(self, data: Any, filter: Any, bias: Any, *, output: int, input: int) -> None:
+        self.data: Final[Slot] = data
+        self.filter: Final[Slot] = filter
+        self.bias: Final[Slot] = bias
+        self.output_dim = output
+        self.group_dim = input
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        data, weights, result = self.data.value(op), self.filter.value(op), op.results[0]
+        if data is None or weights is None or weights.type.shape is None:
+            return
+        shape = weights.type.shape
+        for value in (data, weights, result):
+            if value.type.rank is not None and value.type.rank != 4:
+                notes.fail_op(op, f"'{value.name}' is of rank {value.type.rank}, not 4")
+        made = shape[self.output_dim]
+        if result.type.shape is not None and _differ(made, result.type.shape[3]):
+            notes.fail_op(
+                op, f"filter {_text(shape)} gives {made} channels, but the result is {_text(result.type.shape)}"
+            )
+        channels, group = None if data.type.shape is None else data.type.shape[3], shape[self.group_dim]
+        if channels is not None and group is not None and not self._fits(channels, group):
+            notes.fail_op(op, f"filter {_text(shape)} does not fit the {channels} channels of '{data.name}'")
+        bias = self.bias.value(op)
+        if bias is not None and bias.type.is_static and made is not None:
+            count = 1
+            for dim in bias.type.shape or ():
+                count *= dim or 0
+            if count != made:
+                notes.fail_op(op, f"bias '{bias.name}' has {count} elements for {made} channels")
+
+    def _fits(self, channels: int, group: int) -> bool:
+        """Groups divide the input's channels; a depthwise filter is a multiple of them."""
+        whole, part = (group, channels) if self.group_dim == self.output_dim else (channels, group)
+        return part > 0 and whole % part == 0
+
+
+class Window(Trait):
+    """Height and width of the result follow from those of a window: a filter OHWI, or else the attributes
+    `filter_height` and `filter_width`."""
+
+    __slots__ = ("data", "filter")
+
+    def __init__(self, data: Any, filter: Any = None) -> None:
+        self.data: Final[Slot] = data
+        self.filter: Final[Slot | None] = filter
+
+    def check(self, op: Operator, notes: Notes) -> None:
+        data, result = self.data.value(op), op.results[0]
+        weights = None if self.filter is None else self.filter.value(op)
+        if data is None or data.type.shape is None or result.type.shape is None:
+            return
+        if len(data.type.shape) != 4 or len(result.type.shape) != 4:
+            shapes = f"'{data.name}' is {_text(data.type.shape)} and '{result.name}' {_text(result.type.shape)}"
+            notes.fail_op(op, f"{shapes}, not of rank 4")
+        if weights is not None and weights.type.rank != 4:
+            return
+        given = op.attributes
+        for axis, letter, word in ((1, "h", "height"), (2, "w", "width")):
+            size = given.get(f"filter_{word}", 0) if weights is None else (weights.type.shape or ())[axis]
+            source, target = data.type.shape[axis], result.type.shape[axis]
+            if size is None or source is None:
+                continue
+            reach = (size - 1) * given.get(f"dilation_{letter}_factor", 1) + 1
+            stride = given.get(f"stride_{letter}", 0)
+            same = given.get("padding") == "SAME"
+            expected = -(-source // stride) if same else -(-(source - reach + 1) // stride)
+            if _differ(max(expected, 0), target):
+                notes.fail_op(op, f"its {word} is {target}, but an interpreter computes {expected}")

@@ -1,0 +1,100 @@
+"""Which class an op of a given name is of: dialects by name, each loaded when its first op is met.
+
+A dialect is a package with a `DIALECT` (`tflq.ir.registry.Dialect`), which knows the module that declares each op.
+Those of tflq are listed here; a package from outside names its own by an entry point in the group `tflq.dialects`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from tflq.ir.core import Op
+
+__all__ = ["Dialect", "dialect", "family", "op_class", "op_names", "register"]
+
+_BUILT_IN: Final = {name: f"tflq.dialects.{name}" for name in ("tfl", "tosa", "quant", "ext")}
+_GROUP: Final = "tflq.dialects"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The ops of one dialect: `families` has the names of the ops that each module of `package` declares."""
+
+    name: str
+    package: str
+    families: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def family_of(self) -> Mapping[str, str]:
+        """The module of each op."""
+        return {op: family for family, ops in self.families.items() for op in ops}
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """All its ops: `tosa.add` ..."""
+        return frozenset(f"{self.name}.{op}" for op in self.family_of)
+
+    def op_class(self, op: str) -> type[Op] | None:
+        """The class of an op by its name without the dialect; None if the dialect has no such op."""
+        family = self.family_of.get(op)
+        if family is None:
+            return None
+        importlib.import_module(f"{self.package}.{family}")
+        return _CLASSES.get(f"{self.name}.{op}")
+
+    def classes(self) -> list[Any]:
+        """The classes of all its ops, in the order of the families."""
+        return [self.op_class(op) for op in self.family_of]
+
+
+_CLASSES: Final[dict[str, type[Op]]] = {}
+
+
+def register(name: str, declared: type[Op]) -> None:
+    """Enters the class of an op. ValueError if there is another one of that name."""
+    if _CLASSES.setdefault(name, declared) is not declared:
+        raise ValueError(f"{name} is declared twice: by {_CLASSES[name].__module__} and {declared.__module__}")
+
+
+@cache
+def dialect(name: str) -> Dialect | None:
+    """A dialect by name; None if nobody declares it."""
+    package = _BUILT_IN.get(name)
+    if package is not None:
+        found: Dialect = importlib.import_module(package).DIALECT
+        return found
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=_GROUP, name=name):
+        loaded: Dialect = entry.load()
+        return loaded
+    return None
+
+
+@cache
+def op_class(name: str) -> Any:
+    """The class that declares an op called `tosa.add`; None if nobody declares it."""
+    found = _CLASSES.get(name)
+    if found is not None:
+        return found
+    prefix, _, short = name.partition(".")
+    known = dialect(prefix)
+    return None if known is None else known.op_class(short)
+
+
+def family(name: str) -> str | None:
+    """The family of an op: the name of the module that declares it, and of its module in every stage."""
+    prefix, _, short = name.partition(".")
+    known = dialect(prefix)
+    return None if known is None else known.family_of.get(short)
+
+
+def op_names(name: str) -> frozenset[str]:
+    """The names of all ops of a dialect; none if nobody declares it."""
+    known = dialect(name)
+    return frozenset() if known is None else known.op_names
