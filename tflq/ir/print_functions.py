@@ -1,7 +1,7 @@
 """Functions and ops as text: the generic form, but for casts, returns and linalg.generic.
 
 A constant is printed in the innermost region that holds all its uses, before the first of them: as `tfl.pseudo_const`,
-`arith.constant` where that dialect and its like use it, or `stablehlo.constant`.
+`arith.constant` where that dialect and its like use it, `stablehlo.constant` or `tosa.const` where theirs do.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
 """What of a function's info is not printed as `tflq.info`."""
 _OF_ARITH = frozenset({"arith", "func", "linalg", "math", "quant", "scf", "shape", "tensor"})
 """Dialects whose ops take their constants from arith."""
+_CONSTANTS = {"stablehlo": "stablehlo.constant", "tosa": "tosa.const"}
 
 
 class FunctionPrinter:
@@ -252,13 +253,14 @@ class FunctionPrinter:
         if op == "arith.constant" and not attributes:
             return f"{name} = {op} {elements}"
         comma = ", " if attributes else ""
-        return f'{name} = "{op}"() {{value = {elements}{comma}{attributes}}} : () -> {type_text}'
+        key = "values" if op == "tosa.const" else "value"
+        return f'{name} = "{op}"() {{{key} = {elements}{comma}{attributes}}} : () -> {type_text}'
 
     def _speller(self, value: Value) -> str:
         """The op that stands for a constant, by what uses it first."""
         dialect = "" if self.user is None else self.user.name.partition(".")[0]
-        if dialect == "stablehlo" and not isinstance(value.type, BareType):
-            return "stablehlo.constant"
+        if dialect in _CONSTANTS and not isinstance(value.type, BareType):
+            return _CONSTANTS[dialect]
         element = value.type.element
         plain = isinstance(element, ScalarType) and element.kind in ("int", "bool", "float", "index")
         if plain and (dialect in _OF_ARITH or isinstance(value.type, BareType)) and _inline(value) is not None:

@@ -15,17 +15,18 @@ from tflq.passes.fold import Fold
 from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.normalize_quant_types import NormalizeQuantTypes
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
+from tflq.passes.through_floats import DequantizeFallback
 
 __all__ = ["PASSES", "parse_pipeline"]
 
 PASSES: dict[str, type[Pass]] = {
     item.name: item
     for item in (
-        *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, Fold),
+        *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, DequantizeFallback, Fold),
         *(LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
     )
 }
-"""Every pass that a text can name."""
+"""The passes that any stage can use, by name."""
 
 _ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
 _OPTION = re.compile(r"([\w-]+)=(\S+)")
