@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.ir.core import Function, Module, Op, Value
@@ -22,11 +22,13 @@ __all__ = ["TflToTosa"]
 @dataclass(frozen=True)
 class TflToTosa(Pass):
     """Lowers operators of TFLite to TOSA. `fallback`: by way of floats where no integer algorithm covers one.
-    UnsupportedError lists every operator refused."""
+    `semantics`: what the parameters say (real), or what TFLite's kernels compute where they disregard some
+    (interpreter). UnsupportedError lists every operator refused."""
 
     name: ClassVar[str] = "tfl-to-tosa-pipeline"
     fallback: bool = True
     target_compilation_backend: bool = False
+    semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
         from tflq.dialects.forms import verify_form
@@ -37,7 +39,7 @@ class TflToTosa(Pass):
             verify_form(module, "tfl")
         except VerificationError as error:
             raise InvalidModelError("", str(error), path=module.source) from error
-        lowered, _ = to_tosa(module, Target(), fallback=self.fallback, real_semantics=False)
+        lowered, _ = to_tosa(module, Target(), fallback=self.fallback, real_semantics=self.semantics == "real")
         for function in lowered.functions:
             if self.target_compilation_backend:
                 _forget(function)

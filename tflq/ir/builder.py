@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
+from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
@@ -115,7 +115,7 @@ class Builder(Emitter):
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
         element = x.type.element
-        if isinstance(element, ScalarType) or element.expressed is None:
+        if isinstance(element, (ScalarType, FunctionType)) or element.expressed is None:
             raise TypeError(f"'{x.name}' is not quantized")
         return self.emit("quant.dcast", [x], x.type.with_element(element.expressed))
 

@@ -145,7 +145,7 @@ class AttributeParser(ElementParser):
             value = float(self.float_bits(text, kind, at)) if text.startswith("0x") else float(text)
             return (value if kind is f64 else TypedFloat(self.rounded(value, kind), kind)), kind
         if text.startswith("0x"):
-            number: int | float = int(text, 16)
+            number = int(text, 16)
         elif "." in text or "e" in text or "E" in text:
             return float(text), kind or f64
         else:

@@ -181,12 +181,12 @@ class _ModuleParser(FunctionParser):
             version=self.entry(attributes, "tflq.version", int, 3, 0),
             buffers=table[: self.entry(attributes, "tflq.buffer_table", int, len(table), 0)],
             operator_codes=[*(self._rows(attributes, "tflq.operator_codes") or ())],
-            info=self.entry(attributes, "tflq.info", dict, {}, 0) | self._foreign(attributes),
+            info=self.entry(attributes, "tflq.info", dict, {}, 0) | self._foreign_attributes(attributes),
             source=self.entry(attributes, "tflq.source", str, "", 0),
             warnings=self.entry(attributes, "tflq.warnings", list, [], 0),
         )
 
-    def _foreign(self, attributes: dict[str, Any]) -> dict[str, Any]:
+    def _foreign_attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """What a module says beside the attributes of tflq."""
         others = {key: value for key, value in attributes.items() if not key.startswith("tflq.")}
         return ({"attributes": others} if others else {}) | ({} if self.name is None else {"name": self.name})

@@ -360,4 +360,4 @@ def _location(location: Location) -> str:
 
 
 def _grouped(types: list[str]) -> str:
-    return types[0] if len(types) == 1 else f"({', '.join(types)})"
+    return types[0] if len(types) == 1 and types[0][0] != "(" else f"({', '.join(types)})"

@@ -36,6 +36,7 @@ __all__ = [
     "result_float",
     "result_quantized",
     "same_shape",
+    "signless_integers",
     "storage_width",
 ]
 
@@ -154,6 +155,12 @@ def storage_width(op: Op) -> bool:
     """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
+
+
+@_constraint
+def signless_integers(op: Op) -> bool:
+    """the integer type must be signless: i8, for unsigned storage, too"""
+    return _sides(op)[0].storage.kind != "uint"
 
 
 @_constraint

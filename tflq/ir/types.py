@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ from tflq.ir.scalars import (
 )
 
 __all__ = [
+    "QUANTIZED_TYPES",
     "SCALARS",
     "AnyQuantizedType",
     "BareType",
@@ -330,9 +331,13 @@ ElementType: TypeAlias = (
 )
 
 
-def is_quantized(element: ElementType) -> bool:
+QUANTIZED_TYPES = (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType)
+"""The classes of `QuantizedType`."""
+
+
+def is_quantized(element: ElementType) -> TypeGuard[QuantizedType]:
     """Whether `element` is a uniform quantized type (per-layer, per-axis or sub-channel)."""
-    return isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+    return isinstance(element, QUANTIZED_TYPES)
 
 
 def is_narrowed(element: ElementType) -> bool:

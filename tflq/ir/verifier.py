@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tflq.errors import VerificationError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.op_checks import OP_CHECKS
-from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem
+from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem, signless_integers
 
-__all__ = ["fail", "verify"]
+__all__ = ["fail", "verify", "verify_casts"]
 
 
 def verify(module: Module) -> None:
@@ -26,6 +26,16 @@ def verify(module: Module) -> None:
         if not function.info.get("declaration"):
             _Function(module, index, function).verify()
         _verify_header(module, index, "result", function.outputs)
+
+
+def verify_casts(module: Module) -> None:
+    """VerificationError if a quant.scast is not between a quantized and a signless type, as the `quant` dialect has it.
+    A conversion's own casts may be to unsigned types, which are what files hold."""
+    for index, function in enumerate(module.functions):
+        for op in function.ops:
+            for inner in walk([op]) if op.regions else (op,):
+                if inner.name == "quant.scast" and (reason := signless_integers(inner)) is not None:
+                    fail(module, index, op, reason)
 
 
 def _verify_header(module: Module, index: int, kind: str, values: Sequence[Value]) -> None:
