@@ -21,8 +21,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.builder import Builder
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import (
     BareType,
@@ -59,12 +60,12 @@ class LowerQuantOps(Pass):
 def _lower_function(function: Function) -> bool:
     ops: list[Op] = []
     for op in function.ops:
-        if op.name not in ("quant.qcast", "quant.dcast"):
+        if not isinstance(op, (Qcast, Dcast)):
             ops.append(op)
             continue
         builder = Builder(ops)
         builder.location = op.location
-        result = _quantize(builder, op) if op.name == "quant.qcast" else _dequantize(builder, op)
+        result = _quantize(builder, op) if isinstance(op, Qcast) else _dequantize(builder, op)
         stand_for(result, op.result)
     modified = len(ops) != len(function.ops)
     function.ops = ops
