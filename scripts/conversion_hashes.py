@@ -3,8 +3,8 @@
     python scripts/conversion_hashes.py write OUT.json [FOLDER...] [--matrix N] [--jobs 2]
     python scripts/conversion_hashes.py compare BEFORE.json AFTER.json
 
-Each model is converted for the targets integer, kernels and rules/npu_example.toml, with mac="float32", and to a TOSA flatbuffer.
-A conversion that is refused counts by its exit class. --matrix adds N models of each generator of tests/matrix.
+Each model is converted for the targets integer, kernels and rules/npu_example.toml, with mac="float32", and to TOSA.
+A conversion that is refused counts by its error. --matrix adds N models of each generator of tests/matrix.
 """
 
 from __future__ import annotations
