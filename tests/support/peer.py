@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from harness import argument, const, edge_inputs, interpret
 from matrix.draw import Case
 from matrix.run import run
 from matrix.run_tosa import run_tosa
+from support.harness import argument, const, edge_inputs, interpret
 
 import tflq
 from tflq.ir.core import Value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from running import reference
+from support.running import reference
 
 from tflq.builder import Builder
 from tflq.dialects.forms import verify_form
