@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 from harness import interpret
 
@@ -14,7 +16,6 @@ from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
-from tflq.legalize.rule import RULES
 from tflq.pipelines import to_tflite
 from tflq.targets import Target
 from tflq.targets.signature import parse_signature
@@ -47,15 +48,16 @@ def _ideal(trial: Trial) -> Results | None:
     assert op is not None
     if op.name in ("tfl.quantize", "tfl.dequantize"):
         return [[_cast(op.operand(0), op.result, *(arrays or [op.operand(0).array]))] for arrays in trial.batches]
-    rules, named = dict(RULES), fallback._NOT_FINITE
-    RULES.clear()
+    named = fallback._NOT_FINITE
     fallback._NOT_FINITE = frozenset(op_names("tfl"))  # QUANTIZE wraps what is far out of range
     try:
-        module, _ = to_tflite(_scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT)
+        with patch("tflq.legalize.deciding.rules_of", lambda _: ()):
+            module, _ = to_tflite(
+                _scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT
+            )
     except tflq.TflqError:
         return None
     finally:
-        RULES.update(rules)
         fallback._NOT_FINITE = named
     return run(bytes(write(module)), trial.batches)
 

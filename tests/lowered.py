@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from harness import argument, interpret
 
+from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType
 from tflq.select.engine import select

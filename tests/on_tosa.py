@@ -8,9 +8,9 @@ import numpy as np
 from harness import argument, interpret
 from running import reference
 
+from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
 from tflq.legalize import legalize

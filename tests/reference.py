@@ -13,7 +13,8 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType
 from tflq.legalize import legalize
-from tflq.legalize.rule import RULES, NotApplicable, RuleBuilder
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.legalize.rules import rules_of
 
 __all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]
 
@@ -26,7 +27,8 @@ def integer_form(model: bytes) -> Module:
 def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> str:
     """Why the first rule of an operator does not cover operands and a result of these types, the last one."""
     values = [argument((1, 4), element, f"t{i}") for i, element in enumerate(elements)]
-    answer = RULES[name][0](Op(name, list(values[:-1]), values[-1:], attributes), RuleBuilder([], {}))
+    op = Op(name, list(values[:-1]), values[-1:], attributes)
+    answer = rules_of(type(op))[0](op, RuleBuilder([], {}))
     assert isinstance(answer, NotApplicable)
     return answer.reason
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from running import reference
 
+from tflq.builder import Builder
 from tflq.dialects.forms import verify_form
 from tflq.evaluate import evaluate_function
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
 from tflq.tosa.lowering import lower

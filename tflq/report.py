@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
+from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Location, Module, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 
@@ -168,5 +169,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         "; ".join(warnings),
         made[op.location],
         next(filter(None, exceptions), ""),
-        str(op.attributes.get("custom_code", "")) if op.name == "tfl.custom" else "",
+        str(op.attributes.get("custom_code", "")) if isinstance(op, Custom) else "",
     )

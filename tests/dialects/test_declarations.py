@@ -6,19 +6,17 @@ from collections.abc import Iterable
 
 import pytest
 
-import tflq.evaluate
-import tflq.select.families  # noqa: F401  registers the lowerings
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.state import VariableRead
 from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
-from tflq.evaluate.registry import CONTROL, EVALUATORS
+from tflq.evaluate import control, evaluator
 from tflq.flatbuffer.layout import enum, options_of, table
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect, op_class, op_names
 from tflq.ir.types import TensorType, i8
-from tflq.select.lowering import LOWERINGS
+from tflq.select.lowering import lowering
 
 INTEGER_FORM = op_names("tosa") | op_names("ext")
 
@@ -28,11 +26,11 @@ def of_integer_form(names: Iterable[str]) -> set[str]:
 
 
 def test_declared_ops_are_those_with_an_evaluator() -> None:
-    assert of_integer_form(EVALUATORS) == INTEGER_FORM - CONTROL.keys()
+    assert of_integer_form(evaluator.names()) == INTEGER_FORM - control.names()
 
 
 def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
-    assert CONTROL.keys() == {
+    assert control.names() == {
         *("tosa.cond_if", "tosa.while_loop"),
         *("tosa.variable", "tosa.variable_read", "tosa.variable_write"),
     }
@@ -40,15 +38,15 @@ def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
 
 def test_declared_ops_are_those_with_a_lowering() -> None:
     """All but the declaration of a variable, whose initial value `tosa.raising` writes by a function."""
-    assert of_integer_form(LOWERINGS) == INTEGER_FORM - {"tosa.variable"}
+    assert of_integer_form(lowering.names()) == INTEGER_FORM - {"tosa.variable"}
 
 
 def test_quant_ops_are_declared() -> None:
-    assert op_names("quant") == {n for n in EVALUATORS if n.startswith("quant.")}
+    assert op_names("quant") == {n for n in evaluator.names() if n.startswith("quant.")}
 
 
 def test_evaluators_of_tfl_are_of_declared_operators() -> None:
-    assert {n for n in EVALUATORS if n.startswith("tfl.")} <= op_names("tfl")
+    assert {n for n in evaluator.names() if n.startswith("tfl.")} <= op_names("tfl")
 
 
 DIALECTS = ("tfl", "quant", "tosa", "ext")

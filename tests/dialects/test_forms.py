@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from tflq.builder import Builder
 from tflq.dialects.forms import Form, kept_reason, verify_form
 from tflq.errors import VerificationError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.registry import op_names
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8

@@ -89,7 +89,7 @@ def test_sum_of_zeros(scale: float, needed: bool) -> None:
 def test_bias_at_another_scale(scale: float, needed: bool) -> None:
     """A bias whose own scale is as good as the kernel's."""
     tiny = Quantized.of(i8, 1e-25)
-    x, weights = argument((1, 4), tiny, "x"), const_of(np.ones((2, 4)), tiny, "weights")
+    x, weights = argument((1, 4), tiny, "x"), const_of([[1.0] * 4] * 2, tiny, "weights")
     bias = const_of([900, -7000], Quantized.of(i32, scale), "bias")
     options = {"fused_activation_function": "NONE", "weights_format": "DEFAULT", "keep_num_dims": False}
     options |= {"asymmetric_quantize_inputs": False, "quantized_bias_type": "FLOAT32"}
@@ -103,7 +103,7 @@ def test_product_of_nothing(target: str) -> None:
     x = argument((4, 0), Quantized.of(i8, 0.01, 127), "x")
     result = argument((4,), Quantized.of(i8, 0.1, 5), "y")
     model = one_op("tfl.reduce_prod", [x, const_of([1], i32)], [result], {"keep_dims": False}, 2)
-    conversion = tflq.convert(model, target=target)  # type: ignore[arg-type]
+    conversion = tflq.convert(model, target=target)
     assert any("multiplies none" in warning for warning in conversion.report.warnings)
     assert not any(op.name == "tfl.reduce_prod" and op.result.type.quantized for op in tflq.read(conversion.data).ops())
 

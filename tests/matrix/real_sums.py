@@ -73,7 +73,8 @@ class _Types:
             self.result = draw.one(self.x, self.x, i8, ui8, i16)
             self.bias = draw.one(self.bias, "other", "float")
         elif kind == "result":
-            self.result = draw.one(*({i8, ui8, i16, i32} - {self.x} - ({i16} if self.x == ui8 else set())))
+            others = (t for t in (i8, ui8, i16, i32) if t is not self.x and not (t is i16 and self.x is ui8))
+            self.result = draw.one(*others)
         elif kind == "int4":
             self.x = self.result = draw.one(i8, i16)
             self.w = i4

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
-from tflq.evaluate import EVALUATORS, evaluate_function
+from tflq.evaluate import Run, evaluate_function
 from tflq.ir.core import Module, Op
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -60,13 +60,10 @@ def lowered(source: str) -> Module:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Module, np.ndarray], np.ndarray]:
-    for name, evaluator in SHAPE_OPS.items():
-        monkeypatch.setitem(EVALUATORS, name, evaluator)
-
+def run() -> Callable[[Module, np.ndarray], np.ndarray]:
     def evaluate(module: Module, x: np.ndarray) -> np.ndarray:
         function = module.main
-        return evaluate_function(function, {function.inputs[0]: x})[function.outputs[0]]
+        return evaluate_function(function, {function.inputs[0]: x}, Run(others=SHAPE_OPS))[function.outputs[0]]
 
     return evaluate
 
@@ -144,13 +141,12 @@ def test_saturation_where_the_bound_is_no_float(run: Callable[[Module, np.ndarra
 )
 def test_it_computes_what_the_evaluator_computes(values: list[float], zero_point: int, scale: float) -> None:
     source = qcast("tensor<2x{}>", f"!quant.uniform<i8:f32, {scale!r}:{zero_point}>")
-    x = np.array(values, np.float32)
+    x, run = np.array(values, np.float32), Run(others=SHAPE_OPS)
     direct, made = parse_module(source).main, lowered(source).main
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("math.round", "tfl.div"):
-            patch.setitem(EVALUATORS, name, SHAPE_OPS[name])
-        expected = evaluate_function(direct, {direct.inputs[0]: x})[direct.outputs[0]]
-        assert np.array_equal(evaluate_function(made, {made.inputs[0]: x})[made.outputs[0]], expected)
+    expected = evaluate_function(direct, {direct.inputs[0]: x}, run)[direct.outputs[0]]
+    assert np.array_equal(
+        evaluate_function(made, {made.inputs[0]: x}, Run(others=SHAPE_OPS))[made.outputs[0]], expected
+    )
 
 
 def test_golden_per_layer() -> None:

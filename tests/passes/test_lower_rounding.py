@@ -7,10 +7,10 @@ import pytest
 from harness import argument, interpret
 from running import reference
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module

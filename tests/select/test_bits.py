@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import interpret
 
+from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, i32
 from tflq.select.engine import select

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 
+from tflq.builder import Builder
 from tflq.flatbuffer.writer import write
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i16, ui8
 from tflq.select.engine import select

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lowered import assert_lowered
 from on_tosa import assert_exact
 
-from tflq.ir.builder import Builder
+from tflq.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
 

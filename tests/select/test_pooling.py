@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lowered import assert_lowered, draw
 
-from tflq.ir.builder import Builder
+from tflq.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, ui8
 

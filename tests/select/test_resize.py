@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lowered import assert_lowered, draw, kernels_of
 
-from tflq.ir.builder import Builder
+from tflq.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 

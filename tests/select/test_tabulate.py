@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from harness import argument
 
+from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier

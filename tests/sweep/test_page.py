@@ -41,8 +41,17 @@ def test_every_result_is_a_row_with_details(tmp_path: Path) -> None:
 
 def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
     text = written(made(5), tmp_path / "index.html")
-    places = re.findall(r"(?:src|href)=\"([^\"]*)\"|url\(([^)]*)\)|@import", text)
+    places = re.findall(r"(?:src|href)=\"([^\"]*)\"|url\((?!#)([^)]*)\)|@import", text)
     assert places == [("data:,", "")]
+
+
+def test_the_licences_of_what_draws_are_in_the_page(tmp_path: Path) -> None:
+    text = written(made(5), tmp_path / "index.html")
+    for library in ("d3js.org v7", "@observablehq/plot v0"):
+        _, notice, code = text.partition("Permission to use, copy, modify, and/or distribute this software")
+        assert notice
+        assert library in code.partition("Permission to use")[0]
+        text = code
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:

@@ -130,10 +130,10 @@ def test_a_model_that_differs_has_its_plots(opened: Opened) -> None:
     assert detail.get_by_role("heading", level=2).inner_text() == "nets/off [integer]"
     layers, histogram = detail.locator("figure svg").all()
     assert layers.get_attribute("aria-label") == "Largest difference by operator: 1 of 4 results differ"
-    assert layers.locator("rect.mark").count() == 1
+    assert layers.locator(".mark rect").count() == 1
     assert layers.locator("rect title").text_content() == "operator 2 CONV_2D, conv/out: 7 of 64, up to 5 LSB"
     assert (histogram.get_attribute("aria-label") or "").endswith("1: 4, 2–3: 0, 4–7: 3")
-    assert histogram.locator("rect.mark").count() == 3
+    assert histogram.locator(".mark rect").count() == 3
     text = detail.inner_text()
     for part in ("Operators by path", "TANH: no table is that large", "before: 4", "after: 15", "0.300 s", "not there"):
         assert part in text

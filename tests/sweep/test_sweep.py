@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from harness import argument, const
 
+import tflq
 from tflq.cli.main import run
 from tflq.errors import OptionError
+from tflq.ir.core import Function, Module, Op
+from tflq.ir.types import UniformQuantizedType, i8, i32
 from tflq.sweep import Plan, Selection, read_results, sweep
+from tflq.sweep.result import stable
 
 
 def test_a_folder_gives_a_line_per_model_and_target(models: Path, tmp_path: Path) -> None:
@@ -28,6 +35,28 @@ def test_a_folder_gives_a_line_per_model_and_target(models: Path, tmp_path: Path
     assert found["fingerprint"]["model"] == found["model"]["sha256"]
     assert not (tmp_path / "out" / "artifacts").exists()
     assert (tmp_path / "out" / "index.html").exists()
+
+
+def test_results_are_the_same_wherever_they_come_from(tmp_path: Path) -> None:
+    """Also where other kernels than the reference ones run operators, of which differences are expected."""
+    x, halves = argument((1, 4, 8), UniformQuantizedType.of(i8, 0.1, 3)), UniformQuantizedType.of(i8, 0.5, -2)
+    sums, ops = [], []
+    for name, axis in (("rows", 1), ("columns", 2)):
+        axes = const(np.array([axis], np.int32), i32, f"{name}/axes")
+        sums.append(argument((1, 8) if axis == 1 else (1, 4), halves, name))
+        ops.append(Op("tfl.sum", [x, axes], [sums[-1]], {"keep_dims": False}, info={"version": 2}))
+    model = tflq.write(Module([Function("main", [x], sums, ops)]))
+    found = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sum.tflite").write_bytes(model)
+        sweep(Plan([tmp_path / name / "sum.tflite"], tmp_path / name / "out"))
+        found.append(stable(next(iter(read_results(tmp_path / name / "out")))))
+        del found[-1]["model"]["place"]
+    assert [each["model"] for each in found[0]["verification"]["apart"]] == ["original"]
+    assert [each["tensor"] for each in found[0]["verification"]["expected"]] == ["rows", "columns"]
+    assert found[0] == found[1]
+    assert str(tmp_path) not in json.dumps(found)
 
 
 def test_results_are_replaced_only_by_force(models: Path, tmp_path: Path) -> None:

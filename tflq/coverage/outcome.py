@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tosa.indexing import Table
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op
 from tflq.pipelines import to_tflite, to_tosa
@@ -53,7 +55,7 @@ def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
     converted, report = to_tflite(module, mac="integer", fallback=True, real_semantics=False, kernels=target)
     row = _row(report, op)
     table = row.path == "integer" and any(
-        made.name == "tfl.gather" and made.operand(0).is_constant for made in converted.ops()
+        isinstance(made, Gather) and made.operand(0).is_constant for made in converted.ops()
     )
     return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
 
@@ -62,7 +64,7 @@ def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
     converted, report = to_tosa(module, target, fallback=True, real_semantics=False)
     needed = check(converted, target, static=True)
     row = _row(report, op)
-    table = row.path == "integer" and any(made.name == "tosa.table" for made in converted.ops())
+    table = row.path == "integer" and any(isinstance(made, Table) for made in converted.ops())
     path = "table" if table else row.path
     return Outcome(path, row.reason or row.note, row.warning, (*needed.profiles, *needed.extensions), converted)
 

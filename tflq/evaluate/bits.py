@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.dialects.tosa.bits import BitwiseNot, Clz, LogicalLeftShift, LogicalNot, LogicalRightShift
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 
@@ -26,28 +27,28 @@ def _binary(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _BINARY[op.name](a, b)
 
 
-@evaluator("tosa.bitwise_not")
-def _bitwise_not(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(BitwiseNot)
+def _bitwise_not(op: BitwiseNot, x: np.ndarray) -> np.ndarray:
     return ~x
 
 
-@evaluator("tosa.logical_not")
-def _logical_not(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(LogicalNot)
+def _logical_not(op: LogicalNot, x: np.ndarray) -> np.ndarray:
     return ~x
 
 
-@evaluator("tosa.clz")
-def _clz(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Clz)
+def _clz(op: Clz, x: np.ndarray) -> np.ndarray:
     """The exponent of an integer below 2^53 is its number of bits."""
     return np.where(x < 0, 0, 32 - np.frexp(np.maximum(x, 0).astype(np.float64))[1])
 
 
-@evaluator("tosa.logical_left_shift")
-def _logical_left_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(LogicalLeftShift)
+def _logical_left_shift(op: LogicalLeftShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a.astype(np.int64) << b
 
 
-@evaluator("tosa.logical_right_shift")
-def _logical_right_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(LogicalRightShift)
+def _logical_right_shift(op: LogicalRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     return (a.astype(unsigned) >> b.astype(unsigned)).astype(a.dtype)

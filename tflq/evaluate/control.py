@@ -8,37 +8,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.evaluate.registry import Run, control
-from tflq.ir.core import Op
 
 __all__: list[str] = []
 
 
-@control("tosa.cond_if")
-def _if(op: Op, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+@control(CondIf)
+def _if(op: CondIf, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     chosen = "then_graph" if arrays[0].all() else "else_graph"
     return run.call(op.attributes[chosen], arrays[1:])
 
 
-@control("tosa.while_loop")
-def _while(op: Op, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    while run.call(op.attributes["cond_graph"], arrays)[0].all():
-        arrays = run.call(op.attributes["body_graph"], arrays)
+@control(WhileLoop)
+def _while(op: WhileLoop, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    while run.call(op.cond_graph, arrays)[0].all():
+        arrays = run.call(op.body_graph, arrays)
     return arrays
 
 
-@control("tosa.variable")
-def _variable(op: Op, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    run.variables.setdefault(op.attributes["name"], arrays[0])
+@control(Variable)
+def _variable(op: Variable, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    run.variables.setdefault(op.variable, arrays[0])
     return []
 
 
-@control("tosa.variable_read")
-def _read(op: Op, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    return [run.variables[op.attributes["name"]]]
+@control(VariableRead)
+def _read(op: VariableRead, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    return [run.variables[op.variable]]
 
 
-@control("tosa.variable_write")
-def _write(op: Op, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    run.variables[op.attributes["name"]] = arrays[0]
+@control(VariableWrite)
+def _write(op: VariableWrite, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
+    run.variables[op.variable] = arrays[0]
     return []

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 
@@ -43,24 +44,24 @@ def _padded(op: Op, x: np.ndarray) -> np.ndarray:
     return np.pad(x, ((0, 0), *amounts, (0, 0)))
 
 
-@evaluator("tosa.conv2d")
-def _conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+@evaluator(Conv2D)
+def _conv2d(op: Conv2D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     a = op.attributes
     values, filters = _operands(op, x, weights)
     taps = _taps(_padded(op, values), weights.shape[1:3], a["stride"], a["dilation"])
     return _sum(op, np.tensordot(taps, filters, ((3, 4, 5), (3, 1, 2))), bias)
 
 
-@evaluator("tosa.conv3d")
-def _conv3d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+@evaluator(Conv3D)
+def _conv3d(op: Conv3D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     a = op.attributes
     values, filters = _operands(op, x, weights)
     taps = _taps(_padded(op, values), weights.shape[1:4], a["stride"], a["dilation"])
     return _sum(op, np.tensordot(taps, filters, ((4, 5, 6, 7), (4, 1, 2, 3))), bias)
 
 
-@evaluator("tosa.depthwise_conv2d")
-def _depthwise_conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+@evaluator(DepthwiseConv2D)
+def _depthwise_conv2d(op: DepthwiseConv2D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     a = op.attributes
     values, filters = _operands(op, x, weights)
     taps = _taps(_padded(op, values), weights.shape[:2], a["stride"], a["dilation"])
@@ -68,10 +69,10 @@ def _depthwise_conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarr
     return _sum(op, products.reshape(*products.shape[:3], -1), bias)
 
 
-@evaluator("tosa.transpose_conv2d")
-def _transpose_conv2d(op: Op, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+@evaluator(TransposeConv2D)
+def _transpose_conv2d(op: TransposeConv2D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """out_pad (top, bottom, left, right) is added to the full result; less than 0 crops it."""
-    (stride_h, stride_w), (top, bottom, left, right) = op.attributes["stride"], op.attributes["out_pad"]
+    (stride_h, stride_w), (top, bottom, left, right) = op.stride, op.out_pad
     values, filters = _operands(op, x, weights)
     outputs, kernel_h, kernel_w, _ = weights.shape
     batch, height, width, _ = x.shape

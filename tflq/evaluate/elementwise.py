@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.ext.casts import Truncate
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Negate, Sub
+from tflq.dialects.tosa.bits import ArithmeticRightShift
+from tflq.dialects.tosa.casts import Cast, Rescale
+from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
+from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Slice, Transpose
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, TensorType, f32, f64
 from tflq.numerics.fixed_point import rescale
@@ -14,8 +22,8 @@ from tflq.numerics.rounding import rescale_rounded, round_float
 __all__: list[str] = []
 
 
-@evaluator("tosa.rescale")
-def _rescale(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Rescale)
+def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
     a = op.attributes
     storage = op.result.type.storage
     values, numbers = x.astype(np.int64) - a["input_zp"], (a["multiplier"], a["shift"])
@@ -27,40 +35,40 @@ def _rescale(op: Op, x: np.ndarray) -> np.ndarray:
     return np.clip(scaled + a["output_zp"], storage.minimum, storage.maximum)
 
 
-@evaluator("tosa.negate")
-def _negate(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Negate)
+def _negate(op: Negate, x: np.ndarray) -> np.ndarray:
     """output_zp - (x - input1_zp), saturated."""
     if x.dtype.kind == "f":
         return -x
     storage = op.result.type.storage
-    value = op.attributes["output_zp"] + op.attributes["input1_zp"] - x.astype(np.int64)
+    value = op.output_zp + op.input1_zp - x.astype(np.int64)
     return np.clip(value, storage.minimum, storage.maximum)
 
 
-@evaluator("tosa.clamp")
-def _clamp(op: Op, x: np.ndarray) -> np.ndarray:
-    return np.clip(x, op.attributes["min_val"], op.attributes["max_val"])
+@evaluator(Clamp)
+def _clamp(op: Clamp, x: np.ndarray) -> np.ndarray:
+    return np.clip(x, op.min_val, op.max_val)
 
 
-@evaluator("tosa.table")
-def _table(op: Op, x: np.ndarray, table: np.ndarray) -> np.ndarray:
-    index = x.astype(np.int32) - op.operand(0).type.storage.minimum
-    if op.operand(0).type.storage.bits == 8:
+@evaluator(Table)
+def _table(op: Table, x: np.ndarray, table: np.ndarray) -> np.ndarray:
+    index = x.astype(np.int32) - op.input.type.storage.minimum
+    if op.input.type.storage.bits == 8:
         return table[index]
     base, wide = index >> 7, table.astype(np.int32)
     return (wide[base] << 7) + (wide[base + 1] - wide[base]) * (index & 0x7F)
 
 
-@evaluator("tosa.cast")
-def _cast(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Cast)
+def _cast(op: Cast, x: np.ndarray) -> np.ndarray:
     storage = op.result.type.storage
     if x.dtype.kind == "f" and storage.is_integer:
         return saturate(np.rint(x), storage)
     return x.astype(storage.dtype)
 
 
-@evaluator("ext.truncate")
-def _truncate(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Truncate)
+def _truncate(op: Truncate, x: np.ndarray) -> np.ndarray:
     return saturate(np.trunc(x), op.result.type.storage)
 
 
@@ -72,8 +80,8 @@ def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
     return inside.astype(storage.dtype)
 
 
-@evaluator("quant.scast", "tosa.identity")
-def _same(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Scast, Identity)
+def _same(op: Scast | Identity, x: np.ndarray) -> np.ndarray:
     return x
 
 
@@ -84,14 +92,14 @@ def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
     return parameters(type)
 
 
-@evaluator("quant.dcast")
-def _dcast(op: Op, x: np.ndarray) -> np.ndarray:
-    scale, zero_point = _parameters(op.operand(0).type)
+@evaluator(Dcast)
+def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
+    scale, zero_point = _parameters(op.input.type)
     return (x.astype(np.int32) - zero_point).astype(scale.dtype) * scale
 
 
-@evaluator("quant.qcast")
-def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Qcast)
+def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
     element = op.result.type.element
     scale, zero_point = _parameters(op.result.type)
     with np.errstate(over="ignore"):
@@ -103,79 +111,79 @@ def _qcast(op: Op, x: np.ndarray) -> np.ndarray:
     return np.clip(total, element.storage_min, element.storage_max)  # type: ignore[union-attr]
 
 
-@evaluator("tosa.add")
-def _add(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Add)
+def _add(op: Add, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a + b
 
 
-@evaluator("tosa.sub")
-def _sub(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Sub)
+def _sub(op: Sub, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a - b
 
 
-@evaluator("tosa.mul")
-def _mul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    shift = op.attributes.get("shift", 0)
+@evaluator(Mul)
+def _mul(op: Mul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    shift = op.shift
     if not shift:
         dtype = op.result.type.storage.dtype
         return a.astype(dtype) * b.astype(dtype)
     return (a.astype(np.int64) * b.astype(np.int64) + (1 << (shift - 1))) >> shift
 
 
-@evaluator("tosa.maximum")
-def _maximum(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Maximum)
+def _maximum(op: Maximum, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.maximum(a, b)
 
 
-@evaluator("tosa.minimum")
-def _minimum(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Minimum)
+def _minimum(op: Minimum, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.minimum(a, b)
 
 
-@evaluator("tosa.arithmetic_right_shift")
-def _arithmetic_right_shift(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    if not op.attributes["round"]:
+@evaluator(ArithmeticRightShift)
+def _arithmetic_right_shift(op: ArithmeticRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not op.round:
         return a >> b
     wide = a.astype(np.int64)
     return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
 
 
-@evaluator("tosa.equal")
-def _equal(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Equal)
+def _equal(op: Equal, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a == b
 
 
-@evaluator("tosa.greater")
-def _greater(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Greater)
+def _greater(op: Greater, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a > b
 
 
-@evaluator("tosa.greater_equal")
-def _greater_equal(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(GreaterEqual)
+def _greater_equal(op: GreaterEqual, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a >= b
 
 
-@evaluator("tosa.select")
-def _select(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Select)
+def _select(op: Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(condition, a, b)
 
 
-@evaluator("tosa.reshape")
-def _reshape(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Reshape)
+def _reshape(op: Reshape, x: np.ndarray) -> np.ndarray:
     return x.reshape([-1 if d is None else d for d in op.result.type.shape or ()])
 
 
-@evaluator("tosa.transpose")
-def _transpose(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.transpose(op.attributes["perms"])
+@evaluator(Transpose)
+def _transpose(op: Transpose, x: np.ndarray) -> np.ndarray:
+    return x.transpose(op.perms)
 
 
-@evaluator("tosa.slice")
-def _slice(op: Op, x: np.ndarray) -> np.ndarray:
-    bounds = zip(op.attributes["start"], op.attributes["size"], strict=True)
+@evaluator(Slice)
+def _slice(op: Slice, x: np.ndarray) -> np.ndarray:
+    bounds = zip(op.start, op.size, strict=True)
     return x[tuple(slice(start, None if size is None else start + size) for start, size in bounds)]
 
 
-@evaluator("tosa.concat")
-def _concat(op: Op, *xs: np.ndarray) -> np.ndarray:
-    return np.concatenate(xs, axis=op.attributes["axis"])
+@evaluator(Concat)
+def _concat(op: Concat, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, axis=op.axis)

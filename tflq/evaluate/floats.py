@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.dialects.tosa.arithmetic import Abs, Pow
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 
@@ -39,12 +40,12 @@ def _unary(op: Op, x: np.ndarray) -> np.ndarray:
         return _UNARY[op.name.removeprefix("tosa.")](x.astype(np.float64)).astype(x.dtype)
 
 
-@evaluator("tosa.abs")
-def _abs(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Abs)
+def _abs(op: Abs, x: np.ndarray) -> np.ndarray:
     return np.abs(x)
 
 
-@evaluator("tosa.pow")
-def _pow(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Pow)
+def _pow(op: Pow, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         return np.power(a.astype(np.float64), b).astype(a.dtype)

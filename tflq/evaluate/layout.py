@@ -7,37 +7,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.indexing import Gather, Scatter
+from tflq.dialects.tosa.movement import Pad, Reverse, Tile
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 
 __all__: list[str] = []
 
 
-@evaluator("tosa.pad")
-def _pad(op: Op, x: np.ndarray) -> np.ndarray:
-    amounts = np.reshape(op.attributes["padding"], (-1, 2))
+@evaluator(Pad)
+def _pad(op: Pad, x: np.ndarray) -> np.ndarray:
+    amounts = np.reshape(op.padding, (-1, 2))
     if not amounts.size:
         return x
-    return np.pad(x, amounts, constant_values=np.asarray(op.attributes["pad_const"]).astype(x.dtype))
+    return np.pad(x, amounts, constant_values=np.asarray(op.pad_const).astype(x.dtype))
 
 
-@evaluator("tosa.tile")
-def _tile(op: Op, x: np.ndarray) -> np.ndarray:
-    return np.tile(x, op.attributes["multiples"])
+@evaluator(Tile)
+def _tile(op: Tile, x: np.ndarray) -> np.ndarray:
+    return np.tile(x, op.multiples)
 
 
-@evaluator("tosa.reverse")
-def _reverse(op: Op, x: np.ndarray) -> np.ndarray:
-    return np.flip(x, op.attributes["axis"])
+@evaluator(Reverse)
+def _reverse(op: Reverse, x: np.ndarray) -> np.ndarray:
+    return np.flip(x, op.axis)
 
 
-@evaluator("tosa.gather")
-def _gather(op: Op, values: np.ndarray, indices: np.ndarray) -> np.ndarray:
+@evaluator(Gather)
+def _gather(op: Gather, values: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return values[np.arange(len(values))[:, None], indices]
 
 
-@evaluator("tosa.scatter")
-def _scatter(op: Op, values: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
+@evaluator(Scatter)
+def _scatter(op: Scatter, values: np.ndarray, indices: np.ndarray, rows: np.ndarray) -> np.ndarray:
     out = values.copy()
     out[np.arange(len(out))[:, None], indices] = rows
     return out

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 
 __all__: list[str] = []
 
 
-@evaluator("tosa.matmul")
-def _matmul(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    left, right = a.astype(np.float64) - op.attributes["a_zp"], b.astype(np.float64) - op.attributes["b_zp"]
+@evaluator(MatMul)
+def _matmul(op: MatMul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    left, right = a.astype(np.float64) - op.a_zp, b.astype(np.float64) - op.b_zp
     product, dtype = np.matmul(left, right), op.result.type.storage.dtype
     return product.astype(dtype) if dtype.kind == "f" else product.astype(np.int64).astype(dtype)

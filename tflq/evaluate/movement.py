@@ -7,67 +7,97 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import Select, SelectV2
+from tflq.dialects.tfl.indexing import Gather, GatherND
+from tflq.dialects.tfl.movement import (
+    BatchToSpaceND,
+    BroadcastTo,
+    Concatenation,
+    DepthToSpace,
+    ExpandDims,
+    MirrorPad,
+    Pack,
+    Pad,
+    PadV2,
+    Reshape,
+    ReverseSequence,
+    ReverseV2,
+    Slice,
+    SpaceToBatchND,
+    SpaceToDepth,
+    Split,
+    SplitV,
+    Squeeze,
+    StridedSlice,
+    Tile,
+    Transpose,
+    Unpack,
+)
+from tflq.dialects.tfl.shape import Fill, Range, Rank, Shape
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 
 __all__: list[str] = []
 
 
-@evaluator("tfl.reshape")
-def _reshape(op: Op, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
-    return x.reshape(op.attributes["new_shape"] if shape is None else shape)
+@evaluator(Reshape)
+def _reshape(op: Reshape, x: np.ndarray, shape: np.ndarray | None = None) -> np.ndarray:
+    return x.reshape(op.new_shape if shape is None else shape)
 
 
-@evaluator("tfl.squeeze")
-def _squeeze(op: Op, x: np.ndarray) -> np.ndarray:
-    dims = tuple(int(d) for d in op.attributes["squeeze_dims"])
+@evaluator(Squeeze)
+def _squeeze(op: Squeeze, x: np.ndarray) -> np.ndarray:
+    dims = tuple(int(d) for d in op.squeeze_dims)
     return x.squeeze(dims or None)
 
 
-@evaluator("tfl.expand_dims")
-def _expand_dims(op: Op, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
+@evaluator(ExpandDims)
+def _expand_dims(op: ExpandDims, x: np.ndarray, axis: np.ndarray) -> np.ndarray:
     return np.expand_dims(x, int(axis.reshape(())))
 
 
-@evaluator("tfl.transpose")
-def _transpose(op: Op, x: np.ndarray, perms: np.ndarray) -> np.ndarray:
+@evaluator(Transpose)
+def _transpose(op: Transpose, x: np.ndarray, perms: np.ndarray) -> np.ndarray:
     return x.transpose(perms)
 
 
-@evaluator("tfl.pad", "tfl.padv2")
-def _pad(op: Op, x: np.ndarray, paddings: np.ndarray, fill: np.ndarray | None = None) -> np.ndarray:
+@evaluator(Pad, PadV2)
+def _pad(op: Pad | PadV2, x: np.ndarray, paddings: np.ndarray, fill: np.ndarray | None = None) -> np.ndarray:
     return np.pad(x, paddings, constant_values=0 if fill is None else fill.reshape(()))
 
 
-@evaluator("tfl.mirror_pad")
-def _mirror_pad(op: Op, x: np.ndarray, paddings: np.ndarray) -> np.ndarray:
-    return np.pad(x, paddings, "reflect" if op.attributes["mode"] == "REFLECT" else "symmetric")
+@evaluator(MirrorPad)
+def _mirror_pad(op: MirrorPad, x: np.ndarray, paddings: np.ndarray) -> np.ndarray:
+    return np.pad(x, paddings, "reflect" if op.mode == "REFLECT" else "symmetric")
 
 
-@evaluator("tfl.concatenation")
-def _concatenation(op: Op, *xs: np.ndarray) -> np.ndarray:
-    return np.concatenate(xs, op.attributes["axis"])
+@evaluator(Concatenation)
+def _concatenation(op: Concatenation, *xs: np.ndarray) -> np.ndarray:
+    return np.concatenate(xs, op.axis)
 
 
-@evaluator("tfl.split")
-def _split(op: Op, axis: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+@evaluator(Split)
+def _split(op: Split, axis: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
     return np.split(x, len(op.results), int(axis.reshape(())))
 
 
-@evaluator("tfl.split_v")
-def _split_v(op: Op, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
+@evaluator(SplitV)
+def _split_v(op: SplitV, x: np.ndarray, sizes: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
     along = int(axis.reshape(()))
     rest = x.shape[along] - int(sizes[sizes >= 0].sum())
     return np.split(x, np.cumsum(np.where(sizes < 0, rest, sizes))[:-1], along)
 
 
-@evaluator("tfl.slice")
-def _slice(op: Op, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
+@evaluator(Slice)
+def _slice(op: Slice, x: np.ndarray, begin: np.ndarray, size: np.ndarray) -> np.ndarray:
     return x[tuple(slice(int(b), None if s < 0 else int(b + s)) for b, s in zip(begin, size, strict=True))]
 
 
-@evaluator("tfl.strided_slice")
-def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray) -> np.ndarray:
+@evaluator(StridedSlice)
+def _strided_slice(
+    op: StridedSlice, x: np.ndarray, begin: np.ndarray, end: np.ndarray, strides: np.ndarray
+) -> np.ndarray:
     """An ellipsis stands for one dim at least; what then exceeds the rank is disregarded (BuildStridedSliceParams)."""
     a = op.attributes
     added = (a["new_axis_mask"] & ~a["ellipsis_mask"] & ((1 << begin.size) - 1)).bit_count()
@@ -86,20 +116,20 @@ def _strided_slice(op: Op, x: np.ndarray, begin: np.ndarray, end: np.ndarray, st
     return x[tuple(index[: x.ndim + added])]
 
 
-@evaluator("tfl.pack")
-def _pack(op: Op, *xs: np.ndarray) -> np.ndarray:
-    return np.stack(xs, op.attributes["axis"])
+@evaluator(Pack)
+def _pack(op: Pack, *xs: np.ndarray) -> np.ndarray:
+    return np.stack(xs, op.axis)
 
 
-@evaluator("tfl.unpack")
-def _unpack(op: Op, x: np.ndarray) -> list[np.ndarray]:
-    return list(np.moveaxis(x, op.attributes["axis"], 0))
+@evaluator(Unpack)
+def _unpack(op: Unpack, x: np.ndarray) -> list[np.ndarray]:
+    return list(np.moveaxis(x, op.axis, 0))
 
 
-@evaluator("tfl.gather")
-def _gather(op: Op, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+@evaluator(Gather)
+def _gather(op: Gather, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """x[batch, before axis, indices[batch, ...], after axis]."""
-    axis, batch = op.attributes["axis"] % x.ndim, op.attributes.get("batch_dims", 0)
+    axis, batch = op.axis % x.ndim, op.batch_dims
     if batch < 0:
         batch += indices.ndim
     if not batch:
@@ -110,69 +140,69 @@ def _gather(op: Op, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return taken.reshape(*x.shape[:batch], *taken.shape[1:])
 
 
-@evaluator("tfl.gather_nd")
-def _gather_nd(op: Op, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
+@evaluator(GatherND)
+def _gather_nd(op: GatherND, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return x[tuple(np.moveaxis(indices, -1, 0))]
 
 
-@evaluator("tfl.tile")
-def _tile(op: Op, x: np.ndarray, multiples: np.ndarray) -> np.ndarray:
+@evaluator(Tile)
+def _tile(op: Tile, x: np.ndarray, multiples: np.ndarray) -> np.ndarray:
     return np.tile(x, multiples.tolist())
 
 
-@evaluator("tfl.broadcast_to")
-def _broadcast_to(op: Op, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+@evaluator(BroadcastTo)
+def _broadcast_to(op: BroadcastTo, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return np.broadcast_to(x, shape.tolist())
 
 
-@evaluator("tfl.reverse_v2")
-def _reverse(op: Op, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+@evaluator(ReverseV2)
+def _reverse(op: ReverseV2, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
     return np.flip(x, tuple(axes.reshape(-1).tolist()))
 
 
-@evaluator("tfl.reverse_sequence")
-def _reverse_sequence(op: Op, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+@evaluator(ReverseSequence)
+def _reverse_sequence(op: ReverseSequence, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Of each batch, the first elements along the sequence in reverse."""
-    moved = np.moveaxis(x, (op.attributes["batch_dim"], op.attributes["seq_dim"]), (0, 1))
+    moved = np.moveaxis(x, (op.batch_dim, op.seq_dim), (0, 1))
     places, ends = np.arange(moved.shape[1])[None], lengths.reshape(-1, 1)
     order = np.where(places < ends, ends - 1 - places, places)
     turned = moved[np.arange(len(moved))[:, None], order]
-    return np.moveaxis(turned, (0, 1), (op.attributes["batch_dim"], op.attributes["seq_dim"]))
+    return np.moveaxis(turned, (0, 1), (op.batch_dim, op.seq_dim))
 
 
-@evaluator("tfl.shape")
-def _shape(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Shape)
+def _shape(op: Shape, x: np.ndarray) -> np.ndarray:
     return np.asarray(x.shape)
 
 
-@evaluator("tfl.rank")
-def _rank(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Rank)
+def _rank(op: Rank, x: np.ndarray) -> np.ndarray:
     return np.asarray(x.ndim)
 
 
-@evaluator("tfl.fill")
-def _fill(op: Op, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
+@evaluator(Fill)
+def _fill(op: Fill, dims: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.full(dims.tolist(), value.reshape(()))
 
 
-@evaluator("tfl.range")
-def _range(op: Op, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
+@evaluator(Range)
+def _range(op: Range, start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> np.ndarray:
     return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
 
 
-@evaluator("tfl.select_v2")
-def _select(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(SelectV2)
+def _select(op: SelectV2, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(condition, a, b)
 
 
-@evaluator("tfl.select")
-def _select_rows(op: Op, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+@evaluator(Select)
+def _select_rows(op: Select, condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A condition of rank 1 chooses whole rows."""
     return np.where(condition.reshape((*condition.shape, *(1,) * (a.ndim - condition.ndim))), a, b)
 
 
-@evaluator("tfl.cast")
-def _cast(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Cast)
+def _cast(op: Cast, x: np.ndarray) -> np.ndarray:
     """Floats saturate in int32, and what is not a number is the largest."""
     dtype = op.result.type.storage.dtype
     if x.dtype.kind != "f" or dtype != np.int32:
@@ -181,8 +211,8 @@ def _cast(op: Op, x: np.ndarray) -> np.ndarray:
     return np.where(held, np.maximum(np.where(held, x, 0), -(2.0**31)).astype(np.int64), (1 << 31) - 1).astype(dtype)
 
 
-@evaluator("tfl.bitcast")
-def _bitcast(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(Bitcast)
+def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
     """Between widths the last dim appears or goes, low part first."""
     dtype = op.result.type.storage.dtype
     x = np.ascontiguousarray(x).reshape(x.shape)
@@ -191,22 +221,22 @@ def _bitcast(op: Op, x: np.ndarray) -> np.ndarray:
     return x.view(dtype)[..., 0] if dtype.itemsize > x.dtype.itemsize else x.view(dtype)
 
 
-@evaluator("tfl.space_to_depth")
-def _space_to_depth(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(SpaceToDepth)
+def _space_to_depth(op: SpaceToDepth, x: np.ndarray) -> np.ndarray:
     n, h, w, c = x.shape
-    s = op.attributes["block_size"]
+    s = op.block_size
     return x.reshape(n, h // s, s, w // s, s, c).transpose(0, 1, 3, 2, 4, 5).reshape(n, h // s, w // s, s * s * c)
 
 
-@evaluator("tfl.depth_to_space")
-def _depth_to_space(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(DepthToSpace)
+def _depth_to_space(op: DepthToSpace, x: np.ndarray) -> np.ndarray:
     n, h, w, c = x.shape
-    s = op.attributes["block_size"]
+    s = op.block_size
     return x.reshape(n, h, w, s, s, c // (s * s)).transpose(0, 1, 3, 2, 4, 5).reshape(n, h * s, w * s, c // (s * s))
 
 
-@evaluator("tfl.space_to_batch_nd")
-def _space_to_batch(op: Op, x: np.ndarray, block: np.ndarray, paddings: np.ndarray) -> np.ndarray:
+@evaluator(SpaceToBatchND)
+def _space_to_batch(op: SpaceToBatchND, x: np.ndarray, block: np.ndarray, paddings: np.ndarray) -> np.ndarray:
     spatial = len(block)
     x = np.pad(x, [(0, 0), *paddings.tolist(), *[(0, 0)] * (x.ndim - 1 - spatial)])
     blocks = [(d // s, s) for d, s in zip(x.shape[1 : 1 + spatial], block.tolist(), strict=True)]
@@ -216,8 +246,8 @@ def _space_to_batch(op: Op, x: np.ndarray, block: np.ndarray, paddings: np.ndarr
     return moved.reshape(-1, *(d for d, _ in blocks), *x.shape[1 + spatial :])
 
 
-@evaluator("tfl.batch_to_space_nd")
-def _batch_to_space(op: Op, x: np.ndarray, block: np.ndarray, crops: np.ndarray) -> np.ndarray:
+@evaluator(BatchToSpaceND)
+def _batch_to_space(op: BatchToSpaceND, x: np.ndarray, block: np.ndarray, crops: np.ndarray) -> np.ndarray:
     spatial, sizes = len(block), block.tolist()
     batch = x.shape[0] // int(np.prod(sizes))
     split = x.reshape(*sizes, batch, *x.shape[1:])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 from tflq.numerics.pooling import average_pool, max_pool, reciprocal_average_pool
 
 __all__: list[str] = []
 
 
-@evaluator("tosa.avg_pool2d")
-def _average(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(AvgPool2D)
+def _average(op: AvgPool2D, x: np.ndarray) -> np.ndarray:
     """The average of x - input_zp, plus output_zp, saturated."""
     a = op.attributes
     if x.dtype.kind == "f":
@@ -22,7 +22,7 @@ def _average(op: Op, x: np.ndarray) -> np.ndarray:
     return np.clip(mean + a["output_zp"], storage.minimum, storage.maximum)
 
 
-@evaluator("tosa.max_pool2d")
-def _maximum(op: Op, x: np.ndarray) -> np.ndarray:
+@evaluator(MaxPool2D)
+def _maximum(op: MaxPool2D, x: np.ndarray) -> np.ndarray:
     a = op.attributes
     return max_pool(x, a["kernel"], a["stride"], a["pad"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.dialects.tosa.reduction import ReduceProduct, ReduceSum
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 
@@ -25,14 +26,14 @@ def _choice(op: Op, x: np.ndarray) -> np.ndarray:
     return _REDUCTIONS[op.name](x, axis=op.attributes["axis"], keepdims=True)
 
 
-@evaluator("tosa.reduce_sum")
-def _sum(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.sum(axis=op.attributes["axis"], keepdims=True, dtype=_accumulator(x))
+@evaluator(ReduceSum)
+def _sum(op: ReduceSum, x: np.ndarray) -> np.ndarray:
+    return x.sum(axis=op.axis, keepdims=True, dtype=_accumulator(x))
 
 
-@evaluator("tosa.reduce_product")
-def _product(op: Op, x: np.ndarray) -> np.ndarray:
-    return x.prod(axis=op.attributes["axis"], keepdims=True, dtype=_accumulator(x))
+@evaluator(ReduceProduct)
+def _product(op: ReduceProduct, x: np.ndarray) -> np.ndarray:
+    return x.prod(axis=op.axis, keepdims=True, dtype=_accumulator(x))
 
 
 def _accumulator(x: np.ndarray) -> np.dtype:

@@ -1,10 +1,10 @@
 """The numpy evaluator: one function per op, arrays in, arrays out.
 
-    @evaluator("tosa.add")
-    def add(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray: ...
+    @evaluator(Add)
+    def add(op: Add, a: np.ndarray, b: np.ndarray) -> np.ndarray: ...
 
 An evaluator takes the operands' arrays (None for one left out) and answers the result array (or a list of them), of the
-result's storage dtype. An op that runs other functions of the module or has a state (`CONTROL`) is also given the
+result's storage dtype. An op that runs other functions of the module or has a state (`control`) is also given the
 `Run` it belongs to.
 """
 
@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.registering import registering
+from tflq.registering import Registry
 
-__all__ = ["CONTROL", "EVALUATORS", "Run", "control", "evaluate_function", "evaluate_op", "evaluator"]
+__all__ = ["Run", "control", "evaluate_function", "evaluate_op", "evaluator"]
 
 Evaluator: TypeAlias = Callable[..., Any]
-EVALUATORS: dict[str, Evaluator] = {}
 
 
 @dataclass
 class Run:
-    """What the functions of a module share while they are evaluated: each other, and the variables by name."""
+    """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
+    evaluate ops that no dialect declares, by name."""
 
     module: Module | None = None
     variables: dict[str, np.ndarray] = field(default_factory=dict)
+    others: Mapping[str, Evaluator] = field(default_factory=dict)
 
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""
@@ -41,19 +42,71 @@ class Run:
         return [v.array if v.is_constant else env[v] for v in function.outputs]
 
 
-Control: TypeAlias = Callable[[Op, list[np.ndarray], Run], list[np.ndarray]]
-CONTROL: dict[str, Control] = {}
+Control: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
-evaluator = registering(EVALUATORS)
-"""Registers an evaluator for op names."""
+_MODULES: Final = {
+    "ext.casts": ("elementwise",),
+    "ext.rescale": (
+        "requantize",
+        "resize",
+    ),
+    "ext.tables": (
+        "lookup",
+        "requantize",
+    ),
+    "quant.casts": ("elementwise",),
+    "tfl.bits": ("movement",),
+    "tfl.casts": ("movement",),
+    "tfl.comparison": ("movement",),
+    "tfl.indexing": ("movement",),
+    "tfl.movement": ("movement",),
+    "tfl.resize": ("resize",),
+    "tfl.shape": ("movement",),
+    "tosa.activation": (
+        "elementwise",
+        "floats",
+    ),
+    "tosa.arithmetic": (
+        "elementwise",
+        "floats",
+        "resize",
+    ),
+    "tosa.bits": (
+        "bits",
+        "elementwise",
+    ),
+    "tosa.casts": ("elementwise",),
+    "tosa.comparison": ("elementwise",),
+    "tosa.control": ("control",),
+    "tosa.convolution": ("convolution",),
+    "tosa.indexing": (
+        "elementwise",
+        "layout",
+    ),
+    "tosa.matmul": ("matmul",),
+    "tosa.movement": (
+        "elementwise",
+        "layout",
+    ),
+    "tosa.pooling": ("pooling",),
+    "tosa.reduction": (
+        "arg",
+        "reduction",
+    ),
+    "tosa.resize": ("resize",),
+    "tosa.state": ("control",),
+}
 
-control = registering(CONTROL)
-"""Registers an evaluator that takes the `Run` for op names."""
+evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate", _MODULES)
+"""What each op computes on arrays."""
+
+control: Final[Registry[Control]] = Registry("tflq.evaluate", _MODULES)
+"""What ops compute that take the `Run`, too."""
 
 
 def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | None:
     """Results of one op, or None where it has no evaluator. Results have the dtype of the result's storage type."""
-    function = EVALUATORS.get(op.name)
+    function = evaluator.get(type(op))
     return None if function is None else _typed(op, function(op, *arrays))
 
 
@@ -80,9 +133,12 @@ def evaluate_function(
 
     for op in function.ops:
         arrays = [array(v) for v in op.operands]
-        if op.name in CONTROL:
+        running = control.get(type(op))
+        if running is not None:
             given = [a for a in arrays if a is not None]
-            results: list[np.ndarray] | None = _typed(op, CONTROL[op.name](op, given, run))
+            results: list[np.ndarray] | None = _typed(op, running(op, given, run))
+        elif op.name in run.others:
+            results = _typed(op, run.others[op.name](op, *arrays))
         else:
             results = evaluate_op(op, arrays)
         if results is None:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.tfl.control import Custom
 from tflq.errors import VerificationError
 from tflq.files import replace_file
 from tflq.flatbuffer.appended import Archive, place_archive
@@ -241,7 +242,7 @@ class _Writer:
 
     def _operator_table(self, op: Op, pack: OperatorPacker, index: Mapping[Value | None, int]) -> int:
         info = op.info
-        custom = op.attributes.get("custom_code") if op.name == "tfl.custom" else None
+        custom = op.attributes.get("custom_code") if isinstance(op, Custom) else None
         opcode = self.codes.index(op.name, custom, info.get("version", 1), info.get("opcode"))
         large = info.get("large_custom_options")
         if large is None:

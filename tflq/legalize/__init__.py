@@ -1,7 +1,6 @@
 """Legalization: quantized TFLite operators → the integer form. One file per operator family."""
 
-from tflq.legalize import real, recurrent, reference, stablehlo
 from tflq.legalize.decision import Decision
 from tflq.legalize.engine import legalize
 
-__all__ = ["Decision", "legalize", "real", "recurrent", "reference", "stablehlo"]
+__all__ = ["Decision", "legalize"]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflq.dialects.calls import callees, entry_functions, renumber
+from tflq.dialects.tfl.control import If, While
+from tflq.dialects.tfl.stablehlo import StablehloCase
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
 from tflq.passes.effects import is_variable
@@ -103,11 +105,11 @@ class Calls:
 
     def passed(self, op: Op) -> Iterator[_Passed]:
         """What a call copies, quantized or not; of a WHILE, the results of its body go where its arguments went."""
-        given = op.operands[1:] if op.name in ("tfl.if", "tfl.stablehlo_case") else op.operands
+        given = op.operands[1:] if isinstance(op, (If, StablehloCase)) else op.operands
         for index in dict.fromkeys(callees(op)):
             function = self.module.functions[index]
             taken = op.results
-            if op.name == "tfl.while":
+            if isinstance(op, While):
                 taken = [] if index == op.attributes["cond_subgraph_index"] else [v for v in given if v is not None]
             yield from (
                 _Passed(outer, inner, index)
@@ -115,7 +117,7 @@ class Calls:
                 for outer, inner in zip(side, other, strict=False)
                 if outer is not None
             )
-        if op.name == "tfl.while":
+        if isinstance(op, While):
             yield from (_Passed(a, b, -1) for a, b in zip(op.results, given, strict=False) if b is not None)
 
     def problem(self, op: Op) -> str:

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
-from tflq.ir.builder import refined
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
@@ -27,7 +28,8 @@ from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
-from tflq.legalize.rule import RULES, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rules import rules_of
 from tflq.legalize.target_kernels import TargetKernels
 from tflq.legalize.variables import Variables
 from tflq.targets import Target
@@ -107,7 +109,7 @@ class Decider:
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
             missing = without_kernel(op, real=real)
-        narrow = "" if op.name == "tfl.dequantize" else _narrow(op)
+        narrow = "" if isinstance(op, Dequantize) else _narrow(op)
         return _Case(op, stateful, hybrid, missing, narrow, [], {} if real else misread(op))
 
     def _as_it_is(self, case: _Case) -> Decision | None:
@@ -141,7 +143,7 @@ class Decider:
     def _by_rule(self, case: _Case) -> Decision | None:
         if case.hybrid or case.missing or case.narrow:
             return None
-        for rule in RULES.get(case.op.name, ()):
+        for rule in rules_of(type(case.op)):
             start = len(self.b.ops)
             self.b.undefined.clear()
             answer = rule(case.op, self.b)

@@ -5,6 +5,7 @@ So is a sparse constant that a quantized operator reads itself, whose kernels ta
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.movement import Densify
 from tflq.ir.core import Buffer, Function, Op, Value
 
 __all__ = ["densified"]
@@ -17,7 +18,7 @@ def densified(function: Function) -> tuple[Function, list[Op]]:
     dense = {v: _dense(v) for v in sparse}
     gone: list[Op] = []
     for op in function.ops:
-        source = op.operand(0) if op.name == "tfl.densify" else None
+        source = op.operand(0) if isinstance(op, Densify) else None
         if source is None or not source.is_constant or op.result in function.outputs:
             continue
         if source.type == op.result.type and source.type.storage.bits >= 8:
@@ -47,7 +48,7 @@ def _reading(op: Op, dense: dict[Value, Value]) -> Op:
 
 
 def _is_quantized(op: Op) -> bool:
-    return op.name != "tfl.densify" and any(v.type.quantized for v in op.results)
+    return not isinstance(op, Densify) and any(v.type.quantized for v in op.results)
 
 
 def _is_sparse(value: Value) -> bool:

@@ -13,6 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.forms import is_recurrent
+from tflq.dialects.tfl.activation import Tanh
+from tflq.dialects.tfl.arithmetic import Maximum, Minimum
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.casts import Cast, Quantize
+from tflq.dialects.tfl.comparison import Equal, Less, SelectV2
+from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Op, Value
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
@@ -52,9 +59,9 @@ _OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     op = as_builtin(op) or op
-    if op.name == "tfl.bitcast" and op.operand(0).type.storage == op.result.type.storage == i4:
+    if isinstance(op, Bitcast) and op.operand(0).type.storage == op.result.type.storage == i4:
         plain = b.value(op.operand(0))
-        return [b.emit("tfl.cast", [b.emit("tfl.cast", [plain], plain.type.with_element(f32))], plain.type)]
+        return [b.emit(Cast, [b.emit(Cast, [plain], plain.type.with_element(f32))], plain.type)]
     if op.name in _OF_BITS:
         return NotApplicable(
             f"{op.name[4:].upper()} computes on stored bits, which floats have not; store them in int8"
@@ -68,15 +75,15 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     operands = [None if v is None else _real(b, v) for v in op.operands]
     if op.name in _STOPPED_BY_ZERO and operands[1] is not None:
         operands[1] = _not_zero(b, operands[1])
-    if op.name == "tfl.quantize":  # the casts are all there is to it
+    if isinstance(op, Quantize):  # the casts are all there is to it
         cast = b.qcast(operands[0], op.result.type)  # type: ignore[arg-type]
         return [b.scast(cast, cast.type.stripped())]
     types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
-    attributes = {} if op.name == "tfl.cast" else op.attributes  # which state the types, that are others now
+    attributes = {} if isinstance(op, Cast) else op.attributes  # which state the types, that are others now
     activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
-    if op.name == "tfl.reduce_prod" and op.operand(0).type.shape == ():  # which its float kernel crashes on
+    if isinstance(op, ReduceProd) and op.operand(0).type.shape == ():  # which its float kernel crashes on
         computed: Sequence[Value] = [b.identity(operands[0])]  # type: ignore[arg-type]
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
@@ -106,17 +113,17 @@ def _real(b: RuleBuilder, value: Value) -> Value:
 def _activated(b: RuleBuilder, x: Value, activation: str) -> Value:
     """TANH, or SIGN_BIT: 1 below zero, else 0."""
     if activation == "TANH":
-        return b.emit("tfl.tanh", [x], x.type)
-    below = b.emit("tfl.less", [x, b.constant(np.float32(0), f32)], TensorType(x.type.shape, i1))
-    return b.emit("tfl.cast", [below], x.type)
+        return b.emit(Tanh, [x], x.type)
+    below = b.emit(Less, [x, b.constant(np.float32(0), f32)], TensorType(x.type.shape, i1))
+    return b.emit(Cast, [below], x.type)
 
 
 def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     """The divisor, in the place of 0 the least number: quotients by it are infinite or nearly so, 0 for 0, and
     remainders nearly 0."""
-    zero = b.emit("tfl.equal", [divisor, b.constant(np.float32(0), f32)], TensorType(divisor.type.shape, i1))
+    zero = b.emit(Equal, [divisor, b.constant(np.float32(0), f32)], TensorType(divisor.type.shape, i1))
     least = b.constant(np.finfo(np.float32).tiny, f32)
-    return b.emit("tfl.select_v2", [zero, least, divisor], divisor.type)
+    return b.emit(SelectV2, [zero, least, divisor], divisor.type)
 
 
 def _far_apart(op: Op) -> bool:
@@ -137,10 +144,10 @@ def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     scale = element.scale if isinstance(element, UniformQuantizedType) else float(element.scales.max())
     with np.errstate(over="ignore"):
         bound = np.minimum(np.float32(scale) * np.float32(2.0 ** (element.storage.bits + 1)), np.finfo(np.float32).max)
-    known = b.emit("tfl.equal", [x, x], TensorType(x.type.shape, i1))
-    x = b.emit("tfl.select_v2", [known, x, b.constant(np.float32(0), f32)], x.type)
-    x = b.emit("tfl.maximum", [x, b.constant(-bound, f32)], x.type)
-    return b.emit("tfl.minimum", [x, b.constant(bound, f32)], x.type)
+    known = b.emit(Equal, [x, x], TensorType(x.type.shape, i1))
+    x = b.emit(SelectV2, [known, x, b.constant(np.float32(0), f32)], x.type)
+    x = b.emit(Maximum, [x, b.constant(-bound, f32)], x.type)
+    return b.emit(Minimum, [x, b.constant(bound, f32)], x.type)
 
 
 def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: TensorType) -> Value:
@@ -149,4 +156,4 @@ def _merged(op: Op, b: RuleBuilder, operands: Sequence[Value | None], type: Tens
     widths = [(op.operand(place).type.shape or (None, None))[1] for place in (8, 25)]
     types = [TensorType((*outer, width), f32) for width in widths]
     parts = b.op(op.name, operands, types, {**op.attributes, "merge_outputs": False}, {"version": 1}).results
-    return b.emit("tfl.concatenation", parts, type, axis=2, fused_activation_function="NONE")
+    return b.emit(Concatenation, parts, type, axis=2, fused_activation_function="NONE")

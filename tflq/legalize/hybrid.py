@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 from tflq.dialects.forms import kept_reason
+from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
+from tflq.dialects.tfl.indexing import EmbeddingLookup
+from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, ui8
 
@@ -44,11 +48,11 @@ _SYMMETRIC = frozenset({("tfl.fully_connected", "i2"), ("tfl.fully_connected", "
 
 def computes_in_float(op: Op) -> bool:
     """Whether an op computes in float on quantized constants."""
-    if op.name == "tfl.dequantize" or any(v.type.quantized for v in op.results):
+    if isinstance(op, Dequantize) or any(v.type.quantized for v in op.results):
         return False
     quantized = [v for v in op.operands if v is not None and v.type.quantized]
     activations = [v for v in op.operands if v is not None and not v.is_constant]
-    if op.name == "tfl.embedding_lookup":
+    if isinstance(op, EmbeddingLookup):
         return all(v.is_constant for v in quantized) and op.result.type.storage == f32
     return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
@@ -63,7 +67,7 @@ def disregarded(op: Op) -> str:
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
         if blocks and (op.name, str(value.type.storage)) in _SCALELESS:
             return f"'{value.name}' has scales per block: the kernel finds none, and takes 0"
-        if blocks and op.name == "tfl.fully_connected":
+        if blocks and isinstance(op, FullyConnected):
             return (
                 f"'{value.name}' has scales per block: the reference kernel reads none, the other no fused activation"
             )
@@ -76,7 +80,7 @@ def _in_blocks(op: Op, sparsity: Mapping[str, Any]) -> bool:
     """Whether sparse weights are stored as the one hybrid kernel takes them that reads such."""
     blocks, levels = sparsity["block_map"], sparsity["dim_metadata"]
     whole = blocks is not None and len(blocks) == 1 and levels[-1]["dense_size"] == _SPARSE_BLOCK
-    return op.name == "tfl.fully_connected" and whole
+    return isinstance(op, FullyConnected) and whole
 
 
 def _zero_points(value: Value) -> np.ndarray:
@@ -104,13 +108,13 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
                 f"{kernel} has no kernel for float activations with sparse constants but in blocks of {_SPARSE_BLOCK}"
             )
         one_scale = not isinstance(value.type.element, UniformQuantizedPerAxisType)
-        if op.name == "tfl.depthwise_conv_2d" and one_scale and value.type.shape and value.type.shape[-1] != 1:
+        if isinstance(op, DepthwiseConv2D) and one_scale and value.type.shape and value.type.shape[-1] != 1:
             return f"{kernel} on float activations reads a scale per channel, and there is one"
         zeros = _zero_points(value).reshape(-1)
-        if (signature in _SYMMETRIC and zeros.any()) or (op.name == "tfl.embedding_lookup" and zeros[0]):
+        if (signature in _SYMMETRIC and zeros.any()) or (isinstance(op, EmbeddingLookup) and zeros[0]):
             return f"{kernel} takes no zero point of '{value.name}' but 0"
         axis = getattr(value.type.element, "axis", 0)
-        if op.name == "tfl.embedding_lookup" and axis:
+        if isinstance(op, EmbeddingLookup) and axis:
             return f"{kernel} takes scales per row, and those of '{value.name}' are along dim {axis}"
         if signature in _BLOCKWISE and blocks and (value.type.shape or (0,))[-1] % value.type.element.block_sizes[-1]:  # type: ignore[union-attr,operator]
             return f"{kernel} takes whole blocks, and the last of '{value.name}' is shorter"

@@ -6,6 +6,7 @@ constants. The constants are known all the same.
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.movement import Concatenation, Pack
 from tflq.ir.core import Value
 
 __all__ = ["known_elements"]
@@ -15,7 +16,7 @@ def known_elements(value: Value) -> list[int | None] | None:
     """The elements of a vector of integers, None for one that is not known; None if not even their number is."""
     if value.is_constant:
         return [int(v) for v in value.array.reshape(-1)]
-    if value.producer is None or value.producer.name not in ("tfl.pack", "tfl.concatenation"):
+    if value.producer is None or not isinstance(value.producer, (Pack, Concatenation)):
         return [None] * value.type.shape[0] if value.type.shape and value.type.shape[0] else None
     known: list[int | None] = []
     for operand in value.producer.operands:

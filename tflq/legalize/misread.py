@@ -13,6 +13,9 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,
@@ -65,15 +68,15 @@ def _why(op: Op) -> str:
     quantized = [v for v in op.tensors if v.type.quantized]
     if why := _past_the_end(op) or unset(op):
         return why
-    asked = op.operands if op.name == "tfl.quantize" else op.tensors
+    asked = op.operands if isinstance(op, Quantize) else op.tensors
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
-    if op.name == "tfl.conv_2d" and not op.result.type.quantized and op.operand(1).type.storage == i16:
+    if isinstance(op, Conv2D) and not op.result.type.quantized and op.operand(1).type.storage == i16:
         return f"the kernel reads the stored integers of '{op.operand(1).name}' as floats"
-    if op.name in _AS_FLOATS and (op.name == "tfl.fake_quant" or not op.results[0].type.quantized):
+    if op.name in _AS_FLOATS and (isinstance(op, FakeQuant) or not op.results[0].type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
-    if op.name == "tfl.batch_matmul":
+    if isinstance(op, BatchMatMul):
         several = op.result if isinstance(op.result.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
-    if (op.name in _PER_AXIS or op.name == "tfl.batch_matmul") and several is not None:
+    if (op.name in _PER_AXIS or isinstance(op, BatchMatMul)) and several is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
     fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
     if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
@@ -82,7 +85,7 @@ def _why(op: Op) -> str:
         return f"the kernel reads '{packed.name}' of packed int4 as int8"
     if op.name in _COPIED and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
         return f"the kernel copies packed int4 to '{op.results[0].name}', which has other quantization parameters"
-    if op.name == "tfl.dequantize" and op.result.type.storage != f32:
+    if isinstance(op, Dequantize) and op.result.type.storage != f32:
         return f"the kernel makes '{op.result.name}' of f32"
     if op.name not in _OF_OPERAND:
         return ""
@@ -105,7 +108,7 @@ def _past_the_end(op: Op) -> str:
     """What float kernels with quantized constants look for behind a tensor."""
     if not op.results or op.results[0].type.quantized:
         return ""
-    if op.name == "tfl.depthwise_conv_2d":
+    if isinstance(op, DepthwiseConv2D):
         weights, shape = op.operand(1), op.operand(1).type.shape or ()
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.operand(0).type.quantized

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.builder import broadcast
 from tflq.evaluate import evaluate_function
-from tflq.ir.builder import broadcast
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
 from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder

@@ -1,7 +1,8 @@
 """What a legalization rule is: a function for one op that answers rewritten, not applicable or rejected.
 
-    @rule("tfl.add", "tfl.sub")
-    def add(op: Op, b: RuleBuilder) -> Answer: ...
+    def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
+
+`legalize/rules/` has the rules of each operator, in the order in which they are tried.
 
 The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
 the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its
@@ -10,17 +11,18 @@ new results, plain, one per result. Reasons are kept for the report and for `tfl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from tflq.ir.builder import Builder
+from tflq.builder import Builder
+from tflq.dialects.quant.casts import Scast
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 
-__all__ = ["AS_STATED", "RULES", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "rule"]
+__all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "Rules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,32 +122,16 @@ class RuleBuilder(Builder):
         if plain is None or not operand.type.quantized or operand.is_constant:
             return operand if plain is None else (operand if operand.is_constant else plain)
         producer = plain.producer
-        if producer is not None and producer.name == "quant.scast" and producer.operand(0).type == operand.type:
+        if producer is not None and isinstance(producer, Scast) and producer.operand(0).type == operand.type:
             return producer.operand(0)
         return self.scast(plain, plain.type.with_element(operand.type.element))
 
 
-Rule: TypeAlias = Callable[[Op, RuleBuilder], Answer]
+Rule: TypeAlias = Callable[[Any, RuleBuilder], Answer]
+"""A function of an op; it says which classes of operators it takes."""
+
+Rules: TypeAlias = Mapping[type[Op], tuple[Rule, ...]]
+"""The rules of operators, in the order in which they are tried."""
 
 AS_STATED: Final = "the result is what the parameters say"
 """How an answer differs from a kernel that disregards them."""
-
-RULES: dict[str, list[Rule]] = {}
-"""The rules of each op name, in order of preference."""
-
-
-_LAST: set[Rule] = set()
-
-
-def rule(*names: str, last: bool = False) -> Callable[[Rule], Rule]:
-    """Registers a rule for op names; a `last` one is tried after all that are not, wherever those are defined."""
-
-    def register(function: Rule) -> Rule:
-        if last:
-            _LAST.add(function)
-        for name in names:
-            rules = RULES.setdefault(name, [])
-            rules.insert(len(rules) if last else sum(r not in _LAST for r in rules), function)
-        return function
-
-    return register

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 
+from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import ElementType
 
@@ -33,15 +34,15 @@ class Variables:
     def elements(self, handle: Value) -> Sequence[ElementType]:
         """What is written to the variable of a handle; nothing, if the handle is passed in."""
         made = handle.producer
-        return self.written.get(_name(made), ()) if made is not None and made.name == "tfl.var_handle" else ()
+        return self.written.get(_name(made), ()) if made is not None and isinstance(made, VarHandle) else ()
 
 
 def variables_of(module: Module) -> Variables:
     """The resource variables of a module."""
-    handles = {op.result: _name(op) for op in module.ops() if op.name == "tfl.var_handle"}
+    handles = {op.result: _name(op) for op in module.ops() if isinstance(op, VarHandle)}
     written: dict[str, list[ElementType]] = {}
     for op in module.ops():
-        if op.name == "tfl.assign_variable" and op.operand(0) in handles:
+        if isinstance(op, AssignVariable) and op.operand(0) in handles:
             of = written.setdefault(handles[op.operand(0)], [])
             if op.operand(1).type.element not in of:
                 of.append(op.operand(1).type.element)

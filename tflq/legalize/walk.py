@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflq.dialects.forms import kept_reason
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import While
+from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Reason
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType
@@ -104,7 +107,7 @@ class Walk:
         plain.name = ""
         self._b.location = producer.location if producer else None
         stored = self._b.restated(plain, value.type.shape)
-        self._b.ops.append(Op("quant.scast", [stored], [value], {}, self._b.location))
+        self._b.ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
         return value
 
     def _visit(self, op: Op) -> None:
@@ -128,7 +131,7 @@ class Walk:
 
     def _with_body(self, op: Op) -> Op:
         """The operator, which says by what its function reduces."""
-        if op.name != "tfl.stablehlo_reduce_window":
+        if not isinstance(op, StablehloReduceWindow):
             return op
         body = self._shared.calls.module.functions[op.attributes["body_subgraph_index"]].ops
         info = {**op.info, "body": body[0].name if len(body) == 1 else ""}
@@ -160,7 +163,7 @@ class Walk:
         self._b.ops.append(copy)
         for place, (old, new) in enumerate(zip(op.results, copy.results, strict=True)):
             if old.type.quantized:
-                given = op.operands[place] if op.name == "tfl.while" else None
+                given = op.operands[place] if isinstance(op, While) else None
                 carried = old.type.element if given is None else given.type.element
                 self._plain[old] = new
                 if calls.real and carried != old.type.element:

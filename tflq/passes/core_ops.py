@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tflq.builder import Emitter
 from tflq.ir.attributes import AffineMap, TypedArray
-from tflq.ir.builder import Emitter
 from tflq.ir.core import Block, Buffer, Op, Region, Value
 from tflq.ir.syntax import pack
 from tflq.ir.types import BareType, ScalarType, TensorType, bf16, i32, index

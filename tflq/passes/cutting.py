@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.tfl.state import VarHandle
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.effects import is_pure
@@ -130,7 +131,7 @@ def _variable(op: Op) -> object:
     if op.name.startswith("tosa."):
         return op.attributes.get("name")
     handle = op.operand(0).producer
-    if handle is None or handle.name != "tfl.var_handle":
+    if handle is None or not isinstance(handle, VarHandle):
         return None
     return handle.attributes.get("container"), handle.attributes.get("shared_name")
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     BareType,

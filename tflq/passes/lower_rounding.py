@@ -15,8 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.builder import Builder
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
+from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
@@ -42,11 +44,11 @@ class LowerRounding(Pass):
 
 
 def _lower_function(function: Function) -> bool:
-    if not any("rounding" in op.attributes and op.name == "tosa.rescale" for op in function.ops):
+    if not any("rounding" in op.attributes and isinstance(op, Rescale) for op in function.ops):
         return False
     ops: list[Op] = []
     for op in function.ops:
-        if op.name != "tosa.rescale" or "rounding" not in op.attributes:
+        if not isinstance(op, Rescale) or "rounding" not in op.attributes:
             ops.append(op)
             continue
         b = Builder(ops)
@@ -64,7 +66,7 @@ def _is_single(op: Op) -> bool:
 
 def _half_up(b: Builder, op: Op) -> Value:
     attributes = {k: v for k, v in op.attributes.items() if k != "rounding"}
-    return b.emit("tosa.rescale", list(op.operands), op.result.type, **attributes | {"rounding_mode": "SINGLE_ROUND"})
+    return b.emit(Rescale, list(op.operands), op.result.type, **attributes | {"rounding_mode": "SINGLE_ROUND"})
 
 
 def _rounded(b: Builder, op: Op) -> Value:
@@ -118,12 +120,12 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
         holds = (first >= 0) & (first < LIMB)
         if holds.any():
             bit = b.emit(
-                "tosa.bitwise_and", [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], v.type.with_element(i32)
+                BitwiseAnd, [_shifted(b, limb, np.clip(first, 0, 31)), b.constant(1)], v.type.with_element(i32)
             )
             half = b.add(half, bit if holds.all() else b.mul(bit, _row(b, holds.astype(np.int64))))
         if (first > 0).any():
             masks = (np.int64(1) << np.clip(first, 0, LIMB)) - 1
-            below = b.add(below, b.emit("tosa.bitwise_and", [limb, _row(b, masks)], v.type.with_element(i32)))
+            below = b.add(below, b.emit(BitwiseAnd, [limb, _row(b, masks)], v.type.with_element(i32)))
     some = b.cast(b.greater(below, b.constant(0)), i32)
     sign = b.cast(b.greater(b.constant(0), product[-1]), i32)
     if rounding == "half_up":
@@ -131,7 +133,7 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
     if rounding == "half_away":
         return whole, b.mul(half, b.maximum(some, b.sub(b.constant(1), sign)))
     if rounding == "half_even":
-        odd = b.emit("tosa.bitwise_and", [whole, b.constant(1)], whole.type)
+        odd = b.emit(BitwiseAnd, [whole, b.constant(1)], whole.type)
         return whole, b.mul(half, b.maximum(some, odd))
     return whole, b.mul(sign, b.maximum(half, some))
 
@@ -141,8 +143,8 @@ def _product(b: Builder, v: Value, multiplier: np.ndarray) -> list[Value]:
     low, middle, high = limbs(multiplier)
     mask = b.constant(_MASK)
     parts = [
-        b.emit("tosa.bitwise_and", [v, mask], v.type),
-        b.emit("tosa.bitwise_and", [_shifted(b, v, LIMB), mask], v.type),
+        b.emit(BitwiseAnd, [v, mask], v.type),
+        b.emit(BitwiseAnd, [_shifted(b, v, LIMB), mask], v.type),
         _shifted(b, v, 2 * LIMB),
     ]
     factors = [_row(b, n) for n in (low, middle, high)]
@@ -155,7 +157,7 @@ def _product(b: Builder, v: Value, multiplier: np.ndarray) -> list[Value]:
             total = b.add(total, term)
         if i == 4:
             return [*result, total]
-        result.append(b.emit("tosa.bitwise_and", [total, mask], total.type))
+        result.append(b.emit(BitwiseAnd, [total, mask], total.type))
         carry = _shifted(b, total, LIMB)
     raise AssertionError
 
@@ -176,7 +178,7 @@ def _joined(b: Builder, fields: list[Value]) -> Value:
     """Fields of bits that do not overlap, as one."""
     whole = fields[0]
     for field in fields[1:]:
-        whole = b.emit("tosa.bitwise_or", [whole, field], whole.type)
+        whole = b.emit(BitwiseOr, [whole, field], whole.type)
     return whole
 
 

@@ -15,6 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.passes.contract import Pass, PassResult
@@ -46,8 +48,8 @@ def _rewrite(function: Function) -> bool:
         x, row, index, zeros = found
         start = Value(TensorType((1 + zeros.array.size,), index.type.element))
         options = {"axis": 0, "fused_activation_function": "NONE"}
-        ops.append(Op("tfl.concatenation", [index, zeros], [start], options, op.location))
-        ops.append(Op("tfl.dynamic_update_slice", [x, row, start], op.results, {}, op.location))
+        ops.append(Op(Concatenation.op_name, [index, zeros], [start], options, op.location))
+        ops.append(Op(DynamicUpdateSlice.op_name, [x, row, start], op.results, {}, op.location))
     modified = len(ops) > len(function.ops)
     function.ops = ops
     return modified
@@ -55,7 +57,11 @@ def _rewrite(function: Function) -> bool:
 
 def _written(op: Op) -> tuple[Value, Value, Value, Value] | None:
     """What is written to, the row, its index and the starts in other dims, if an op writes a row."""
-    if op.name != "tfl.concatenation" or len(op.operands) != 3 or op.attributes["fused_activation_function"] != "NONE":
+    if (
+        not isinstance(op, Concatenation)
+        or len(op.operands) != 3
+        or op.attributes["fused_activation_function"] != "NONE"
+    ):
         return None
     before, row, after = (op.operand(i) for i in range(3))
     shape = row.type.shape

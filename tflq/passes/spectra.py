@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Reshape
+from tflq.dialects.tfl.signal import RFFT2D, ComplexAbs, Real
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
 from tflq.passes.contract import Pass, PassResult
@@ -82,10 +84,10 @@ def _rewrite(function: Function) -> bool:
 def _parts(op: Op) -> list[Op] | None:
     """What computes the part of a spectrum that an op reads; None if it is not one of rows."""
     source, reshapes = op.operand(0).producer, []
-    while source is not None and source.name == "tfl.reshape":
+    while source is not None and isinstance(source, Reshape):
         reshapes.append(source)
         source = source.operand(0).producer
-    if source is None or source.name != "tfl.rfft2d":
+    if source is None or not isinstance(source, RFFT2D):
         return None
     x, size = source.operand(0), source.operand(1)
     lengths = size.array.reshape(-1).tolist() if size.is_constant else []
@@ -101,12 +103,12 @@ def _parts(op: Op) -> list[Op] | None:
     def part(matrix: np.ndarray) -> Value:
         return writer.emit("fully_connected", [x, constant(matrix), None], out, _LINEAR)
 
-    if op.name == "tfl.complex_abs":
+    if isinstance(op, ComplexAbs):
         squares = [writer.emit("mul", [p, p], out, _NONE) for p in (part(cosines), part(sines))]
         total = writer.emit("add", [*squares], out, {**_NONE, "pot_scale_int16": False})
         value = writer.emit("sqrt", [total], out, {})
     else:
-        value = part(cosines if op.name == "tfl.real" else sines)
+        value = part(cosines if isinstance(op, Real) else sines)
     for reshape in reversed(reshapes):
         value = writer.emit("reshape", [value, *reshape.operands[1:]], reshape.result.type.shape, reshape.attributes)
     last = writer.ops[-1]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls, Impure, Kept
-from tflq.ir.builder import Emitter
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import QuantizedType, TensorType
 from tflq.passes.contract import Pass, PassResult

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.unary import Abs as TflAbs
+from tflq.dialects.tfl.unary import Neg, Sign
+from tflq.dialects.tosa.arithmetic import Abs, Mul, Negate
+from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
 from tflq.select.broadcasting import elementwise
@@ -24,52 +28,52 @@ def _wide(k: Kernels, op: Op) -> list[Value]:
     return [k.cast(v, i32) if v.type.storage.bits < 32 else v for v in values]
 
 
-@lowering("tosa.mul")
-def mul(op: Op, k: Kernels) -> Value:
+@lowering(Mul)
+def mul(op: Mul, k: Kernels) -> Value:
     a, b = _wide(k, op)
-    shift = op.attributes.get("shift", 0)
+    shift = op.shift
     product = product_shifted(k, a, b, shift) if shift else elementwise(k, k.mul, a, b)
     return k.cast(product, op.result.type.storage)
 
 
-@lowering("tosa.abs")
-def absolute(op: Op, k: Kernels) -> Value:
+@lowering(Abs)
+def absolute(op: Abs, k: Kernels) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
-    x = k.value(op.operand(0))
+    x = k.value(op.input1)
     if x.type.storage.is_float:
-        return k.emit("tfl.abs", [x], x.type)
-    return k.mul(x, k.emit("tfl.sign", [x], x.type))
+        return k.emit(TflAbs, [x], x.type)
+    return k.mul(x, k.emit(Sign, [x], x.type))
 
 
-@lowering("tosa.negate")
-def negate(op: Op, k: Kernels) -> Value:
+@lowering(Negate)
+def negate(op: Negate, k: Kernels) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
-    x, storage = k.value(op.operand(0)), op.result.type.storage
+    x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
-        return k.emit("tfl.neg", [x], x.type)
+        return k.emit(Neg, [x], x.type)
     if storage.bits == 32:
         return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
-    total = op.attributes["output_zp"] + op.attributes["input1_zp"]
+    total = op.output_zp + op.input1_zp
     y = k.sub(k.constant(total), k.cast(x, i32))
     least, most = total - storage.maximum, total - storage.minimum
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-@lowering("tosa.equal")
-def equal(op: Op, k: Kernels) -> Value:
+@lowering(Equal)
+def equal(op: Equal, k: Kernels) -> Value:
     return elementwise(k, k.equal, *_wide(k, op))
 
 
-@lowering("tosa.greater")
-def greater(op: Op, k: Kernels) -> Value:
+@lowering(Greater)
+def greater(op: Greater, k: Kernels) -> Value:
     return elementwise(k, k.greater, *_wide(k, op))
 
 
-@lowering("tosa.greater_equal")
-def greater_equal(op: Op, k: Kernels) -> Value:
+@lowering(GreaterEqual)
+def greater_equal(op: GreaterEqual, k: Kernels) -> Value:
     return elementwise(k, k.greater_equal, *_wide(k, op))
 
 
-@lowering("tosa.select")
-def select(op: Op, k: Kernels) -> Value:
+@lowering(Select)
+def select(op: Select, k: Kernels) -> Value:
     return elementwise(k, k.select_v2, *(k.value(op.operand(i)) for i in range(3)))

@@ -12,6 +12,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.comparison import LogicalNot as TflLogicalNot
+from tflq.dialects.tfl.movement import ExpandDims, Squeeze
+from tflq.dialects.tosa.bits import (
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
+    Clz,
+    LogicalLeftShift,
+    LogicalNot,
+    LogicalRightShift,
+)
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.select.broadcasting import elementwise
@@ -21,10 +32,10 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("tosa.clz")
-def clz(op: Op, k: Kernels) -> Value:
+@lowering(Clz)
+def clz(op: Clz, k: Kernels) -> Value:
     """Comparisons with 32 powers along a last axis, summed; flat, since the kernels broadcast four dims."""
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     shape = x.type.shape
     one = shape is not None and shape[-1:] == (1,)
     if one and len(shape or ()) <= 4:
@@ -32,8 +43,8 @@ def clz(op: Op, k: Kernels) -> Value:
     if shape is None or shape.count(None) > 1:
         axis = -1 if shape is None else len(shape)
         expanded = TensorType(None if shape is None else (*shape, 1), i32)
-        counted = _count(k, k.emit("tfl.expand_dims", [x, k.constant(np.asarray(axis))], expanded))
-        return k.emit("tfl.squeeze", [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
+        counted = _count(k, k.emit(ExpandDims, [x, k.constant(np.asarray(axis))], expanded))
+        return k.emit(Squeeze, [counted], x.type, squeeze_dims=np.asarray([axis], np.int32))
     return k.reshape(_count(k, k.reshape(x, (None, 1))), shape)
 
 
@@ -44,38 +55,38 @@ def _count(k: KernelBuilder, x: Value) -> Value:
     return k.reduce("sum", above, [-1], True, x.type.shape)
 
 
-@lowering("tosa.logical_left_shift")
-def logical_left_shift(op: Op, k: Kernels) -> Value:
+@lowering(LogicalLeftShift)
+def logical_left_shift(op: LogicalLeftShift, k: Kernels) -> Value:
     x, amount = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
     powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
     factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
     return k.cast(elementwise(k, k.mul, x, factor), op.result.type.storage)
 
 
-@lowering("tosa.logical_right_shift")
-def logical_right_shift(op: Op, k: Kernels) -> Value:
+@lowering(LogicalRightShift)
+def logical_right_shift(op: LogicalRightShift, k: Kernels) -> Value:
     storage = op.result.type.storage
     unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
     x, amount = (k.cast(k.value(op.operand(i)), unsigned) for i in range(2))
     return k.cast(elementwise(k, k.right_shift, x, amount), storage)
 
 
-@lowering("tosa.bitwise_and", "tosa.bitwise_or")
-def bitwise(op: Op, k: Kernels) -> Value:
+@lowering(BitwiseAnd, BitwiseOr)
+def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
     a, b = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
     one, two = k.constant(1), k.constant(2)
     x, y = k.right_shift(a, one), k.right_shift(b, one)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
     lowest = elementwise(k, k.mul, k.sub(a, k.mul(x, two)), k.sub(b, k.mul(y, two)))
     both = k.add(above, lowest)
-    if op.name == "tosa.bitwise_or":
+    if isinstance(op, BitwiseOr):
         both = k.add(both, elementwise(k, k.bitwise_xor, a, b))
     return k.cast(both, op.result.type.storage)
 
 
-@lowering("tosa.bitwise_xor")
-def bitwise_xor(op: Op, k: Kernels) -> Value:
-    return elementwise(k, k.bitwise_xor, k.value(op.operand(0)), k.value(op.operand(1)))
+@lowering(BitwiseXor)
+def bitwise_xor(op: BitwiseXor, k: Kernels) -> Value:
+    return elementwise(k, k.bitwise_xor, k.value(op.input1), k.value(op.input2))
 
 
 _LOGICAL = {"tosa.logical_and": "logical_and", "tosa.logical_or": "logical_or", "tosa.logical_xor": "not_equal"}
@@ -88,7 +99,7 @@ def logical(op: Op, k: Kernels) -> Value:
     )
 
 
-@lowering("tosa.logical_not")
-def logical_not(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    return k.emit("tfl.logical_not", [x], x.type)
+@lowering(LogicalNot)
+def logical_not(op: LogicalNot, k: Kernels) -> Value:
+    x = k.value(op.input)
+    return k.emit(TflLogicalNot, [x], x.type)

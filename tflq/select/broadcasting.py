@@ -11,7 +11,8 @@ from math import prod
 
 import numpy as np
 
-from tflq.ir.builder import broadcast
+from tflq.builder import broadcast
+from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8
 from tflq.select.kernels import KernelBuilder
@@ -45,7 +46,7 @@ def spread(k: KernelBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
     if x.type.storage == i1:
         return k.cast(spread(k, k.cast(x, i8), shape), i1)
     dims = k.constant(np.asarray(shape, np.int32))
-    return k.emit("tfl.broadcast_to", [x, dims], TensorType(shape, x.type.element))
+    return k.emit(BroadcastTo, [x, dims], TensorType(shape, x.type.element))
 
 
 def _folded(shapes: list[tuple[int | None, ...]], rank: int) -> list[tuple[int, ...]]:

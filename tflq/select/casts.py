@@ -15,7 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.unary import Sign
+from tflq.ir.core import Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i1, i32
 from tflq.select.lowering import Kernels, lowering
@@ -23,14 +28,14 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("quant.dcast")
-def dequantize(op: Op, k: Kernels) -> Value:
-    scale, zero = parameters(op.operand(0).type)
-    x = k.value(op.operand(0))
+@lowering(Dcast)
+def dequantize(op: Dcast, k: Kernels) -> Value:
+    scale, zero = parameters(op.input.type)
+    x = k.value(op.input)
     if x.is_constant and x.type.quantized:
         x = _plain(x)
     if x.type.storage.bits <= 16:
-        x = k.emit("tfl.cast", [x], x.type.with_element(f32))
+        x = k.emit(Cast, [x], x.type.with_element(f32))
         zero = zero.astype(np.float32)
         centred = k.sub(x, k.constant(zero, f32)) if zero.any() else x
     else:
@@ -51,7 +56,7 @@ def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Val
     limit = np.where(np.isfinite(scale), limit, np.float32(0))
     for name, bound, end in (("tfl.greater", limit, infinity), ("tfl.less", -limit, -infinity)):
         beyond = k.emit(name, [centred, k.constant(bound, f32)], centred.type.with_element(i1))
-        product = k.emit("tfl.select_v2", [beyond, k.constant(end, f32), product], product.type)
+        product = k.emit(SelectV2, [beyond, k.constant(end, f32), product], product.type)
     return product
 
 
@@ -72,7 +77,7 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
     if rounding == "toward_zero":
         return y
     if rounding == "half_away":
-        return k.add(y, k.mul(k.emit("tfl.sign", [y], y.type), k.constant(below / 2, f32)))
+        return k.add(y, k.mul(k.emit(Sign, [y], y.type), k.constant(below / 2, f32)))
     whole, zero = k.cast(y, i32), k.constant(0)
     real = k.cast(whole, f32)
     twice = k.mul(k.sub(y, real), k.constant(np.float32(2), f32))
@@ -85,18 +90,18 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
     return k.add(real, k.cast(step, f32))
 
 
-@lowering("quant.qcast")
-def quantize(op: Op, k: Kernels) -> Value:
+@lowering(Qcast)
+def quantize(op: Qcast, k: Kernels) -> Value:
     """The stored integers; with parameters only where an operator that is kept, or the model's caller, reads them."""
     scale, zero = parameters(op.result.type)
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
-    y = k.emit("tfl.div", [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
+    y = k.emit(Div, [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
     whole = k.cast(_to_truncate(k, y, op.attributes.get("rounding", "half_away")), i32)
-    typed = bool(op.result.name) or any(r.name not in ("quant.scast", "quant.dcast") for r in k.readers(op.result))
+    typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:
-        return k.emit("tfl.cast", [k.add(whole, k.constant(zero)) if zero.any() else whole], result)
+        return k.emit(Cast, [k.add(whole, k.constant(zero)) if zero.any() else whole], result)
     low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
     shift = np.where(zero == 0, 1, zero)
     shifted = k.cast(k.add(whole, k.constant(shift)), f32)
@@ -104,4 +109,4 @@ def quantize(op: Op, k: Kernels) -> Value:
     over = k.sub(k.constant(top[()] if (top == high).all() else top, f32), shifted, "RELU")
     above_low = k.cast(k.sub(k.constant(high - low, f32), over, "RELU"), i32)
     stored = k.add(above_low, k.constant(low)) if low else above_low
-    return k.emit("tfl.cast", [k.cast(stored, f32) if storage.bits < 8 else stored], result)
+    return k.emit(Cast, [k.cast(stored, f32) if storage.bits < 8 else stored], result)

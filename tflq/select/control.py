@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tfl.control import If, While
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.dialects.tosa.state import VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.select.lowering import Kernels, lowering
@@ -15,32 +19,32 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("tosa.cond_if")
-def cond_if(op: Op, k: Kernels) -> Sequence[Value]:
+@lowering(CondIf)
+def cond_if(op: CondIf, k: Kernels) -> Sequence[Value]:
     a = op.attributes
     graphs = {"then_subgraph_index": a["then_graph"], "else_subgraph_index": a["else_graph"]}
-    return k.op("tfl.if", [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
+    return k.op(If, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
 
 
-@lowering("tosa.while_loop")
-def while_loop(op: Op, k: Kernels) -> Sequence[Value]:
+@lowering(WhileLoop)
+def while_loop(op: WhileLoop, k: Kernels) -> Sequence[Value]:
     a = op.attributes
     graphs = {"cond_subgraph_index": a["cond_graph"], "body_subgraph_index": a["body_graph"]}
-    return k.op("tfl.while", [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
+    return k.op(While, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
 
 
-@lowering("tosa.variable_read")
-def variable_read(op: Op, k: Kernels) -> Value:
-    return k.emit("tfl.read_variable", [_handle(op, k)], op.result.type)
+@lowering(VariableRead)
+def variable_read(op: VariableRead, k: Kernels) -> Value:
+    return k.emit(ReadVariable, [_handle(op, k)], op.result.type)
 
 
-@lowering("tosa.variable_write")
-def variable_write(op: Op, k: Kernels) -> Sequence[Value]:
-    return k.op("tfl.assign_variable", [_handle(op, k), k.value(op.operand(0))], []).results
+@lowering(VariableWrite)
+def variable_write(op: VariableWrite, k: Kernels) -> Sequence[Value]:
+    return k.op(AssignVariable, [_handle(op, k), k.value(op.input)], []).results
 
 
 def _handle(op: Op, k: Kernels) -> Value:
     """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
     numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
     type = TensorType((1,), i32)
-    return k.emit("tfl.var_handle", [], type, container="", shared_name=op.attributes["name"])
+    return k.emit(VarHandle, [], type, container="", shared_name=op.attributes["name"])

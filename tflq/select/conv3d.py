@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.tosa.convolution import Conv3D
+from tflq.ir.core import Value, constant
 from tflq.ir.types import i8
 from tflq.select.convolution import convolve
 from tflq.select.im2col import Geometry
@@ -16,8 +17,8 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("tosa.conv3d")
-def conv3d(op: Op, k: Kernels) -> Value:
+@lowering(Conv3D)
+def conv3d(op: Conv3D, k: Kernels) -> Value:
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     a = op.attributes
     kernel_d, kernel_h, kernel_w = (d or 0 for d in (weights.type.shape or ())[1:4])

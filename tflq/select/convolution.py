@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.convolution import Conv2D
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
@@ -26,8 +27,8 @@ from tflq.select.sums import WeightedSum
 __all__ = ["convolve", "fits_int32"]
 
 
-@lowering("tosa.conv2d")
-def conv2d(op: Op, k: Kernels) -> Value:
+@lowering(Conv2D)
+def conv2d(op: Conv2D, k: Kernels) -> Value:
     """`convolve` with the op's attributes."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])

@@ -19,6 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tflq.dialects.tosa.arithmetic import Mul
+from tflq.dialects.tosa.bits import ArithmeticRightShift
+from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op
 
 __all__ = ["arithmetic", "table_pays"]
@@ -65,11 +68,11 @@ def arithmetic(ops: Iterable[Op]) -> float:
 
 
 def _of(op: Op) -> float:
-    if op.name == "tosa.rescale":
+    if isinstance(op, Rescale):
         return _rescale(op)
-    if op.name == "tosa.mul" and op.attributes.get("shift", 0):
+    if isinstance(op, Mul) and op.attributes.get("shift", 0):
         return _RESCALE_WIDE
-    if op.name == "tosa.arithmetic_right_shift" and op.attributes["round"]:
+    if isinstance(op, ArithmeticRightShift) and op.attributes["round"]:
         return 2 * _FIGURES[op.name]
     return _FIGURES.get(op.name, _RESCALE_WIDE)
 

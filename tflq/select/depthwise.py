@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.tosa.convolution import DepthwiseConv2D
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution import convolve, fits_int32
 from tflq.select.digits import digits, fills
@@ -31,8 +32,8 @@ _ROW = 512
 """Elements from which a longer row of a broadcast gains nothing."""
 
 
-@lowering("tosa.depthwise_conv2d")
-def depthwise_conv2d(op: Op, k: Kernels) -> Value:
+@lowering(DepthwiseConv2D)
+def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     """Slices, MUL and ADD per tap, bias."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     kernel_h, kernel_w, depth, _ = (d or 0 for d in weights.type.shape or ())
@@ -42,7 +43,7 @@ def depthwise_conv2d(op: Op, k: Kernels) -> Value:
         return convolve(k, op, x, filters, bias, geometry)
     if x.type.storage.is_float:
         return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
-    zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
+    zero_points = (op.input_zp, op.weight_zp)
     acc = op.result.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     if k.mac == "float32":

@@ -10,6 +10,7 @@ which ends here) reads or writes the quantized side: it is kept for the paramete
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.casts import Cast
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
 
@@ -40,7 +41,7 @@ def trim_edges(module: Module) -> None:
 
 
 def _is_copy(op: Op) -> bool:
-    return op.name == "tfl.cast" and op.operand(0).type.storage == op.result.type.storage
+    return isinstance(op, Cast) and op.operand(0).type.storage == op.result.type.storage
 
 
 def _trim(function: Function) -> None:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.passes.lower_rounding import LowerRounding
-from tflq.select import families
-from tflq.select.lowering import LOWERINGS, Kernels, Mac
+from tflq.select.lowering import Kernels, Mac, lowering
 from tflq.select.variables import declare_variables
 
-__all__ = ["families", "select"]
+__all__ = ["select"]
 
 
 def select(module: Module, *, mac: Mac = "integer", reset: bool = False) -> Module:
@@ -41,7 +40,7 @@ def select(module: Module, *, mac: Mac = "integer", reset: bool = False) -> Modu
 
 
 def _known(op: Op) -> bool:
-    return op.name.startswith("tfl.") or op.name in LOWERINGS
+    return op.name.startswith("tfl.") or lowering.get(type(op)) is not None
 
 
 def _select_function(function: Function, mac: Mac) -> None:
@@ -56,7 +55,9 @@ def _select_function(function: Function, mac: Mac) -> None:
             k.ops.append(Op(op.name, operands, op.results, op.attributes, op.location, info=info, intermediates=inner))
             continue
         k.begin()
-        results = LOWERINGS[op.name](op, k)
+        function_of = lowering.get(type(op))
+        assert function_of is not None
+        results = function_of(op, k)
         k.end(op, [results] if isinstance(results, Value) else results)
     function.ops = k.ops
     function.outputs = [k.value(v) for v in function.outputs]

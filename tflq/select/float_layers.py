@@ -5,6 +5,7 @@ A CLAMP that reads the result alone, and is RELU or RELU6, is the builtin's own 
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.select.floats import rectifier
@@ -21,7 +22,7 @@ def conv2d_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry
     outputs = (weights.type.shape or (None,))[0]
     type = TensorType(geometry.output(x.type.shape, outputs or 0), x.type.storage)
     options = conv_options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
-    return k.emit("tfl.conv_2d", [padded, weights, bias], type, **options)
+    return k.emit(Conv2D, [padded, weights, bias], type, **options)
 
 
 def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
@@ -35,7 +36,7 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
         filters = k.reshape(weights, shape)
     type = TensorType(geometry.output(x.type.shape, shape[-1]), x.type.storage)
     options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
-    return k.emit("tfl.depthwise_conv_2d", [padded, filters, bias], type, **options)
+    return k.emit(DepthwiseConv2D, [padded, filters, bias], type, **options)
 
 
 def activated(k: Kernels, op: Op, result: Value) -> Value:

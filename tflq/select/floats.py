@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.unary import Abs, Exp, Floor, Neg, Sign
+from tflq.dialects.tosa.activation import Ceil, Erf, Reciprocal
+from tflq.dialects.tosa.arithmetic import Pow
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType
 from tflq.numerics.erf import LIMIT, inner, outer
@@ -35,36 +39,36 @@ def unary(op: Op, k: Kernels) -> Value:
     return k.emit("tfl." + _UNARY[op.name], [x], x.type)
 
 
-@lowering("tosa.ceil")
-def ceil(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    below = k.emit("tfl.floor", [k.emit("tfl.neg", [x], x.type)], x.type)
-    return k.emit("tfl.neg", [below], x.type)
+@lowering(Ceil)
+def ceil(op: Ceil, k: Kernels) -> Value:
+    x = k.value(op.input)
+    below = k.emit(Floor, [k.emit(Neg, [x], x.type)], x.type)
+    return k.emit(Neg, [below], x.type)
 
 
-@lowering("tosa.reciprocal")
-def reciprocal(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    return k.emit("tfl.div", [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
+@lowering(Reciprocal)
+def reciprocal(op: Reciprocal, k: Kernels) -> Value:
+    x = k.value(op.input1)
+    return k.emit(Div, [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
 
 
-@lowering("tosa.pow")
-def power(op: Op, k: Kernels) -> Value:
-    return elementwise(k, k.pow, k.value(op.operand(0)), k.value(op.operand(1)))
+@lowering(Pow)
+def power(op: Pow, k: Kernels) -> Value:
+    return elementwise(k, k.pow, k.value(op.input1), k.value(op.input2))
 
 
-@lowering("tosa.erf")
-def erf(op: Op, k: Kernels) -> Value:
+@lowering(Erf)
+def erf(op: Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     storage = x.type.storage
-    magnitude = k.emit("tfl.abs", [x], x.type)
+    magnitude = k.emit(Abs, [x], x.type)
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit("tfl.exp", [_polynomial(k, far, outer())], x.type)
+    tail = k.emit(Exp, [_polynomial(k, far, outer())], x.type)
     value = k.select_v2(k.greater(one, magnitude), below, k.sub(one, tail))
-    return k.mul(value, k.emit("tfl.sign", [x], x.type))
+    return k.mul(value, k.emit(Sign, [x], x.type))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
@@ -79,10 +83,10 @@ def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:
 def rounded(k: Kernels, x: Value) -> Value:
     """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
     unit = k.constant(1 << 23, x.type.storage)
-    magnitude = k.emit("tfl.abs", [x], x.type)
+    magnitude = k.emit(Abs, [x], x.type)
     inside = k.minimum(magnitude, unit)
     whole = k.add(k.sub(k.add(inside, unit), unit), k.sub(magnitude, inside))
-    return k.mul(whole, k.emit("tfl.sign", [x], x.type))
+    return k.mul(whole, k.emit(Sign, [x], x.type))
 
 
 def rounded_small(k: Kernels, x: Value) -> Value:

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.builder import Emitter, broadcast
+from tflq.builder import Emitter, broadcast
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
@@ -69,7 +75,7 @@ class KernelBuilder(Emitter):
 
     def select_v2(self, condition: Value, a: Value, b: Value) -> Value:
         shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
-        return self.emit("tfl.select_v2", [condition, a, b], TensorType(shape, a.type.storage))
+        return self.emit(SelectV2, [condition, a, b], TensorType(shape, a.type.storage))
 
     # Conversions.
 
@@ -78,18 +84,18 @@ class KernelBuilder(Emitter):
         and to float32 alone."""
         if x.type.element != to and min(x.type.storage.bits, to.bits) < 8 and f32 not in (x.type.element, to):
             x = self.cast(x, f32)
-        return x if x.type.element == to else self.emit("tfl.cast", [x], x.type.with_element(to))
+        return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
         """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the
         same type, which of int4 there is none of."""
         if x.type.storage.bits < 8:
-            return self.emit("tfl.cast", [self.cast(x, f32)], type or x.type.stripped())
-        return self.emit("tfl.cast", [x], type or x.type.stripped())
+            return self.emit(Cast, [self.cast(x, f32)], type or x.type.stripped())
+        return self.emit(Cast, [x], type or x.type.stripped())
 
     def bitcast(self, x: Value, to: ScalarType, shape: Shape | None = None) -> Value:
         """BITCAST; between widths the last dim appears or goes (`shape` if it is not x's)."""
-        return self.emit("tfl.bitcast", [x], TensorType(x.type.shape if shape is None else shape, to))
+        return self.emit(Bitcast, [x], TensorType(x.type.shape if shape is None else shape, to))
 
     # Data movement.
 
@@ -97,7 +103,7 @@ class KernelBuilder(Emitter):
         shape = None
         if x.type.shape is not None and indices.type.shape is not None:
             shape = (*x.type.shape[:axis], *indices.type.shape, *x.type.shape[axis + 1 :])
-        return self.emit("tfl.gather", [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
+        return self.emit(Gather, [x, indices], TensorType(shape, x.type.element), axis=axis, batch_dims=0)
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE to a shape with at most one unknown dim, which the kernel finds anew at every size; the result's type
@@ -106,7 +112,7 @@ class KernelBuilder(Emitter):
         if (dims < 0).sum() > 1:
             raise ValueError(f"RESHAPE to {tuple(shape)}: more than one unknown dim")
         type = TensorType(_filled(shape, x.type.shape), x.type.element)
-        return self.emit("tfl.reshape", [x, self.constant(dims)], type, new_shape=dims)
+        return self.emit(Reshape, [x, self.constant(dims)], type, new_shape=dims)
 
     def refold(self, x: Value, shape: tuple[int | None, ...]) -> Value:
         """RESHAPE that leaves the first dim to be inferred, so that the model runs with any batch."""
@@ -117,16 +123,16 @@ class KernelBuilder(Emitter):
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
         type = TensorType(shape, x.type.element)
-        return self.emit("tfl.transpose", [x, self.constant(np.asarray(perms, np.int32))], type)
+        return self.emit(Transpose, [x, self.constant(np.asarray(perms, np.int32))], type)
 
     def concatenation(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
         type = TensorType(shape, xs[0].type.element)
-        return self.emit("tfl.concatenation", list(xs), type, axis=axis, fused_activation_function="NONE")
+        return self.emit(Concatenation, list(xs), type, axis=axis, fused_activation_function="NONE")
 
     def padv2(self, x: Value, paddings: np.ndarray, value: int | float, shape: Shape) -> Value:
         """PADV2 with a scalar of x's type."""
         fill = self.constant(np.asarray(value), x.type.storage)
-        return self.emit("tfl.padv2", [x, self.constant(paddings, i32), fill], TensorType(shape, x.type.element))
+        return self.emit(PadV2, [x, self.constant(paddings, i32), fill], TensorType(shape, x.type.element))
 
     def strided_slice(
         self,
@@ -143,7 +149,7 @@ class KernelBuilder(Emitter):
         """STRIDED_SLICE with constant bounds."""
         bounds = [self.constant(np.asarray(v, np.int32)) for v in (begin, end, strides)]
         return self.emit(
-            "tfl.strided_slice",
+            StridedSlice,
             [x, *bounds],
             TensorType(shape, x.type.element),
             begin_mask=begin_mask,
@@ -162,7 +168,7 @@ class KernelBuilder(Emitter):
     def batch_matmul(self, a: Value, b: Value, shape: Shape, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
-        return self.emit("tfl.batch_matmul", [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+        return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
 
 
 def _filled(shape: Sequence[int | None], source: Shape) -> Shape:

@@ -10,7 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.indexing import Gather as TflGather
+from tflq.dialects.tfl.indexing import ScatterND
+from tflq.dialects.tfl.movement import ReverseV2
+from tflq.dialects.tfl.movement import Tile as TflTile
+from tflq.dialects.tosa.indexing import Gather, Scatter
+from tflq.dialects.tosa.movement import Pad, Reverse, Tile
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i8, i32
 from tflq.select.lowering import Kernels, lowering
 
@@ -26,43 +32,43 @@ def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], **lacking: ob
     return k.cast(emit(k.cast(x, carrier)), x.type.storage)
 
 
-@lowering("tosa.pad")
-def pad(op: Op, k: Kernels) -> Value:
-    amounts = np.reshape(np.asarray(op.attributes["padding"], np.int32), (-1, 2))
-    x = k.value(op.operand(0))
+@lowering(Pad)
+def pad(op: Pad, k: Kernels) -> Value:
+    amounts = np.reshape(np.asarray(op.padding, np.int32), (-1, 2))
+    x = k.value(op.input1)
     if not amounts.any():
         return k.copy(x)
 
     def padded(v: Value) -> Value:
-        return k.padv2(v, amounts, op.attributes["pad_const"], op.result.type.shape)
+        return k.padv2(v, amounts, op.pad_const, op.result.type.shape)
 
     return _carried(k, x, padded, i1="i8")
 
 
-@lowering("tosa.tile")
-def tile(op: Op, k: Kernels) -> Value:
-    multiples = k.constant(np.asarray(op.attributes["multiples"], np.int32))
+@lowering(Tile)
+def tile(op: Tile, k: Kernels) -> Value:
+    multiples = k.constant(np.asarray(op.multiples, np.int32))
 
     def tiled(v: Value) -> Value:
-        return k.emit("tfl.tile", [v, multiples], op.result.type.with_element(v.type.storage))
+        return k.emit(TflTile, [v, multiples], op.result.type.with_element(v.type.storage))
 
-    return _carried(k, k.value(op.operand(0)), tiled, i1="i8", i16="i32")
-
-
-@lowering("tosa.reverse")
-def reverse(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    return k.emit("tfl.reverse_v2", [x, k.constant([op.attributes["axis"]])], x.type)
+    return _carried(k, k.value(op.input1), tiled, i1="i8", i16="i32")
 
 
-@lowering("tosa.gather")
-def gather(op: Op, k: Kernels) -> Value:
-    values, indices = k.value(op.operand(0)), k.value(op.operand(1))
-    return k.emit("tfl.gather", [values, indices], op.result.type, axis=1, batch_dims=1)
+@lowering(Reverse)
+def reverse(op: Reverse, k: Kernels) -> Value:
+    x = k.value(op.input1)
+    return k.emit(ReverseV2, [x, k.constant([op.axis])], x.type)
 
 
-@lowering("tosa.scatter")
-def scatter(op: Op, k: Kernels) -> Value:
+@lowering(Gather)
+def gather(op: Gather, k: Kernels) -> Value:
+    values, indices = k.value(op.values), k.value(op.indices)
+    return k.emit(TflGather, [values, indices], op.result.type, axis=1, batch_dims=1)
+
+
+@lowering(Scatter)
+def scatter(op: Scatter, k: Kernels) -> Value:
     values, indices, rows = (k.value(op.operand(i)) for i in range(3))
     batch, places, channels = (d or 0 for d in op.result.type.shape or ())
     count = (indices.type.shape or (0, 0))[1] or 0
@@ -70,7 +76,7 @@ def scatter(op: Op, k: Kernels) -> Value:
     flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices
     numbers = k.constant(np.arange(1, all_rows + 1))
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
-    taken = k.emit("tfl.scatter_nd", table, TensorType((all_places,), i32))
+    taken = k.emit(ScatterND, table, TensorType((all_places,), i32))
     own = k.constant(np.arange(all_places))
     index = k.select_v2(k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own)
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]

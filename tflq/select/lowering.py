@@ -1,7 +1,7 @@
 """Instruction selection: how one op of the integer form becomes TFLite builtins on plain integer tensors.
 
-    @lowering("tosa.add")
-    def add(op: Op, k: Kernels) -> Value | Sequence[Value]: ...
+    @lowering(Add)
+    def add(op: Add, k: Kernels) -> Value | Sequence[Value]: ...
 
 `k.value(operand)` is the operand in the form being built; `k.<builtin>(...)` emits kernels. Which builtins are right
 on plain integers, and on which types, is `rules/integer.toml`.
@@ -10,16 +10,16 @@ on plain integers, and on which types, is `rules/integer.toml`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
-from tflq.registering import registering
+from tflq.registering import Registry
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of
 
-__all__ = ["LOWERINGS", "Kernels", "Lowering", "Mac", "lowering"]
+__all__ = ["Kernels", "Lowering", "Mac", "lowering"]
 
 Mac = Literal["integer", "float32"]
 
@@ -87,9 +87,28 @@ class Kernels(KernelBuilder):
         return result
 
 
-Lowering: TypeAlias = Callable[[Op, Kernels], Value | Sequence[Value]]
-LOWERINGS: dict[str, Lowering] = {}
+Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
+lowering: Final[Registry[Lowering]] = Registry(
+    "tflq.select",
+    {
+        "ext.casts": ("basic",),
+        "ext.rescale": ("mean", "requantize", "rescale_real", "resize"),
+        "ext.tables": ("lookup", "tables"),
+        "quant.casts": ("basic", "casts"),
+        "tosa.activation": ("basic", "floats"),
+        "tosa.arithmetic": ("arithmetic", "basic", "floats", "resize"),
+        "tosa.bits": ("bits", "reduction", "shifts"),
+        "tosa.casts": ("basic", "requantize"),
+        "tosa.comparison": ("arithmetic",),
+        "tosa.control": ("control",),
+        "tosa.convolution": ("conv3d", "convolution", "depthwise", "transpose_conv"),
+        "tosa.indexing": ("layout", "tables"),
+        "tosa.matmul": ("matmul",),
+        "tosa.movement": ("basic", "layout"),
+        "tosa.pooling": ("pooling",),
+        "tosa.reduction": ("reduction",),
+        "tosa.resize": ("resize",),
+        "tosa.state": ("control",),
+    },
+)
 """The lowering of each op of the integer form."""
-
-lowering = registering(LOWERINGS)
-"""Registers a lowering for op names."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i16, i32, ui8
 from tflq.numerics.convolution import window
@@ -104,9 +106,7 @@ def float_depthwise(
         shape = geometry.output(x.type.shape, outputs)
         operands = [padded, taps, _bias_operand(k, offset, outputs)]
         options = conv_options(geometry, padding) | {"depth_multiplier": multiplier}
-        sums.add(
-            k.cast(k.emit("tfl.depthwise_conv_2d", operands, TensorType(shape, f32), **options), i32), part.coefficient
-        )
+        sums.add(k.cast(k.emit(DepthwiseConv2D, operands, TensorType(shape, f32), **options), i32), part.coefficient)
     return sums.plus(_integers(k, rest, element))
 
 
@@ -128,7 +128,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
     if x.type.storage == i16:
         scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
-        high = k.emit("tfl.floor", [scaled], scaled.type)
+        high = k.emit(Floor, [scaled], scaled.type)
         low = k.cast(k.cast(x, ui8), f32)
         return [_Part(256, high), _Part(1, low)]
     value = k.cast(x, f32)
@@ -196,7 +196,7 @@ def _conv2d(
     shape = geometry.output(source.type.shape, outputs)
     operands = [x, filters, _bias_operand(k, bias, outputs)]
     options = conv_options(geometry, padding) | {"quantized_bias_type": "FLOAT32"}
-    return k.cast(k.emit("tfl.conv_2d", operands, TensorType(shape, f32), **options), i32)
+    return k.cast(k.emit(Conv2D, operands, TensorType(shape, f32), **options), i32)
 
 
 def _bias_operand(k: Kernels, bias: np.ndarray | None, outputs: int) -> Value:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32
 from tflq.select.convolution import fits_int32
 from tflq.select.digits import Digits, digits
@@ -26,11 +27,11 @@ from tflq.select.sums import WeightedSum
 __all__: list[str] = []
 
 
-@lowering("tosa.matmul")
-def matmul(op: Op, k: Kernels) -> Value:
+@lowering(MatMul)
+def matmul(op: MatMul, k: Kernels) -> Value:
     """The float form where that was asked for and is exact, else the int8 form."""
-    x, y = k.value(op.operand(0)), k.value(op.operand(1))
-    zero_points = (op.attributes["a_zp"], op.attributes["b_zp"])
+    x, y = k.value(op.input1), k.value(op.input2)
+    zero_points = (op.a_zp, op.b_zp)
     acc, shape = op.result.type.storage, op.result.type.shape
     if acc.is_float:
         return k.batch_matmul(x, y, shape, to=acc)

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.ext.rescale import RescaleMean
+from tflq.dialects.tfl.shape import Shape
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
@@ -27,11 +29,11 @@ _BYTES = (24, 16, 8, 0)
 """Places of the bytes of a multiplier, the highest first."""
 
 
-@lowering("ext.rescale_mean")
-def rescale_mean(op: Op, k: Kernels) -> Value:
+@lowering(RescaleMean)
+def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
     """saturate(sums * M / 2^31 / 2^e + output_zp)."""
     a, to = op.attributes, op.result.type.storage
-    x, values = k.value(op.operand(0)), k.value(op.operand(1))
+    x, values = k.value(op.sums), k.value(op.values)
     folded = np.arange(min(31, 32 + a["shift"]))
     count = _count(k, values, a["axes"])
     f = _logarithm(k, count, folded.size)
@@ -53,7 +55,7 @@ def rescale_mean(op: Op, k: Kernels) -> Value:
 def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
     """The number of elements along the axes. The first dim counts as one that may change."""
     dims = values.type.shape or ()
-    shape = k.emit("tfl.shape", [values], TensorType((len(dims),), i32), out_type="INT32")
+    shape = k.emit(Shape, [values], TensorType((len(dims),), i32), out_type="INT32")
     count = None
     for axis in axes:
         if dims[axis] is None or axis == 0:

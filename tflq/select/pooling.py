@@ -10,6 +10,9 @@ import functools
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.unary import Sign
+from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32, i16, i32
 from tflq.numerics.convolution import window
@@ -21,20 +24,20 @@ from tflq.select.requantize import clamped
 __all__: list[str] = []
 
 
-@lowering("tosa.max_pool2d")
-def max_pool(op: Op, k: Kernels) -> Value:
-    x, padding = k.value(op.operand(0)), _padding(op)
+@lowering(MaxPool2D)
+def max_pool(op: MaxPool2D, k: Kernels) -> Value:
+    x, padding = k.value(op.input), _padding(op)
     if padding is None:
         storage = x.type.storage
         lowest = -np.inf if storage.is_float else storage.minimum
-        x, padding = pad_spatial(k, x, op.attributes["pad"], lowest), "VALID"
+        x, padding = pad_spatial(k, x, op.pad, lowest), "VALID"
     return _builtin(op, k, "max_pool_2d", x, padding)
 
 
-@lowering("tosa.avg_pool2d")
-def average_pool(op: Op, k: Kernels) -> Value:
+@lowering(AvgPool2D)
+def average_pool(op: AvgPool2D, k: Kernels) -> Value:
     a, padding, storage = op.attributes, _padding(op), op.result.type.storage
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     zero_in, zero_out = a["input_zp"], a["output_zp"]
     if not zero_in and not zero_out and padding is not None:
         return _builtin(op, k, "average_pool_2d", x, padding)
@@ -78,9 +81,9 @@ def _divided(op: Op, k: Kernels, x: Value, zero_point: int) -> Value:
     total = functools.reduce(k.add, taps(k, wide, geometry, lambda v, _: v, fold=1, element=element))
     count = window_counts(sizes, a["kernel"], a["stride"], a["pad"])[..., None]
     if element == i32:
-        total = k.add(total, k.mul(k.emit("tfl.sign", [total], total.type), k.constant(count // 2)))
+        total = k.add(total, k.mul(k.emit(Sign, [total], total.type), k.constant(count // 2)))
     divisor = k.constant(count, element)
-    return k.emit("tfl.div", [total, divisor], total.type, fused_activation_function="NONE")
+    return k.emit(Div, [total, divisor], total.type, fused_activation_function="NONE")
 
 
 def _padding(op: Op) -> str | None:

@@ -11,6 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.dialects.tosa.bits import BitwiseNot
+from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i32, i64
 from tflq.select.lowering import Kernels, lowering
@@ -50,15 +52,15 @@ def reduce_logical(op: Op, k: Kernels) -> Value:
     return k.cast(k.reduce(_LOGICAL[op.name], x, [op.attributes["axis"]], True, op.result.type.shape), i1)
 
 
-@lowering("tosa.argmax")
-def argmax(op: Op, k: Kernels) -> Value:
-    return _arg(op, k, k.value(op.operand(0)), "max")
+@lowering(ArgMax)
+def argmax(op: ArgMax, k: Kernels) -> Value:
+    return _arg(op, k, k.value(op.input), "max")
 
 
-@lowering("tosa.bitwise_not")
-def bitwise_not(op: Op, k: Kernels) -> Value:
+@lowering(BitwiseNot)
+def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
     """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     following = k.only_user(op.result, "tosa.argmax")
     if following is not None:
         return k.fuse(following, _arg(following, k, x, "min"))

@@ -16,6 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleI64
+from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.unary import Sign
+from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
@@ -48,12 +52,12 @@ class _Scaling:
         return np.arange(self.low - self.output_zp + 1, self.high - self.output_zp + 1)
 
 
-@lowering("tosa.rescale")
-def rescale(op: Op, k: Kernels) -> Value:
+@lowering(Rescale)
+def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     a, to = op.attributes, op.result.type.storage
     low, high, clamp = result_range(op, k)
-    x = k.value(op.operand(0))
+    x = k.value(op.input)
     zero, storage = a["input_zp"], x.type.storage
     least, most = input_range(op)
     scaling = _Scaling(
@@ -140,8 +144,8 @@ def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, outpu
     if levels[0] > 0:  # nothing below zero is told apart
         numerator = k.add(numerator, _row(k, fit.c), "RELU")
     else:
-        numerator = k.add(numerator, k.mul(k.emit("tfl.sign", [x], x.type), _row(k, fit.c)))
-    y = k.emit("tfl.div", [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
+        numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), _row(k, fit.c)))
+    y = k.emit(Div, [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         ends = np.asarray(levels[0] - 1), np.asarray(levels[-1])
@@ -209,7 +213,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
 
     y = k.mul(k.cast(x, i64), _constant64(k, s.multiplier << early))
     if twice.any():
-        y = k.add(y, k.mul(k.cast(k.emit("tfl.sign", [x], x.type), i64), _constant64(k, twice << early)))
+        y = k.add(y, k.mul(k.cast(k.emit(Sign, [x], x.type), i64), _constant64(k, twice << early)))
     shift = s.shift + early
     y, base = _clamped_sum(k, y, shift, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place)
     if (room > early).any():
@@ -263,13 +267,13 @@ def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
 # --- what wraps
 
 
-@lowering("ext.rescale_i64")
-def rescale_i64(op: Op, k: Kernels) -> Value:
+@lowering(RescaleI64)
+def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
     """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s), and of a shift of more than 32 its upper bits.
 
     Factors are taken modulo 2^64, as the product is: of 2^(32 - s) the lower bits of the word above count alone.
     """
-    x, a = k.value(op.operand(0)), op.attributes
+    x, a = k.value(op.input), op.attributes
     multiplier, shift = (np.atleast_1d(a[name]).astype(np.int64) for name in ("multiplier", "shift"))
     up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
     half = np.left_shift(np.int64(1), (shift - 1) & 63)

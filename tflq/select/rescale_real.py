@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.tfl.arithmetic import FloorMod
+from tflq.dialects.tfl.unary import Sign
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
@@ -26,13 +29,13 @@ from tflq.select.shifts import right_shift
 __all__: list[str] = []
 
 
-@lowering("ext.rescale_f64")
-def rescale_f64(op: Op, k: Kernels) -> Value:
-    scale = np.atleast_1d(np.asarray(op.attributes["scale"], np.float64))
+@lowering(RescaleF64)
+def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
+    scale = np.atleast_1d(np.asarray(op.scale, np.float64))
     low, high, clamp = result_range(op, k)
     least, most = input_range(op)
-    zero, output_zp = op.attributes.get("input_zp", 0), op.attributes.get("output_zp", 0)
-    x = k.value(op.operand(0))
+    zero, output_zp = op.attributes.get("input_zp", 0), op.output_zp
+    x = k.value(op.input)
     if x.type.storage.bits < 32:
         x = k.cast(x, i32)
     if zero:
@@ -68,7 +71,7 @@ def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int)
     x = clamped(k, k.cast(x, i64), fit.first, fit.last, least, most)
     below = k.mul(x, k.constant(squeezed(fit.low), i64))
     if fit.correction:
-        sign = k.cast(k.emit("tfl.sign", [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
+        sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
         below = k.add(below, k.mul(sign, k.constant(fit.correction, i64)))
     below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
     total = k.add(k.add(k.mul(x, k.constant(squeezed(fit.high), i64)), below), k.constant(1 << (fit.shift - 1), i64))
@@ -82,7 +85,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     x = k.mul(x, sign)
     if fit.left.any():
         x = k.mul(x, k.constant(squeezed(np.int64(1) << fit.left), i64))
-    lower = k.emit("tfl.floor_mod", [x, k.constant(1 << LIMB, i64)], x.type)
+    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)], x.type)
     upper = _shifted_limb(k, k.sub(x, lower))
     high, low = (k.constant(squeezed(limb), i64) for limb in (fit.high, fit.low))
     above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))

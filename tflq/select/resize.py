@@ -14,8 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RoundingDivideByPot
+from tflq.dialects.tfl.resize import ResizeNearestNeighbor
+from tflq.dialects.tosa.arithmetic import IntDiv
+from tflq.dialects.tosa.resize import Resize
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.broadcasting import elementwise
@@ -25,9 +29,9 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("tosa.resize")
-def resize(op: Op, k: Kernels) -> Value:
-    x, a, source, result = k.value(op.operand(0)), op.attributes, op.operand(0).type, op.result.type
+@lowering(Resize)
+def resize(op: Resize, k: Kernels) -> Value:
+    x, a, source, result = k.value(op.input), op.attributes, op.input.type, op.result.type
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
         raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known"))
     dims = [
@@ -57,7 +61,7 @@ def _nearest(k: Kernels, x: Value, dims: list[_Dim], type: TensorType) -> Value:
         ):
             size = k.constant([d.out for d in dims])
             options = {"align_corners": flags[0], "half_pixel_centers": flags[1]}
-            return k.emit("tfl.resize_nearest_neighbor", [x, size], type, **options)
+            return k.emit(ResizeNearestNeighbor, [x, size], type, **options)
     for index, dim in zip(indices, dims, strict=True):
         x = _taken(k, x, index.astype(np.int32), dim.axis)
     return x
@@ -94,16 +98,16 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     return k.gather(x, k.constant(index), axis)
 
 
-@lowering("tosa.intdiv")
-def divide(op: Op, k: Kernels) -> Value:
+@lowering(IntDiv)
+def divide(op: IntDiv, k: Kernels) -> Value:
     """DIV truncates."""
-    return elementwise(k, k.div, k.value(op.operand(0)), k.value(op.operand(1)))
+    return elementwise(k, k.div, k.value(op.input1), k.value(op.input2))
 
 
-@lowering("ext.rounding_divide_by_pot")
-def rounding_divide(op: Op, k: Kernels) -> Value:
+@lowering(RoundingDivideByPot)
+def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
     """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
-    x, exponent, shape = k.value(op.operand(0)), op.attributes["exponent"], op.result.type.shape
+    x, exponent, shape = k.value(op.input), op.exponent, op.result.type.shape
     negative = k.cast(k.greater(k.constant(0, i64), x), i64)
     scaled = k.mul(k.sub(x, negative), k.constant(1 << (32 - exponent), i64))
     word = high_part(k, k.add(scaled, k.constant(1 << 31, i64)), i32)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from math import prod
 
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.passes.rewriting import remove_ops
@@ -33,10 +35,10 @@ def merge_views(module: Module) -> None:
     for function in module.functions:
         outputs, replaced = set(function.outputs), dict[Value, Value]()
         for op in function.ops:
-            if op.name != "tfl.reshape":
+            if not isinstance(op, Reshape):
                 continue
             source = op.operand(0)
-            while source.producer is not None and source.producer.name == "tfl.reshape" and not source.name:
+            while source.producer is not None and isinstance(source.producer, Reshape) and not source.name:
                 source = source.producer.operand(0)
             op.operands[0] = source
             if source.type == op.result.type and not op.result.name and op.result not in outputs:
@@ -75,7 +77,7 @@ class _Plan:
             elif op.name in _WRITERS and op.result not in fixed:
                 slot = self._overwritten(op, fixed)
                 if slot is not None and self._is_read(op.operand(slot), i):
-                    ops.append(Op("tfl.cast", [op.operand(slot)], [Value(op.operand(slot).type)], {}, op.location))
+                    ops.append(Op(Cast.op_name, [op.operand(slot)], [Value(op.operand(slot).type)], {}, op.location))
                     state_version(ops[-1])
                     op.operands[slot] = ops[-1].result
                 if slot is not None:

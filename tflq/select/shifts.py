@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.bits import ArithmeticRightShift
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.select.highword import flat, high_part, restore
 from tflq.select.kernels import KernelBuilder
@@ -44,14 +45,14 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     return restore(k, k.right_shift(k.reshape(x, rows), amount), shape)
 
 
-@lowering("tosa.arithmetic_right_shift")
-def arithmetic_right_shift(op: Op, k: Kernels) -> Value:
+@lowering(ArithmeticRightShift)
+def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
     """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
-    x, amount = k.value(op.operand(0)), k.value(op.operand(1))
+    x, amount = k.value(op.input1), k.value(op.input2)
     storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
     if narrow:
         x, amount = k.cast(x, i32), k.cast(amount, i32)
-    result = _rounded(k, x, amount) if op.attributes["round"] else right_shift(k, x, amount)
+    result = _rounded(k, x, amount) if op.round else right_shift(k, x, amount)
     return k.cast(result, storage) if narrow else result
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tosa.indexing import Table
+from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
@@ -19,9 +21,9 @@ from tflq.select.shifts import right_shift
 __all__: list[str] = []
 
 
-@lowering("tosa.table")
-def table(op: Op, k: Kernels) -> Value:
-    x, entries = k.value(op.operand(0)), op.operand(1).array
+@lowering(Table)
+def table(op: Table, k: Kernels) -> Value:
+    x, entries = k.value(op.input), op.table.array
     if x.type.storage is i16:
         return _interpolated(k, x, entries)
     signed = x.type.storage is i8
@@ -45,9 +47,9 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
     return k.add(k.gather(base, index), k.mul(k.gather(slope, index), low))
 
 
-@lowering("ext.table_2d")
-def table_2d(op: Op, k: Kernels) -> Value:
-    x, y, entries = k.value(op.operand(0)), k.value(op.operand(1)), op.operand(2).array.reshape(256, 256)
+@lowering(Table2D)
+def table_2d(op: Table2D, k: Kernels) -> Value:
+    x, y, entries = k.value(op.input1), k.value(op.input2), op.table.array.reshape(256, 256)
     for axis, value in enumerate((x, y)):
         if value.type.storage is i8:
             entries = np.roll(entries, 128, axis)

@@ -15,8 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.builder import broadcast
+from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.tosa.indexing import Table
 from tflq.evaluate import evaluate_op
-from tflq.ir.builder import broadcast
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
 from tflq.passes.contract import Pass, PassResult
@@ -95,10 +97,10 @@ class _Tabulation:
         """The 8-bit tensors that the op's result is an elementwise function of."""
         if op.name not in _ELEMENTWISE or op.attributes.get("per_channel", False):
             return None
-        if op.name == "ext.rescale_f64" and np.size(op.attributes["scale"]) > 1:
+        if isinstance(op, RescaleF64) and np.size(op.attributes["scale"]) > 1:
             return None
         tables = {"tosa.table": (1,), "ext.table_2d": (2,)}.get(op.name, ())
-        if op.name == "tosa.table" and op.operand(0).type.storage.bits != 8:
+        if isinstance(op, Table) and op.operand(0).type.storage.bits != 8:
             return None
         found: dict[Value, None] = {}
         for i, operand in enumerate(op.operands):

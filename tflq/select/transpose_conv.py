@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.tosa.convolution import TransposeConv2D
+from tflq.ir.core import Value, constant
 from tflq.select.convolution import convolve
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels, lowering
@@ -17,8 +18,8 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering("tosa.transpose_conv2d")
-def transpose_conv2d(op: Op, k: Kernels) -> Value:
+@lowering(TransposeConv2D)
+def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     """The convolution, interleaved and cropped."""
     x, weights, bias = (k.value(op.operand(i)) for i in range(3))
     a = op.attributes

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tflq.dialects.tfl.control import CallOnce
+from tflq.dialects.tfl.state import VarHandle
+from tflq.dialects.tosa.state import Variable, VariableWrite
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature
 
@@ -26,18 +29,18 @@ def declare_variables(module: Module, *, reset: bool = False) -> None:
     UnsupportedError if the module has such a signature.
     """
     initial: dict[str, Op] = {}
-    own = {op.attributes["shared_name"]: None for op in module.ops() if op.name == "tfl.var_handle"}
+    own = {op.attributes["shared_name"]: None for op in module.ops() if isinstance(op, VarHandle)}
     for function in module.functions:
-        declarations = [op for op in function.ops if op.name == "tosa.variable"]
+        declarations = [op for op in function.ops if isinstance(op, Variable)]
         if not declarations:
             continue
         for op in declarations:
             initial.setdefault(op.attributes["name"], op)
-        call = Op("tfl.call_once", [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
-        function.ops = [call, *(op for op in function.ops if op.name != "tosa.variable")]
+        call = Op(CallOnce.op_name, [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
+        function.ops = [call, *(op for op in function.ops if not isinstance(op, Variable))]
     if initial:
         writes = [
-            Op("tosa.variable_write", [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
+            Op(VariableWrite.op_name, [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
         ]
         module.functions.append(Function("initial_values", [], [], writes))
     if reset:

@@ -15,7 +15,8 @@ from tflq.ir.types import Shape
 from tflq.shapes.filling import reason, set_shape, stale
 from tflq.shapes.folding import fold_sizes
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.site import RULES, text
+from tflq.shapes.site import shape as shape_of
+from tflq.shapes.site import text
 
 __all__ = ["bind_batch"]
 
@@ -137,6 +138,6 @@ def _why(op: Op, why: str | None) -> tuple[str, str]:
     if why is None:
         what = "the size of its result depends on what the model is given"
         return what, "leave it out, or convert without a batch"
-    if op.name not in RULES:
+    if shape_of.get(type(op)) is None:
         return why, "put builtin operators in its place, or convert the model at the batch it was made for"
     return why, "make the model for this batch, or with an open one"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tfl.control import Call, CallOnce, If, While
+from tflq.dialects.tfl.stablehlo import StablehloCase, StablehloComposite, StablehloWhile
 from tflq.ir.types import Shape
 from tflq.shapes.known import Known
 from tflq.shapes.site import Misfit, Site, shape
@@ -37,33 +39,33 @@ def _branches(site: Site, functions: Sequence[int], first: int) -> list[Shape]:
     return list(shapes or ())
 
 
-@shape("tfl.call")
+@shape(Call)
 def _call(site: Site) -> list[Shape]:
     return _branches(site, [site.attributes["subgraph"]], 0)
 
 
-@shape("tfl.stablehlo_composite")
+@shape(StablehloComposite)
 def _composite(site: Site) -> list[Shape]:
     return _branches(site, [site.attributes["decomposition_subgraph_index"]], 0)
 
 
-@shape("tfl.if")
+@shape(If)
 def _if(site: Site) -> list[Shape]:
     return _branches(site, [site.attributes["then_subgraph_index"], site.attributes["else_subgraph_index"]], 1)
 
 
-@shape("tfl.stablehlo_case")
+@shape(StablehloCase)
 def _case(site: Site) -> list[Shape]:
     return _branches(site, [int(i) for i in site.attributes["branch_subgraph_indices"]], 1)
 
 
-@shape("tfl.call_once")
+@shape(CallOnce)
 def _call_once(site: Site) -> list[Shape]:
     site.call(site.attributes["init_subgraph_index"], [], [])
     return []
 
 
-@shape("tfl.while", "tfl.stablehlo_while")
+@shape(While, StablehloWhile)
 def _while(site: Site) -> list[Shape]:
     """Elements that the body hands on unchanged stay known: they are the same ones after each round."""
     shapes, known = list(site.shapes), list(site.known)

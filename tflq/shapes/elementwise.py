@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tflq.ir.builder import broadcast
+from tflq.builder import broadcast
+from tflq.dialects.tfl.activation import Prelu
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.comparison import Select
+from tflq.dialects.tfl.stablehlo import StablehloClamp, StablehloSelect
 from tflq.ir.types import Shape
 from tflq.shapes.site import Dims, Misfit, Site, agree, shape, text
 
@@ -56,7 +60,7 @@ def _congruent(site: Site) -> Shape:
     return first
 
 
-@shape("tfl.prelu")
+@shape(Prelu)
 def _prelu(site: Site) -> Shape:
     """The slopes broadcast to the input, never the input to them."""
     dims = site.dims()
@@ -66,7 +70,7 @@ def _prelu(site: Site) -> Shape:
     return tuple(agree(a, b, "input and result") for a, b in zip(dims, found, strict=True))
 
 
-@shape("tfl.select")
+@shape(Select)
 def _select(site: Site) -> Shape:
     """A condition of rank 1 chooses rows."""
     dims = site.dims(1)
@@ -74,18 +78,18 @@ def _select(site: Site) -> Shape:
     return tuple(agree(a, b, "dims of its operands") for a, b in zip(dims, other, strict=True))
 
 
-@shape("tfl.stablehlo_select", "tfl.stablehlo_clamp")
+@shape(StablehloSelect, StablehloClamp)
 def _middle(site: Site) -> Shape:
     """The condition and the bounds may be scalars, or are of the shape of what they are for."""
     dims = site.dims(1)
     for index in (0, 2):
-        if site.dims(index) or (index == 2 and site.op.name == "tfl.stablehlo_select"):
+        if site.dims(index) or (index == 2 and isinstance(site.op, StablehloSelect)):
             other = site.dims(index, len(dims))
             dims = tuple(agree(a, b, "dims of its operands") for a, b in zip(dims, other, strict=True))
     return dims
 
 
-@shape("tfl.bitcast")
+@shape(Bitcast)
 def _bitcast(site: Site) -> Shape:
     """Between widths the last dim appears or goes."""
     dims = site.dims()

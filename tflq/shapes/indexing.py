@@ -7,13 +7,33 @@ from __future__ import annotations
 
 import math
 
+from tflq.dialects.tfl.comparison import Where
+from tflq.dialects.tfl.indexing import (
+    Gather,
+    GatherND,
+    MatrixDiag,
+    MatrixSetDiag,
+    NonMaxSuppressionV4,
+    NonMaxSuppressionV5,
+    OneHot,
+    ScatterND,
+    SparseToDense,
+    Unique,
+)
+from tflq.dialects.tfl.movement import Dilate
+from tflq.dialects.tfl.pooling import ReduceWindow
+from tflq.dialects.tfl.random import RandomStandardNormal, RandomUniform
+from tflq.dialects.tfl.reduction import TopKV2
+from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank
+from tflq.dialects.tfl.shape import Shape as TflShape
+from tflq.dialects.tfl.state import Hashtable, HashtableFind, HashtableSize
 from tflq.ir.types import Shape
 from tflq.shapes.site import Misfit, NotInferred, Site, agree, shape, text
 
 __all__: list[str] = []
 
 
-@shape("tfl.gather")
+@shape(Gather)
 def _gather(site: Site) -> Shape:
     """[batch, before axis, indices, after axis]."""
     dims, indices = site.dims(), site.dims(1)
@@ -26,7 +46,7 @@ def _gather(site: Site) -> Shape:
     return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
 
 
-@shape("tfl.gather_nd")
+@shape(GatherND)
 def _gather_nd(site: Site) -> Shape:
     dims, indices = site.dims(), site.dims(1)
     if not indices or indices[-1] is None:
@@ -36,7 +56,7 @@ def _gather_nd(site: Site) -> Shape:
     return (*indices[:-1], *dims[indices[-1] :])
 
 
-@shape("tfl.one_hot")
+@shape(OneHot)
 def _one_hot(site: Site) -> Shape:
     dims, axis = site.dims(), site.attributes["axis"]
     (depth,) = site.ints(1, 1)
@@ -44,22 +64,22 @@ def _one_hot(site: Site) -> Shape:
     return (*dims[:at], depth, *dims[at:])
 
 
-@shape("tfl.scatter_nd")
+@shape(ScatterND)
 def _scatter_nd(site: Site) -> Shape:
     return tuple(site.ints(2))
 
 
-@shape("tfl.sparse_to_dense")
+@shape(SparseToDense)
 def _sparse_to_dense(site: Site) -> Shape:
     return tuple(site.ints(1))
 
 
-@shape("tfl.fill", "tfl.random_standard_normal", "tfl.random_uniform")
+@shape(Fill, RandomStandardNormal, RandomUniform)
 def _fill(site: Site) -> Shape:
     return tuple(site.ints(0))
 
 
-@shape("tfl.range")
+@shape(Range)
 def _range(site: Site) -> Shape:
     """ceil((limit - start) / delta) elements."""
     found = [known for known in site.known if known is not None]
@@ -73,33 +93,33 @@ def _range(site: Site) -> Shape:
     return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
 
 
-@shape("tfl.shape")
+@shape(TflShape)
 def _shape(site: Site) -> Shape:
     return (len(site.dims()),)
 
 
-@shape("tfl.rank", "tfl.hashtable")
+@shape(Rank, Hashtable)
 def _scalar(site: Site) -> Shape:
-    return () if site.op.name == "tfl.rank" else (1,)
+    return () if isinstance(site.op, Rank) else (1,)
 
 
-@shape("tfl.hashtable_find")
+@shape(HashtableFind)
 def _hashtable_find(site: Site) -> Shape:
     return site.dims(1)
 
 
-@shape("tfl.hashtable_size")
+@shape(HashtableSize)
 def _hashtable_size(_: Site) -> Shape:
     return (1,)
 
 
-@shape("tfl.broadcast_args")
+@shape(BroadcastArgs)
 def _broadcast_args(site: Site) -> Shape:
     (a,), (b,) = site.dims(0, 1), site.dims(1, 1)
     return (None if a is None or b is None else max(a, b),)
 
 
-@shape("tfl.topk_v2")
+@shape(TopKV2)
 def _topk(site: Site) -> list[Shape]:
     dims = site.dims()
     (k,) = site.ints(1, 1)
@@ -109,13 +129,13 @@ def _topk(site: Site) -> list[Shape]:
     return [out, out]
 
 
-@shape("tfl.matrix_diag")
+@shape(MatrixDiag)
 def _matrix_diag(site: Site) -> Shape:
     dims = site.dims()
     return (*dims, *dims[-1:])
 
 
-@shape("tfl.matrix_set_diag")
+@shape(MatrixSetDiag)
 def _matrix_set_diag(site: Site) -> Shape:
     """As many elements on the diagonal as the shorter of the last two dims has."""
     *outer, rows, columns = site.dims(least=2)
@@ -126,7 +146,7 @@ def _matrix_set_diag(site: Site) -> Shape:
     return (*outer, rows, columns)
 
 
-@shape("tfl.where")
+@shape(Where)
 def _where(site: Site) -> Shape:
     """As many rows as there are true elements."""
     known = site.known[0]
@@ -134,26 +154,26 @@ def _where(site: Site) -> Shape:
     return (rows, len(site.dims()))
 
 
-@shape("tfl.unique")
+@shape(Unique)
 def _unique(site: Site) -> list[Shape]:
     """How many differ is seen only when the model runs."""
     return [(None,), site.dims(0, 1)]
 
 
-@shape("tfl.non_max_suppression_v4", "tfl.non_max_suppression_v5")
+@shape(NonMaxSuppressionV4, NonMaxSuppressionV5)
 def _non_max_suppression(site: Site) -> list[Shape]:
     (most,) = site.ints(2, 1)
     return [*[(most,)] * (len(site.op.results) - 1), ()]
 
 
-@shape("tfl.dilate")
+@shape(Dilate)
 def _dilate(site: Site) -> Shape:
     dims = site.dims()
     factors = site.ints(1, len(dims))
     return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))
 
 
-@shape("tfl.reduce_window")
+@shape(ReduceWindow)
 def _reduce_window(site: Site) -> Shape:
     dims = site.dims()
     window, strides, dilations = (site.ints(i, len(dims)) for i in (2, 3, 4))

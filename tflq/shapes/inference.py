@@ -14,7 +14,8 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
 from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
-from tflq.shapes.site import RULES, Misfit, NotInferred, Site
+from tflq.shapes.site import Misfit, NotInferred, Site
+from tflq.shapes.site import shape as shape_of
 
 __all__ = ["Inference", "is_complete"]
 
@@ -112,7 +113,7 @@ class Inference:
 
     def _infer(self, site: Site) -> Sequence[Shape]:
         op = site.op
-        rule = RULES.get(op.name)
+        rule = shape_of.get(type(op))
         if rule is None:
             return self._stated(op)
         answer = rule(site)

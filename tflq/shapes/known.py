@@ -12,6 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.movement import Concatenation, Split
+from tflq.dialects.tfl.shape import Fill, Range, Rank
+from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
 from tflq.passes.effects import is_variable
@@ -81,9 +86,9 @@ def constant_elements(value: Value) -> Known | None:
 
 def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) -> list[Known] | None:
     """The results' elements of an op on plain numbers; None if nothing is known of them, or if they are too many."""
-    if op.name == "tfl.shape":
+    if isinstance(op, TflShape):
         return _shape_of(op, shapes[0])
-    if op.name == "tfl.rank":
+    if isinstance(op, Rank):
         return None if shapes[0] is None else [Known(np.asarray(len(shapes[0]), np.int32))]
     if any(v is None or v.type.quantized or not v.type.storage.numpy for v in (*op.operands, *op.results)):
         return None
@@ -127,14 +132,14 @@ def _compute(op: Op, operands: list[Known]) -> list[Known] | None:
 
 
 def _move(op: Op, operands: list[Known]) -> list[Known] | None:
-    from tflq.evaluate import EVALUATORS, evaluate_op
+    from tflq.evaluate import evaluate_op, evaluator
 
     moved = operands[: _MOVES.get(op.name, 0)]
     if any(not k.complete for k in operands[len(moved) :]):
         return None
-    if op.name == "tfl.concatenation" and op.attributes["fused_activation_function"] != "NONE":
+    if isinstance(op, Concatenation) and op.attributes["fused_activation_function"] != "NONE":
         return None
-    if not moved and op.name not in ("tfl.fill", "tfl.range", "tfl.select_v2", "tfl.split"):
+    if not moved and not isinstance(op, (Fill, Range, SelectV2, Split)):
         return None
     arrays = evaluate_op(op, [k.array for k in operands])
     if arrays is None:
@@ -142,7 +147,9 @@ def _move(op: Op, operands: list[Known]) -> list[Known] | None:
     if all(k.complete for k in moved):
         return [Known(a) for a in arrays]
     where = [k.array for k in operands[len(moved) :]]
-    flags = [k.flags for k in moved] if op.name != "tfl.cast" else None
-    made = [moved[0].flags] if flags is None else EVALUATORS[op.name](op, *flags, *where)
+    compute = evaluator.get(type(op))
+    assert compute is not None
+    flags = [k.flags for k in moved] if not isinstance(op, Cast) else None
+    made = [moved[0].flags] if flags is None else compute(op, *flags, *where)
     made = made if isinstance(made, list) else [made]
     return [Known.of(a, np.asarray(f, bool)) for a, f in zip(arrays, made, strict=True)]

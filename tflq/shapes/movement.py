@@ -7,6 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tfl.movement import (
+    BatchToSpaceND,
+    BroadcastTo,
+    Concatenation,
+    DepthToSpace,
+    ExpandDims,
+    MirrorPad,
+    Pack,
+    Pad,
+    PadV2,
+    Reshape,
+    SpaceToBatchND,
+    SpaceToDepth,
+    Split,
+    SplitV,
+    Squeeze,
+    Tile,
+    Transpose,
+    Unpack,
+)
 from tflq.ir.types import Shape
 from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape, text
 
@@ -32,7 +52,7 @@ def filled(dims: Dims, wanted: Sequence[int | None]) -> Dims:
     return tuple(total // rest if i in free else d for i, d in enumerate(wanted))
 
 
-@shape("tfl.reshape")
+@shape(Reshape)
 def _reshape(site: Site) -> Shape:
     """By the operand if it is a vector of int32, else by the option, where [0] stands for a scalar."""
     if len(site.op.operands) == 2 and site.has(1) and site.value(1).type.storage.name == "i32":
@@ -44,7 +64,7 @@ def _reshape(site: Site) -> Shape:
     return filled(site.dims(), [] if option == [0] else option)
 
 
-@shape("tfl.squeeze")
+@shape(Squeeze)
 def _squeeze(site: Site) -> Shape:
     """The dims named, or every dim of 1."""
     dims, named = site.dims(), site.attributes["squeeze_dims"]
@@ -58,7 +78,7 @@ def _squeeze(site: Site) -> Shape:
     return tuple(d for i, d in enumerate(dims) if i not in gone)
 
 
-@shape("tfl.expand_dims")
+@shape(ExpandDims)
 def _expand_dims(site: Site) -> Shape:
     dims = site.dims()
     (axis,) = site.whole(1, 1)
@@ -66,7 +86,7 @@ def _expand_dims(site: Site) -> Shape:
     return (*dims[:at], 1, *dims[at:])
 
 
-@shape("tfl.transpose")
+@shape(Transpose)
 def _transpose(site: Site) -> Shape:
     dims = site.dims()
     perm = site.ints(1, len(dims))
@@ -75,7 +95,7 @@ def _transpose(site: Site) -> Shape:
     return tuple(dims[site.axis(p, len(dims))] for p in perm if p is not None)
 
 
-@shape("tfl.pad", "tfl.padv2", "tfl.mirror_pad")
+@shape(Pad, PadV2, MirrorPad)
 def _pad(site: Site) -> Shape:
     dims = site.dims()
     sides = site.ints(1, 2 * len(dims))
@@ -87,7 +107,7 @@ def _sum(*terms: int | None) -> int | None:
     return sum(known) if len(known) == len(terms) else None
 
 
-@shape("tfl.concatenation")
+@shape(Concatenation)
 def _concatenation(site: Site) -> Shape:
     return joined(site, site.attributes["axis"])
 
@@ -104,7 +124,7 @@ def joined(site: Site, axis: int) -> Dims:
     return tuple(out)
 
 
-@shape("tfl.split")
+@shape(Split)
 def _split(site: Site) -> list[Shape]:
     dims, count = site.dims(1), len(site.op.results)
     (axis,) = site.ints(0, 1)
@@ -117,7 +137,7 @@ def _split(site: Site) -> list[Shape]:
     return [(*dims[:along], None if size is None else size // count, *dims[along + 1 :])] * count
 
 
-@shape("tfl.split_v")
+@shape(SplitV)
 def _split_v(site: Site) -> list[Shape]:
     """At most one size is -1: what is left."""
     dims = site.dims()
@@ -132,7 +152,7 @@ def _split_v(site: Site) -> list[Shape]:
     return [(*dims[:along], rest if s == -1 else s, *dims[along + 1 :]) for s in sizes]
 
 
-@shape("tfl.pack")
+@shape(Pack)
 def _pack(site: Site) -> Shape:
     first = site.dims()
     for index in range(1, len(site.op.operands)):
@@ -142,7 +162,7 @@ def _pack(site: Site) -> Shape:
     return (*first[:at], len(site.op.operands), *first[at:])
 
 
-@shape("tfl.unpack")
+@shape(Unpack)
 def _unpack(site: Site) -> list[Shape]:
     dims = site.dims()
     at = site.axis(site.attributes["axis"], len(dims))
@@ -150,13 +170,13 @@ def _unpack(site: Site) -> list[Shape]:
     return [(*dims[:at], *dims[at + 1 :])] * len(site.op.results)
 
 
-@shape("tfl.tile")
+@shape(Tile)
 def _tile(site: Site) -> Shape:
     dims = site.dims()
     return tuple(product(pair) for pair in zip(dims, site.ints(1, len(dims)), strict=True))
 
 
-@shape("tfl.broadcast_to")
+@shape(BroadcastTo)
 def _broadcast_to(site: Site) -> Shape:
     dims, wanted = site.dims(), site.ints(1)
     if len(dims) > len(wanted):
@@ -167,13 +187,13 @@ def _broadcast_to(site: Site) -> Shape:
     return tuple(wanted)
 
 
-@shape("tfl.space_to_depth")
+@shape(SpaceToDepth)
 def _space_to_depth(site: Site) -> Shape:
     (n, h, w, c), block = site.dims(0, 4), site.attributes["block_size"]
     return (n, _over(h, block), _over(w, block), product((c, block * block)))
 
 
-@shape("tfl.depth_to_space")
+@shape(DepthToSpace)
 def _depth_to_space(site: Site) -> Shape:
     (n, h, w, c), block = site.dims(0, 4), site.attributes["block_size"]
     return (n, product((h, block)), product((w, block)), _over(c, block * block))
@@ -187,7 +207,7 @@ def _over(dim: int | None, block: int | None) -> int | None:
     return dim // block
 
 
-@shape("tfl.space_to_batch_nd")
+@shape(SpaceToBatchND)
 def _space_to_batch(site: Site) -> Shape:
     n, *sizes, c = site.dims(least=2)
     blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))
@@ -195,7 +215,7 @@ def _space_to_batch(site: Site) -> Shape:
     return (product((n, *blocks)), *(_over(d, b) for d, b in zip(padded, blocks, strict=True)), c)
 
 
-@shape("tfl.batch_to_space_nd")
+@shape(BatchToSpaceND)
 def _batch_to_space(site: Site) -> Shape:
     n, *sizes, c = site.dims(least=2)
     blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))

@@ -6,14 +6,19 @@ hashtable_lookup.cc, segment_sum.cc, unsorted_segment.cc, multinomial.cc, lsh_pr
 
 from __future__ import annotations
 
-from tflq.ir.builder import broadcast
+from tflq.builder import broadcast
+from tflq.dialects.tfl.indexing import EmbeddingLookup, HashtableLookup, LSHProjection
+from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
+from tflq.dialects.tfl.random import Multinomial
+from tflq.dialects.tfl.reduction import ArgMax, ArgMin, SegmentSum
+from tflq.dialects.tfl.signal import RFFT2D
 from tflq.ir.types import Shape
 from tflq.shapes.site import Misfit, Site, agree, product, shape, text
 
 __all__: list[str] = []
 
 
-@shape("tfl.fully_connected")
+@shape(FullyConnected)
 def _fully_connected(site: Site) -> list[Shape]:
     """All elements in rows of the weights' length, unless the dims are to be kept."""
     dims = site.dims()
@@ -32,7 +37,7 @@ def _fully_connected(site: Site) -> list[Shape]:
     return [(None, units), *spare]
 
 
-@shape("tfl.batch_matmul")
+@shape(BatchMatMul)
 def _batch_matmul(site: Site) -> Shape:
     a, b = site.dims(0), site.dims(1)
     if len(a) < 2 or len(b) < 2:
@@ -64,7 +69,7 @@ def _reduce(site: Site) -> Shape:
     return tuple(d for i, d in enumerate(dims) if i not in reduced)
 
 
-@shape("tfl.arg_max", "tfl.arg_min")
+@shape(ArgMax, ArgMin)
 def _arg(site: Site) -> Shape:
     dims = site.dims()
     (axis,) = site.ints(1, 1)
@@ -74,18 +79,18 @@ def _arg(site: Site) -> Shape:
     return (*dims[:along], *dims[along + 1 :])
 
 
-@shape("tfl.embedding_lookup")
+@shape(EmbeddingLookup)
 def _embedding_lookup(site: Site) -> Shape:
     return (*site.dims(0, 1), *site.dims(1)[1:])
 
 
-@shape("tfl.hashtable_lookup")
+@shape(HashtableLookup)
 def _hashtable_lookup(site: Site) -> list[Shape]:
     count = site.dims(0, 1)
     return [(*count, *site.dims(2)[1:]), count]
 
 
-@shape("tfl.segment_sum")
+@shape(SegmentSum)
 def _segment_sum(site: Site) -> Shape:
     """As many rows as the last segment says."""
     segments = site.ints(1)
@@ -99,18 +104,18 @@ def _unsorted_segment(site: Site) -> Shape:
     return (count, *site.dims()[len(site.dims(1)) :])
 
 
-@shape("tfl.multinomial")
+@shape(Multinomial)
 def _multinomial(site: Site) -> Shape:
     return (site.dims(0, 2)[0], *site.ints(1, 1))
 
 
-@shape("tfl.lsh_projection")
+@shape(LSHProjection)
 def _lsh_projection(site: Site) -> Shape:
     hashes, bits = site.dims(0, 2)
     return (hashes,) if site.attributes["type"] == "SPARSE" else (product((hashes, bits)),)
 
 
-@shape("tfl.rfft2d")
+@shape(RFFT2D)
 def _rfft2d(site: Site) -> Shape:
     height, width = site.ints(1, 2)
     return (*site.dims(least=2)[:-2], height, None if width is None else width // 2 + 1)

@@ -6,6 +6,15 @@ unidirectional_sequence_lstm.cc, bidirectional_sequence_lstm.cc.
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.recurrent import (
+    LSTM,
+    RNN,
+    SVDF,
+    BidirectionalSequenceLSTM,
+    BidirectionalSequenceRNN,
+    UnidirectionalSequenceLSTM,
+    UnidirectionalSequenceRNN,
+)
 from tflq.ir.types import Shape
 from tflq.shapes.site import Dims, Misfit, Site, agree, product, shape, text
 
@@ -22,7 +31,7 @@ def _state(site: Site, index: int, batch: int | None, units: int | None) -> None
         raise Misfit(f"its state '{state.name}' is {text(site.dims(index))}, not of batch {batch}")
 
 
-@shape("tfl.rnn")
+@shape(RNN)
 def _rnn(site: Site) -> Shape:
     batch, units = site.dims(0, 2)[0], site.dims(1, 2)[0]
     _state(site, 4, batch, units)
@@ -33,14 +42,14 @@ def _batch(site: Site, dims: Dims) -> int | None:
     return dims[1 if site.attributes["time_major"] else 0]
 
 
-@shape("tfl.unidirectional_sequence_rnn")
+@shape(UnidirectionalSequenceRNN)
 def _sequence_rnn(site: Site) -> Shape:
     dims, units = site.dims(0, 3), site.dims(1, 2)[0]
     _state(site, 4, _batch(site, dims), units)
     return (*dims[:2], units)
 
 
-@shape("tfl.bidirectional_sequence_rnn")
+@shape(BidirectionalSequenceRNN)
 def _both_ways_rnn(site: Site) -> list[Shape]:
     dims = site.dims(0, 3)
     forward, backward = site.dims(1, 2)[0], site.dims(5, 2)[0]
@@ -55,7 +64,7 @@ def _both(site: Site, dims: Dims, forward: int | None, backward: int | None) -> 
     return [(*dims[:2], forward), (*dims[:2], backward)]
 
 
-@shape("tfl.svdf")
+@shape(SVDF)
 def _svdf(site: Site) -> Shape:
     batch, filters = site.dims(0, 2)[0], site.dims(1, 2)[0]
     memory = site.dims(2, 2)[1]
@@ -63,7 +72,7 @@ def _svdf(site: Site) -> Shape:
     return (batch, None if filters is None else filters // site.attributes["rank"])
 
 
-@shape("tfl.lstm")
+@shape(LSTM)
 def _lstm(site: Site) -> list[Shape]:
     """The basic kernel has data, activation, weights, biases and state; its results are activation, state, joined input
     and gates."""
@@ -78,7 +87,7 @@ def _lstm(site: Site) -> list[Shape]:
     return [(batch, depth), (batch, depth), (batch, total), (batch, gates)]
 
 
-@shape("tfl.unidirectional_sequence_lstm")
+@shape(UnidirectionalSequenceLSTM)
 def _sequence_lstm(site: Site) -> Shape:
     dims = site.dims(least=2)
     diagonal = site.attributes.get("diagonal_recurrent_tensors", False)
@@ -87,7 +96,7 @@ def _sequence_lstm(site: Site) -> Shape:
     return (*dims[:-1], units)
 
 
-@shape("tfl.bidirectional_sequence_lstm")
+@shape(BidirectionalSequenceLSTM)
 def _both_ways_lstm(site: Site) -> list[Shape]:
     dims = site.dims(0, 3)
     forward, backward = site.dims(8, 2)[1], site.dims(25, 2)[1]

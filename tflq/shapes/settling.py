@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
@@ -49,7 +50,7 @@ def settle(module: Module) -> Stated:
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
     for op in module.ops():
-        if op.name == "tfl.read_variable" and op.result.type.shape:
+        if isinstance(op, ReadVariable) and op.result.type.shape:
             set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
     inference = Inference(module, {})
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
+from tflq.registering import Registry
 from tflq.shapes.known import Known
 
 __all__ = [
-    "RULES",
     "Caller",
     "Dims",
     "Misfit",
@@ -40,8 +40,33 @@ Caller: TypeAlias = Callable[
 ]
 """Infers a function of the module for given arguments: shapes and known elements of its results."""
 
-RULES: dict[str, Rule] = {}
-R = TypeVar("R", bound="Rule")
+shape: Final[Registry[Rule]] = Registry(
+    "tflq.shapes",
+    {
+        "tfl.activation": ("elementwise",),
+        "tfl.arithmetic": ("elementwise",),
+        "tfl.bits": ("elementwise",),
+        "tfl.casts": ("elementwise",),
+        "tfl.comparison": ("elementwise", "indexing"),
+        "tfl.control": ("control",),
+        "tfl.convolution": ("windows",),
+        "tfl.indexing": ("elementwise", "indexing", "products", "slicing"),
+        "tfl.matmul": ("products",),
+        "tfl.movement": ("elementwise", "indexing", "movement", "slicing"),
+        "tfl.normalization": ("elementwise",),
+        "tfl.pooling": ("indexing", "windows"),
+        "tfl.random": ("indexing", "products"),
+        "tfl.recurrent": ("recurrent",),
+        "tfl.reduction": ("elementwise", "indexing", "products"),
+        "tfl.resize": ("windows",),
+        "tfl.shape": ("indexing",),
+        "tfl.signal": ("elementwise", "products"),
+        "tfl.stablehlo": ("control", "elementwise", "slicing", "stablehlo"),
+        "tfl.state": ("indexing", "state"),
+        "tfl.unary": ("elementwise",),
+    },
+)
+"""The rule of each operator."""
 
 
 class NotInferred(Exception):  # noqa: N818 - an answer of a rule
@@ -120,17 +145,6 @@ class Site:
         if not -rank <= axis < rank:
             raise Misfit(f"axis {axis} is outside a rank of {rank}")
         return axis % rank
-
-
-def shape(*names: str) -> Callable[[R], R]:
-    """Registers a rule for op names."""
-
-    def register(rule: R) -> R:
-        for name in names:
-            RULES[name] = rule
-        return rule
-
-    return register
 
 
 def product(dims: Iterable[int | None]) -> int | None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice
+from tflq.dialects.tfl.movement import Slice, StridedSlice
+from tflq.dialects.tfl.stablehlo import StablehloDynamicUpdateSlice
 from tflq.ir.types import Shape
 from tflq.shapes.site import Misfit, Site, agree, shape, text
 
@@ -17,7 +20,7 @@ _Range: TypeAlias = tuple[int | None, int | None, int | None, bool, bool]
 """begin, end, stride; whether begin and end are left open."""
 
 
-@shape("tfl.slice")
+@shape(Slice)
 def _slice(site: Site) -> Shape:
     """A size of -1 is all from `begin` on."""
     dims = site.dims()
@@ -33,7 +36,7 @@ def _slice(site: Site) -> Shape:
     return tuple(out)
 
 
-@shape("tfl.strided_slice")
+@shape(StridedSlice)
 def _strided_slice(site: Site) -> Shape:
     """An ellipsis stands for one dim at least; what then exceeds the rank is disregarded; dims not named are whole."""
     dims = list(site.dims())
@@ -82,14 +85,14 @@ def _length(dim: int | None, item: _Range) -> int | None:
     return len(range(start, stop, step))
 
 
-@shape("tfl.dynamic_update_slice", "tfl.stablehlo_dynamic_update_slice")
+@shape(DynamicUpdateSlice, StablehloDynamicUpdateSlice)
 def _dynamic_update_slice(site: Site) -> Shape:
     """An update of the same rank, no larger, and a start for each dim: in a vector, or each an operand."""
     dims = site.dims()
     update = site.dims(1, len(dims))
     if any(a is not None and b is not None and a < b for a, b in zip(dims, update, strict=True)):
         raise Misfit(f"the update {text(update)} is larger than {text(dims)}")
-    if site.op.name == "tfl.dynamic_update_slice":
+    if isinstance(site.op, DynamicUpdateSlice):
         agree(site.dims(2, 1)[0], len(dims), "starts and dims")
     else:
         agree(len(site.op.operands) - 2, len(dims), "starts and dims")

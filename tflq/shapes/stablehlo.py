@@ -8,6 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tflq.dialects.tfl.stablehlo import (
+    StablehloConcatenate,
+    StablehloDotGeneral,
+    StablehloDynamicSlice,
+    StablehloGather,
+    StablehloPad,
+    StablehloReduce,
+    StablehloReduceWindow,
+    StablehloReshape,
+    StablehloRngBitGenerator,
+    StablehloSlice,
+    StablehloSort,
+    StablehloTranspose,
+)
 from tflq.ir.types import Shape
 from tflq.shapes.movement import joined
 from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape, text
@@ -31,18 +45,18 @@ def _axes(site: Site, name: str, rank: int) -> list[int]:
     return [site.axis(axis, rank) for axis in _option(site, name)]
 
 
-@shape("tfl.stablehlo_transpose")
+@shape(StablehloTranspose)
 def _transpose(site: Site) -> Shape:
     dims = site.dims()
     return tuple(dims[site.axis(p, len(dims))] for p in _option(site, "permutation", len(dims)))
 
 
-@shape("tfl.stablehlo_concatenate")
+@shape(StablehloConcatenate)
 def _concatenate(site: Site) -> Shape:
     return joined(site, site.attributes["dimension"])
 
 
-@shape("tfl.stablehlo_reshape")
+@shape(StablehloReshape)
 def _reshape(site: Site) -> Shape:
     """What the file says: it is the only place that does."""
     stated, count = site.op.result.type.shape, product(site.dims())
@@ -53,21 +67,21 @@ def _reshape(site: Site) -> Shape:
     return stated
 
 
-@shape("tfl.stablehlo_slice")
+@shape(StablehloSlice)
 def _slice(site: Site) -> Shape:
     rank = len(site.dims())
     parts = (_option(site, name, rank) for name in ("start_indices", "limit_indices", "strides"))
     return tuple(len(range(*part)) for part in zip(*parts, strict=True))
 
 
-@shape("tfl.stablehlo_dynamic_slice")
+@shape(StablehloDynamicSlice)
 def _dynamic_slice(site: Site) -> Shape:
     rank = len(site.dims())
     agree(len(site.op.operands) - 1, rank, "starts and dims")
     return tuple(_option(site, "slice_sizes", rank))
 
 
-@shape("tfl.stablehlo_pad")
+@shape(StablehloPad)
 def _pad(site: Site) -> Shape:
     """Edges may be negative; between two elements `interior` are added."""
     dims = site.dims()
@@ -79,7 +93,7 @@ def _pad(site: Site) -> Shape:
     return tuple(out)
 
 
-@shape("tfl.stablehlo_gather")
+@shape(StablehloGather)
 def _gather(site: Site) -> Shape:
     """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
     dims, indices = site.dims(), site.dims(1)
@@ -97,7 +111,7 @@ def _gather(site: Site) -> Shape:
     return tuple(next(inner) if i in offsets else next(outer) for i in range(rank))
 
 
-@shape("tfl.stablehlo_dot_general")
+@shape(StablehloDotGeneral)
 def _dot_general(site: Site) -> Shape:
     """Batch dims, then what is left of each side."""
     a, b = site.dims(0), site.dims(1)
@@ -123,13 +137,13 @@ def _pairs(site: Site, kind: str, left: int, right: int) -> list[tuple[int, int]
     return list(zip(*sides, strict=True))
 
 
-@shape("tfl.stablehlo_reduce")
+@shape(StablehloReduce)
 def _reduce(site: Site) -> list[Shape]:
     gone = set(_axes(site, "dimensions", len(site.dims())))
     return [tuple(d for i, d in enumerate(site.dims(r)) if i not in gone) for r in range(len(site.op.results))]
 
 
-@shape("tfl.stablehlo_reduce_window")
+@shape(StablehloReduceWindow)
 def _reduce_window(site: Site) -> list[Shape]:
     """The input dilated, padded, then reduced over windows."""
     dims = site.dims()
@@ -152,12 +166,12 @@ def _windows(dim: int | None, window: int, stride: int, base: int, dilation: int
     return 0 if extent < reach else (extent - reach) // stride + 1
 
 
-@shape("tfl.stablehlo_sort")
+@shape(StablehloSort)
 def _sort(site: Site) -> list[Shape]:
     return [site.dims(i) for i in range(len(site.op.results))]
 
 
-@shape("tfl.stablehlo_rng_bit_generator")
+@shape(StablehloRngBitGenerator)
 def _random_bits(site: Site) -> list[Shape]:
     """What is drawn has the shape that the file states."""
     return [site.dims(), site.op.results[1].type.shape]

@@ -5,13 +5,14 @@ Sources: kernels/var_handle.cc, read_variable.cc, assign_variable.cc, hashtable_
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.state import AssignVariable, HashtableImport, ReadVariable, VarHandle
 from tflq.ir.types import Shape
 from tflq.shapes.site import NotInferred, Site, shape, text
 
 __all__: list[str] = []
 
 
-@shape("tfl.var_handle", "tfl.read_variable")
+@shape(VarHandle, ReadVariable)
 def _read(site: Site) -> Shape:
     stated = site.op.result.type.shape
     if stated is None or None in stated:
@@ -19,7 +20,7 @@ def _read(site: Site) -> Shape:
     return stated
 
 
-@shape("tfl.assign_variable")
+@shape(AssignVariable)
 def _assign(site: Site) -> list[Shape]:
     stated, dims = site.value(1).type.shape, site.dims(1)
     if dims != stated:
@@ -27,6 +28,6 @@ def _assign(site: Site) -> list[Shape]:
     return []
 
 
-@shape("tfl.hashtable_import")
+@shape(HashtableImport)
 def _import(_: Site) -> list[Shape]:
     return []

@@ -6,6 +6,9 @@ resize_bilinear.cc, resize_nearest_neighbor.cc; output sizes: `ComputeOutSize` i
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
+from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D, MaxPool2D
+from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
 from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, shape
@@ -28,7 +31,7 @@ def _slide(site: Site, sizes: Dims, kernel: Dims, letters: str) -> Dims:
     return tuple(out)
 
 
-@shape("tfl.conv_2d")
+@shape(Conv2D)
 def _conv_2d(site: Site) -> Shape:
     """[N, H, W, I] with [O, KH, KW, I / groups]."""
     n, h, w, channels = site.dims(0, 4)
@@ -38,7 +41,7 @@ def _conv_2d(site: Site) -> Shape:
     return (n, *_slide(site, (h, w), (kh, kw), "hw"), outputs)
 
 
-@shape("tfl.depthwise_conv_2d")
+@shape(DepthwiseConv2D)
 def _depthwise(site: Site) -> Shape:
     """[N, H, W, C] with [1, KH, KW, C · multiplier]."""
     n, h, w, _ = site.dims(0, 4)
@@ -46,7 +49,7 @@ def _depthwise(site: Site) -> Shape:
     return (n, *_slide(site, (h, w), (kh, kw), "hw"), outputs)
 
 
-@shape("tfl.conv_3d")
+@shape(Conv3D)
 def _conv_3d(site: Site) -> Shape:
     """[N, D, H, W, I] with [KD, KH, KW, I, O]."""
     n, *sizes, _ = site.dims(0, 5)
@@ -54,14 +57,14 @@ def _conv_3d(site: Site) -> Shape:
     return (n, *_slide(site, tuple(sizes), tuple(kernel), "dhw"), outputs)
 
 
-@shape("tfl.average_pool_2d", "tfl.max_pool_2d", "tfl.l2_pool_2d")
+@shape(AveragePool2D, MaxPool2D, L2Pool2D)
 def _pool(site: Site) -> Shape:
     n, h, w, c = site.dims(0, 4)
     a = site.attributes
     return (n, *_slide(site, (h, w), (a["filter_height"], a["filter_width"]), "hw"), c)
 
 
-@shape("tfl.transpose_conv")
+@shape(TransposeConv)
 def _transpose_conv(site: Site) -> Shape:
     """The operand that says the shape must name the input's batch."""
     n, h, w, c = site.ints(0, 4)
@@ -69,14 +72,14 @@ def _transpose_conv(site: Site) -> Shape:
     return (batch, h, w, agree(c, site.dims(1, 4)[0], "output_shape and filter have channels that"))
 
 
-@shape("tfl.conv_3d_transpose")
+@shape(Conv3DTranspose)
 def _conv_3d_transpose(site: Site) -> Shape:
     n, d, h, w, c = site.ints(0, 5)
     batch = agree(n, site.dims(2, 5)[0], "output_shape and input have batches that")
     return (batch, d, h, w, agree(c, site.dims(1, 5)[3], "output_shape and filter have channels that"))
 
 
-@shape("tfl.resize_bilinear", "tfl.resize_nearest_neighbor")
+@shape(ResizeBilinear, ResizeNearestNeighbor)
 def _resize(site: Site) -> Shape:
     n, _, _, c = site.dims(0, 4)
     return (n, *site.ints(1, 2), c)

@@ -212,7 +212,8 @@ def main() -> None:
     warm()
     gc.collect()
     gc.freeze()
-    Server(0, answers).serve()
+    with suppress(BrokenPipeError):  # the driver is gone
+        Server(0, answers).serve()
 
 
 if __name__ == "__main__":

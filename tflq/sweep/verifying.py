@@ -133,9 +133,14 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
         "expected": [each.to_json() for verification in done for each in verification.expected],
-        "apart": [each.to_json() for verification in done for each in verification.apart],
+        "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),
     }
+
+
+def _which(path: str, verification: Verification) -> str:
+    """A model without its path, which is no part of the result."""
+    return "original" if path == verification.a else "converted"
 
 
 def layers_of(done: list[Verification]) -> dict[str, Any] | None:

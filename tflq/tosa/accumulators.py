@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import DepthwiseConv2D
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
 from tflq.numerics.convolution import exact_bounds
@@ -21,7 +24,7 @@ _WIDEST = 1 << 47
 
 def note_bounds(op: Op) -> None:
     """Gives a RESCALE its `input_range`, if its operand is a sum of known weights."""
-    if op.name != "tosa.rescale" or "input_range" in op.attributes or op.attributes["input_zp"]:
+    if not isinstance(op, Rescale) or "input_range" in op.attributes or op.attributes["input_zp"]:
         return
     value = op.operand(0)
     while value.producer is not None and value.producer.name in _LAYOUT:
@@ -40,7 +43,7 @@ def _of_layer(op: Op) -> tuple[int, int] | None:
     if not weights.is_constant or not bias.is_constant:
         return None
     rows = weights.array
-    if op.name == "tosa.depthwise_conv2d":
+    if isinstance(op, DepthwiseConv2D):
         rows = rows.reshape(-1, rows.shape[2] * rows.shape[3])
         return _sums(op.operand(0), op.attributes["input_zp"], rows, 0, op.attributes["weight_zp"], bias.array)
     rows = rows.reshape(rows.shape[0], -1)
@@ -48,7 +51,7 @@ def _of_layer(op: Op) -> tuple[int, int] | None:
 
 
 def _of_product(op: Op) -> tuple[int, int] | None:
-    if op.name != "tosa.matmul" or not op.operand(1).is_constant:
+    if not isinstance(op, MatMul) or not op.operand(1).is_constant:
         return None
     a = op.attributes
     return _sums(op.operand(0), a["a_zp"], op.operand(1).array, 1, a["b_zp"], np.zeros(1, np.int64))

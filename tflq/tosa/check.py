@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.dialects.forms import verify_form
+from tflq.dialects.tosa.state import Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.tosa.laws import LAWS, Context
+from tflq.tosa.laws import Context, law
 from tflq.tosa.laws.control import nesting
 from tflq.tosa.requirements import Requirements, Signature, demands, of_type, providers, requirements
 from tflq.tosa.rules import default_rules
@@ -43,8 +44,9 @@ def check_laws(module: Module) -> None:
 
 def _broken(op: Op, context: Context) -> Iterator[str]:
     """What an operator of known ranks does that TOSA demands otherwise."""
-    if op.name in LAWS and not any(value.type.shape is None for value in op.tensors):
-        yield from LAWS[op.name](op, context)
+    found = law.get(type(op))
+    if found is not None and not any(value.type.shape is None for value in op.tensors):
+        yield from found(op, context)
 
 
 class _Check:
@@ -84,7 +86,7 @@ class _Check:
             yield Reason(what, subgraph=index, place=where, value=deepest)
         declared: set[str] = set()
         for op in function.ops:
-            if op.name == "tosa.variable":
+            if isinstance(op, Variable):
                 if op.attributes["name"] in declared:
                     yield Reason(f"two variables are called '{op.attributes['name']}'", subgraph=index, place=where)
                 declared.add(op.attributes["name"])
@@ -137,4 +139,4 @@ class _Check:
 
 def _variables(module: Module) -> dict[str, TensorType]:
     """The type of each variable of a module."""
-    return {op.attributes["name"]: op.operand(0).type for op in module.ops() if op.name == "tosa.variable"}
+    return {op.attributes["name"]: op.operand(0).type for op in module.ops() if isinstance(op, Variable)}

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.tosa.pooling import AvgPool2D
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
@@ -186,6 +187,6 @@ def accumulator(op: Op) -> ScalarType:
     if (said := op.info.get("acc_type")) is not None:
         return SCALARS[said]
     element = element_storage(op.result.type.element)
-    if element is bf16 or (element.is_float and op.name == "tosa.avg_pool2d"):
+    if element is bf16 or (element.is_float and isinstance(op, AvgPool2D)):
         return SCALARS["f32"]
-    return i32 if op.name == "tosa.avg_pool2d" else element
+    return i32 if isinstance(op, AvgPool2D) else element

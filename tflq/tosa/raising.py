@@ -18,6 +18,8 @@ import re
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.tosa.casts import Cast
+from tflq.dialects.tosa.movement import Identity, Reshape
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import f32
@@ -54,7 +56,7 @@ def _refusal(op: Op) -> Reason | None:
     """Why an op cannot be raised."""
     if not isinstance(op, Operator):
         return Reason.at(op.location, f"TFLite has nothing like {op.name}")
-    if op.name in ("tosa.cast", "tosa.identity", "tosa.reshape"):
+    if isinstance(op, (Cast, Identity, Reshape)):
         return None
     for value in op.tensors:
         storage = value.type.storage

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tflq.dialects.tosa.state import Variable
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.operands import signless
@@ -87,7 +88,7 @@ def requirements(module: Module, target: Target) -> Requirements:
     named: set[str] = set()
     for op in module.ops():
         found.update(dict.fromkeys(demands(op)))
-        if op.name == "tosa.variable":
+        if isinstance(op, Variable):
             found[of_type(op.operand(0).type)] = None
         if op.attributes.get("rounding_mode") == "DOUBLE_ROUND":
             named.add("doubleround")

@@ -292,7 +292,7 @@ class _Comparison:
         got: Mapping[str, np.ndarray],
     ) -> None:
         """Adds the differences of results of which some are expected to those of other runs."""
-        for name in want.keys() & got.keys():
+        for name in [name for name in want if name in got]:
             (operator, why), found = expected[name], self._difference(got[name], want[name])
             if (key, name) in self._expected:
                 found = self._expected[key, name].difference + found

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import tflq
-from tflq.ir.builder import Emitter
+from tflq.builder import Emitter
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.passes.contract import Pass, PassResult

@@ -9,7 +9,7 @@ from lowered import RESOLVERS, assert_lowered, draw
 from reference import assert_equals_kernel, refusal
 
 import tflq
-from tflq.ir.builder import Builder
+from tflq.builder import Builder
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -23,7 +23,8 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.rule import RULES, NotApplicable, RuleBuilder
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.legalize.rules import rules_of
 from tflq.select.lowering import Mac
 
 MACS: list[Mac] = ["integer", "float32"]
@@ -192,7 +193,7 @@ def test_shapes_the_kernel_refuses(left: tuple[int, ...], right: tuple[int, ...]
     element = quantized(i8, 0.1)
     values = [argument(left, element), argument(right, element), argument((5, 4), element)]
     op = Op("tfl.batch_matmul", [*values[:2]], values[2:], {"adj_x": False, "adj_y": False})
-    answer = RULES["tfl.batch_matmul"][0](op, RuleBuilder([], {}))
+    answer = rules_of(type(op))[0](op, RuleBuilder([], {}))
     assert isinstance(answer, NotApplicable)
     assert reason in answer.reason
 

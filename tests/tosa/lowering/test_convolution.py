@@ -9,8 +9,8 @@ import pytest
 from harness import const
 from on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Buffer, Value
 from tflq.ir.syntax import pack
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tosa_integers import check, single
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering import lower

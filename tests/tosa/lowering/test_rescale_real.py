@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tosa_integers import Body, check, lowered_outputs, single
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.staircase import float_thresholds

@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 
 from tflq.coverage.samples.entry import SCALE, file_of, per_layer, stored
+from tflq.dialects.tfl.activation import Relu
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.comparison import Less
+from tflq.dialects.tfl.control import CallOnce, Custom
+from tflq.dialects.tfl.state import VarHandle
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, i32, resource, ui8
@@ -33,7 +38,7 @@ def _tensor(element: UniformQuantizedType, name: str) -> Value:
 def _relu(element: UniformQuantizedType, name: str) -> Function:
     """A subgraph of one RELU."""
     x, y = _tensor(element, f"{name}_in"), _tensor(element, f"{name}_out")
-    return Function(name, [x], [y], [Op("tfl.relu", [x], [y], {}, info={"version": 1})])
+    return Function(name, [x], [y], [Op(Relu.op_name, [x], [y], {}, info={"version": 1})])
 
 
 def _call(name: str, storage: ScalarType) -> bytes:
@@ -62,10 +67,10 @@ def _loop(name: str, storage: ScalarType) -> bytes:
     counters = [Value(TensorType((), i32), f"n{i}") for i in range(3)]
     unused = _tensor(element, "cond_in")
     goes_on, limit = Value(TensorType((), i1), "goes_on"), stored((), i32, "limit", np.asarray(3))
-    test = Op("tfl.less", [counters[1], limit], [goes_on], {}, info={"version": 1})
+    test = Op(Less.op_name, [counters[1], limit], [goes_on], {}, info={"version": 1})
     body = _relu(element, "body")
     more, one = Value(TensorType((), i32), "more"), stored((), i32, "one", np.asarray(1))
-    body.ops.append(Op("tfl.add", [counters[2], one], [more], {}, info={"version": 1}))
+    body.ops.append(Op(Add.op_name, [counters[2], one], [more], {}, info={"version": 1}))
     body.inputs.insert(0, counters[2])
     body.outputs.insert(0, more)
     functions = [Function("cond", [counters[1], unused], [goes_on], [test]), body]
@@ -81,7 +86,7 @@ def _variable(storage: ScalarType) -> bytes:
     first, handle = _handle("first"), _handle("handle")
     start = _op("assign_variable", [first.result, stored(_SHAPE, element, "start")], [])
     ops = [
-        Op("tfl.call_once", [], [], {"init_subgraph_index": 1}, info={"version": 1}),
+        Op(CallOnce.op_name, [], [], {"init_subgraph_index": 1}, info={"version": 1}),
         handle,
         _op("read_variable", [handle.result], [held]),
         _op("assign_variable", [handle.result, x], []),
@@ -90,7 +95,7 @@ def _variable(storage: ScalarType) -> bytes:
 
 
 def _handle(name: str) -> Op:
-    made = Op("tfl.var_handle", [], [Value(TensorType((), resource), name)], {"container": "", "shared_name": "state"})
+    made = Op(VarHandle.op_name, [], [Value(TensorType((), resource), name)], {"container": "", "shared_name": "state"})
     made.info = {"version": 1}
     return made
 
@@ -102,7 +107,7 @@ def _op(name: str, operands: Sequence[Value], results: Sequence[Value]) -> Op:
 def _custom(storage: ScalarType) -> bytes:
     element = per_layer(storage, SCALE)
     x, y = _tensor(element, "in0"), _tensor(element, "out0")
-    op = Op("tfl.custom", [x], [y], {"custom_code": "TflqUnknown"}, info={"version": 1})
+    op = Op(Custom.op_name, [x], [y], {"custom_code": "TflqUnknown"}, info={"version": 1})
     return bytes(write(Module([Function("main", [x], [y], [op])])))
 
 

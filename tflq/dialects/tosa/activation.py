@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
 from tflq.ir.core import Value
 
@@ -24,8 +26,8 @@ class Clamp(Operator, name="tosa.clamp"):
     T = OneOf(INTEGER, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
-    min_val: float = attribute(NUMBER)
-    max_val: float = attribute(NUMBER)
+    min_val: Any = attribute(NUMBER)
+    max_val: Any = attribute(NUMBER)
 
 
 class Cos(Operator, name="tosa.cos"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
 from tflq.ir.core import Value
 
@@ -35,7 +37,7 @@ class Pad(Operator, name="tosa.pad"):
     input1: Value = operand(T)
     output: Value = result(T)
     padding: tuple[int, ...] = attribute(ints())
-    pad_const: float = attribute(NUMBER)
+    pad_const: Any = attribute(NUMBER)
 
 
 class Reshape(Operator, name="tosa.reshape"):

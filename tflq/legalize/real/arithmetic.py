@@ -18,7 +18,10 @@ import math
 
 import numpy as np
 
-from tflq.ir.builder import broadcast
+from tflq.builder import broadcast
+from tflq.dialects.tfl.activation import Prelu
+from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, SquaredDifference, Sub
+from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.real.grid import (
@@ -31,7 +34,7 @@ from tflq.legalize.real.grid import (
     grids_of,
 )
 from tflq.legalize.real.lookup import requantized_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name, rounding_shift
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.scaled_sum import Term, fit_terms
@@ -73,8 +76,7 @@ def _noted(made: Value | NotApplicable) -> Answer:
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
 
 
-@rule("tfl.add", "tfl.sub", last=True)
-def add(op: Op, b: RuleBuilder) -> Answer:
+def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB as sums of scaled integers."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -89,11 +91,10 @@ def add(op: Op, b: RuleBuilder) -> Answer:
         scaled_term(b, centred_by(b, op.operand(i), grid), term)
         for i, (grid, term) in enumerate(zip(sources, terms, strict=True))
     )
-    return rounded_sum(b, b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y), bits, target, _activation(op))
+    return rounded_sum(b, b.sub(x, y) if isinstance(op, Sub) else b.add(x, y), bits, target, _activation(op))
 
 
-@rule("tfl.mul", last=True)
-def mul(op: Op, b: RuleBuilder) -> Answer:
+def mul(op: Mul, b: RuleBuilder) -> Answer:
     """The product of integers, scaled."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -117,8 +118,7 @@ def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
     return min(corners), max(corners)
 
 
-@rule("tfl.squared_difference", last=True)
-def squared_difference(op: Op, b: RuleBuilder) -> Answer:
+def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """t t, with bits of t behind the point."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -142,8 +142,7 @@ def squared_difference(op: Op, b: RuleBuilder) -> Answer:
     return rounded_sum(b, b.mul(root, root, shift=2 * bits - left), left, target, "NONE")
 
 
-@rule("tfl.div", last=True)
-def div(op: Op, b: RuleBuilder) -> Answer:
+def div(op: Div, b: RuleBuilder) -> Answer:
     """The scaled dividend by the divisor less its zero point."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -155,7 +154,7 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     more = 0 if bits > 2 else _QUOTIENT_BITS - bits  # what the remainder gives
     if bits < 0 or off + 2.0 ** -(bits + more) > _OFF:
         return NotApplicable(_FAR)
-    x, y = centred_by(b, op.operand(0), first), centred_by(b, op.operand(1), second)
+    x, y = centred_by(b, op.lhs, first), centred_by(b, op.rhs, second)
     no_divisor = b.equal(y, b.constant(np.asarray(0)))
     end = b.mul(b.clamp(x, -1, 1), b.constant(np.asarray(1 << (bits + _BEYOND))))
     dividend = b.select(no_divisor, end, scaled_term(b, x, term))
@@ -171,11 +170,10 @@ def div(op: Op, b: RuleBuilder) -> Answer:
 
 def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
     """The integer part of x / y."""
-    return b.emit("tosa.intdiv", [x, y], TensorType(broadcast(x.type.shape, y.type.shape), i32))
+    return b.emit(IntDiv, [x, y], TensorType(broadcast(x.type.shape, y.type.shape), i32))
 
 
-@rule("tfl.maximum", "tfl.minimum", last=True)
-def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
+def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """Of the operands under the result's parameters."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -187,11 +185,10 @@ def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
         if isinstance(made, NotApplicable):
             return made
         ready.append(made)
-    return Rewritten([b.maximum(*ready) if op.name == "tfl.maximum" else b.minimum(*ready)], note=NOTE)
+    return Rewritten([b.maximum(*ready) if isinstance(op, Maximum) else b.minimum(*ready)], note=NOTE)
 
 
-@rule("tfl.prelu", last=True)
-def prelu(op: Op, b: RuleBuilder) -> Answer:
+def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """By input / output from zero up, the product by input * alpha / output below."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -200,7 +197,7 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     product = _product(op, b, source, weight)
     if isinstance(product, NotApplicable):
         return product
-    x = centred_by(b, op.operand(0), source)
+    x = centred_by(b, op.input, source)
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))
     if isinstance(above, NotApplicable):
         return above

@@ -14,12 +14,14 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.real.requantization import result_range
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import rounding_shift
 from tflq.numerics.fixed_point import quantize_multipliers
 
@@ -30,10 +32,9 @@ _SPARE = 1
 """Bits behind the point beside those that the count of blocks takes."""
 
 
-@rule("tfl.fully_connected", last=True)
-def blocks(op: Op, b: RuleBuilder) -> Answer:
+def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.matmul of blocks, tosa.rescale per block and channel, tosa.reduce_sum, a rounding shift."""
-    x, weights, result = op.operand(0), op.operand(1), op.result
+    x, weights, result = op.input, op.weights, op.result
     source, target, element = x.type.element, result.type.element, weights.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -58,7 +59,7 @@ def blocks(op: Op, b: RuleBuilder) -> Answer:
     far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
     reach = np.abs(centred).reshape(outputs, count, size).sum(2) * far
     ratio = scales[:, ::size].astype(np.float64) * source.scale / float(np.float32(target.scale))
-    bias = _bias(b, op.optional(2), outputs, target.scale)
+    bias = _bias(b, op.bias, outputs, target.scale)
     if isinstance(bias, NotApplicable):
         return bias
     total = float(((reach * ratio).sum(1) + np.abs(bias)).max())
@@ -67,14 +68,12 @@ def blocks(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("the scales of the blocks are too far above the result's for 32 bits")
     bits = min(bits, 24)
     rows = None if None in x.type.shape else math.prod(d or 0 for d in x.type.shape) // depth
-    shape = (*x.type.shape[:-1], outputs) if op.attributes["keep_num_dims"] else (rows, outputs)
+    shape = (*x.type.shape[:-1], outputs) if op.keep_num_dims else (rows, outputs)
     if shape.count(None) > 1:
         return NotApplicable("more than one dim of the result is not known")
     apart = b.transpose(b.reshape(b.value(x), (rows, count, size)), (1, 0, 2))
     filters = b.constant(np.ascontiguousarray(centred.reshape(outputs, count, size).transpose(1, 2, 0)), i8)
-    sums = b.emit(
-        "tosa.matmul", [apart, filters], TensorType((count, rows, outputs), i32), a_zp=source.zero_point, b_zp=0
-    )
+    sums = b.emit(MatMul, [apart, filters], TensorType((count, rows, outputs), i32), a_zp=source.zero_point, b_zp=0)
     flat = b.reshape(b.transpose(sums, (1, 0, 2)), (rows, count * outputs))
     scaled = _scaled(b, flat, ratio.T.reshape(-1) * 2.0**bits, int(reach.max()))
     added = b.reshape(b.reduce("sum", b.reshape(scaled, (rows, count, outputs)), 1), (rows, outputs))
@@ -83,7 +82,7 @@ def blocks(op: Op, b: RuleBuilder) -> Answer:
     rounded = rounding_shift(b, added, bits)
     if target.zero_point:
         rounded = b.add(rounded, b.constant(np.asarray(target.zero_point)))
-    clamped = b.clamp(rounded, *result_range(target, op.attributes["fused_activation_function"]))
+    clamped = b.clamp(rounded, *result_range(target, op.fused_activation_function))
     return Rewritten([b.reshape(b.cast(clamped, target.storage), shape)], note=_NOTE)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from tflq.legalize.real.grid import centred_by, entry_of, grid_of
 from tflq.legalize.reference.comparison import outcome
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.fractions import comparing_factors
 
@@ -22,10 +22,9 @@ _NOTE = "no kernel computes it; the real values, compared exactly"
 _REACH = 1 << 15
 
 
-@rule("tfl.equal", "tfl.not_equal", "tfl.less", "tfl.less_equal", "tfl.greater", "tfl.greater_equal", last=True)
-def compare(op: Op, b: RuleBuilder) -> Answer:
+def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b: RuleBuilder) -> Answer:
     """The operands times the factors."""
-    operands = op.operand(0), op.operand(1)
+    operands = op.lhs, op.rhs
     rank = max(v.type.rank or 0 for v in operands)
     grids = [grid_of(v, rank) for v in operands]
     found = [g for g in grids if not isinstance(g, NotApplicable)]

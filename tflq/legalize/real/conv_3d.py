@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.tosa.convolution import Conv3D
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
 from tflq.legalize.known import known_elements
@@ -111,7 +113,7 @@ def _convolved(
     dilation: Sequence[int],
 ) -> Value:
     return b.emit(
-        "tosa.conv3d",
+        Conv3D,
         [x, weights, terms.bias],
         TensorType(shape, terms.acc),
         pad=tuple(pad),
@@ -167,4 +169,4 @@ def _apart(b: RuleBuilder, x: Value, stride: Sequence[int], dims: Sequence[_Dim]
     start, size = (0, *(d.skip for d in dims), 0), (batch, *out[:3], channels)
     if tuple(size) == x.type.shape:
         return x
-    return b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)
+    return b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)

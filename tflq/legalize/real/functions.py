@@ -15,12 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.ir.builder import broadcast
-from tflq.ir.core import Op, Value
+from tflq.builder import broadcast
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tfl.arithmetic import AddN, Atan2, Pow, SquaredDifference
+from tflq.dialects.tfl.reduction import Cumsum
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.real.arithmetic import NOTE
 from tflq.legalize.reference.rescaled import saturated
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO, Stored, real_table_of_two
@@ -31,8 +34,7 @@ _RAW = "the kernel adds the stored integers, whatever their scales"
 _FRACTION = 20
 
 
-@rule(*(f"tfl.{name.lower()}" for name in REAL_FUNCTIONS_OF_TWO))
-def function_of_two(op: Op, b: RuleBuilder) -> Answer:
+def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The real function of every pair of 8-bit values."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -44,14 +46,13 @@ def function_of_two(op: Op, b: RuleBuilder) -> Answer:
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     storage = elements[-1].storage
     type = TensorType(broadcast(x.type.shape, y.type.shape), storage)
-    looked_up = b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], type)
+    looked_up = b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], type)
     return Rewritten([looked_up], note=NOTE)
 
 
-@rule("tfl.cumsum")
-def cumsum(op: Op, b: RuleBuilder) -> Answer:
+def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
     """CUMSUM on int32, scaled to the result; or of stored integers."""
-    x, axis = op.operand(0), op.operand(1)
+    x, axis = op.input, op.axis
     if x.type.storage in (i32, i64):
         sums = b.op(op.name, [b.value(x), b.value(axis)], [op.result.type.stripped()], op.attributes)
         return Rewritten(sums.results, warning=_RAW)
@@ -67,8 +68,7 @@ def cumsum(op: Op, b: RuleBuilder) -> Answer:
     return _scaled_sum(b, total, _bounds([source] * length), source, output)
 
 
-@rule("tfl.add_n")
-def add_n(op: Op, b: RuleBuilder) -> Answer:
+def add_n(op: AddN, b: RuleBuilder) -> Answer:
     """The sum of all operands."""
     operands = [v for v in op.operands if v is not None]
     if operands[0].type.storage in (i32, i64):

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i32
 from tflq.legalize.real.grid import Grid, centred_by, entry_of, finished
@@ -54,7 +55,7 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
     starts = np.arange(count).reshape(cells) * span - plain.type.storage.minimum
     index = b.add(b.cast(plain, i32), entry_of(b, starts, plain.type.rank or 0))
     type = TensorType(index.type.shape, storage)
-    return b.emit("tfl.gather", [b.constant(entries, storage), index], type, axis=0, batch_dims=0)
+    return b.emit(Gather, [b.constant(entries, storage), index], type, axis=0, batch_dims=0)
 
 
 def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value | NotApplicable:

@@ -11,12 +11,13 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.real.requantization import real_requantized
 from tflq.legalize.reference.accumulate import scales_of
 from tflq.legalize.reference.matmul import product, sizes_of
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.convolution import double_scales
 
 __all__: list[str] = []
@@ -25,10 +26,9 @@ _NOTE = "no kernel computes it; the real product, rounded"
 _STORED = (i8, ui8, i16)
 
 
-@rule("tfl.batch_matmul", last=True)
-def real_product(op: Op, b: RuleBuilder) -> Answer:
+def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     """tosa.transpose per adjoint, tosa.matmul, ext.rescale_f64."""
-    x, y, result = op.operand(0), op.operand(1), op.result
+    x, y, result = op.lhs, op.rhs, op.result
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the left side or the result is not quantized per layer")

@@ -17,12 +17,14 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32
 from tflq.legalize.real.arithmetic import NOTE, rounded_sum, scaled_term
 from tflq.legalize.real.grid import Grid, centred_by, entry_of, finished, grid_of
 from tflq.legalize.real.lookup import entries_by, requantized_by, too_large
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.log_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 from tflq.numerics.scaled_sum import fit_terms
 
@@ -87,14 +89,13 @@ def _shaped(op: Op, b: RuleBuilder, r: _Reduction, made: Value | NotApplicable) 
     return Rewritten([made], note=NOTE)
 
 
-@rule("tfl.mean", "tfl.sum", last=True)
-def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
+def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """The sum of what the stored integers stand for, over their number for MEAN."""
     r = _reduction(op)
     if isinstance(r, NotApplicable):
         return r
     with np.errstate(all="ignore"):
-        ratio = r.source.scales / r.target.scales / (r.count if op.name == "tfl.mean" else 1)
+        ratio = r.source.scales / r.target.scales / (r.count if isinstance(op, Mean) else 1)
     if np.isnan(ratio).any():
         return NotApplicable("the ratio of the scales is no number")
     x = centred_by(b, r.x, r.source)
@@ -110,13 +111,12 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     return _shaped(op, b, r, answer.results[0]) if isinstance(answer, Rewritten) else answer
 
 
-@rule("tfl.reduce_max", "tfl.reduce_min", last=True)
-def extreme(op: Op, b: RuleBuilder) -> Answer:
+def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """The extreme of stored values, requantized, or of requantized ones."""
     r = _reduction(op)
     if isinstance(r, NotApplicable):
         return r
-    kind: Literal["max", "min"] = "max" if op.name == "tfl.reduce_max" else "min"
+    kind: Literal["max", "min"] = "max" if isinstance(op, ReduceMax) else "min"
     if r.varies(r.source.scales) or r.varies(r.source.zeros):
         ready = requantized_by(b, r.x, r.source, r.target)
         made = ready if isinstance(ready, NotApplicable) else _over(b, kind, ready, r.axes)
@@ -125,8 +125,7 @@ def extreme(op: Op, b: RuleBuilder) -> Answer:
     return _shaped(op, b, r, requantized_by(b, found, r.source, r.target))
 
 
-@rule("tfl.reduce_prod", last=True)
-def product(op: Op, b: RuleBuilder) -> Answer:
+def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """The product by logarithms."""
     r = _reduction(op)
     if isinstance(r, NotApplicable):
@@ -168,6 +167,6 @@ def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:
 def _signed(b: RuleBuilder, magnitude: Value, signs: Value) -> Value:
     """The magnitude, negative for an odd number of negative factors, 0 where a factor is."""
     zero, one = b.constant(np.asarray(0)), b.constant(np.asarray(1))
-    odd = b.equal(b.emit("tosa.bitwise_and", [signs, one], signs.type), one)
+    odd = b.equal(b.emit(BitwiseAnd, [signs, one], signs.type), one)
     chosen = b.select(odd, b.sub(zero, magnitude), magnitude)
     return b.select(b.greater_equal(signs, b.constant(np.asarray(ZERO))), zero, chosen)

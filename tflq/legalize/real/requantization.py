@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
@@ -56,7 +57,7 @@ def real_requantized(
         return NotApplicable("the channels' scales are too far apart for one product in 64 bits")
     stored = acc.type.with_element(to.storage)
     result = b.emit(
-        "ext.rescale_f64", [acc], stored, scale=scales, output_zp=to.zero_point, input_range=(bounds[0], bounds[1])
+        RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, input_range=(bounds[0], bounds[1])
     )
     return b.clamp(result, *clamp)
 

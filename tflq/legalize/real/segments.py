@@ -14,11 +14,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather, ScatterND
+from tflq.dialects.tfl.movement import PadV2
+from tflq.dialects.tfl.reduction import SegmentSum, UnsortedSegmentMax, UnsortedSegmentMin, UnsortedSegmentSum
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.rescaled import saturated
 from tflq.legalize.reference.scattering import sum_bounds
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, requantized
 from tflq.numerics.fixed_point import quotient
 
@@ -59,8 +63,7 @@ def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | Not
     return source, output
 
 
-@rule("tfl.segment_sum", "tfl.unsorted_segment_sum")
-def segment_sum(op: Op, b: RuleBuilder) -> Answer:
+def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     """result = the sum of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)
     if isinstance(elements, NotApplicable):
@@ -68,7 +71,7 @@ def segment_sum(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     if segments.count is None and len(op.operands) > 2:
         return NotApplicable(f"the number of segments '{op.operand(2).name}' is not constant")
-    rows = segments.flat(b, centred(b, op.operand(0), source))
+    rows = segments.flat(b, centred(b, op.input, source))
     if segments.known is None:
         total, terms = _sums_of_ids(op, b, segments, rows), segments.rows
     else:
@@ -92,23 +95,23 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
         inner = b.constant(np.asarray(segments.inner))
         shape = b.concat([last, inner], 0, (1 + len(segments.inner),)) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
-        return b.emit("tfl.scatter_nd", [where, rows, shape], op.result.type.with_element(i32))
+        return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
     count = b.constant(np.asarray(segments.count))
     ids = b.select(b.greater(b.constant(np.asarray(0)), ids), count, ids)
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)
-    return b.emit("tosa.slice", [total], TensorType(size, i32), start=(0,) * len(size), size=size)
+    return b.emit(Slice, [total], TensorType(size, i32), start=(0,) * len(size), size=size)
 
 
 def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) -> Value:
-    return b.emit("tfl.scatter_nd", [ids, rows, b.constant(np.asarray(shape))], TensorType(tuple(shape), i32))
+    return b.emit(ScatterND, [ids, rows, b.constant(np.asarray(shape))], TensorType(tuple(shape), i32))
 
 
 def _gathered(b: RuleBuilder, rows: Value, places: np.ndarray) -> Value:
     shape = (*places.shape, *(rows.type.shape or ())[1:])
     type = TensorType(shape, rows.type.element)
-    return b.emit("tfl.gather", [rows, b.constant(places)], type, axis=0, batch_dims=0)
+    return b.emit(Gather, [rows, b.constant(places)], type, axis=0, batch_dims=0)
 
 
 def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
@@ -116,18 +119,17 @@ def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
     return b.constant(np.full(shape, stored), op.result.type.storage)
 
 
-@rule("tfl.unsorted_segment_max", "tfl.unsorted_segment_min")
-def segment_extreme(op: Op, b: RuleBuilder) -> Answer:
+def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)
     if isinstance(elements, NotApplicable):
         return elements
     if segments.count is None:
-        return NotApplicable(f"the number of segments '{op.operand(2).name}' is not constant")
+        return NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     source, output = elements
     greatest = op.name.endswith("max")
     nothing = output.storage.minimum if greatest else output.storage.maximum
-    rows = segments.flat(b, requantized(b, b.value(op.operand(0)), source, output))
+    rows = segments.flat(b, requantized(b, b.value(op.input), source, output))
     if segments.known is None:
         beside = _chosen(b, segments, rows, nothing)
     else:
@@ -137,7 +139,7 @@ def segment_extreme(op: Op, b: RuleBuilder) -> Answer:
         around = b.constant(np.asarray([[0, 1], *[[0, 0]] * len(segments.inner)]))
         type = TensorType((segments.rows + 1, *segments.inner), output.storage)
         fill = b.constant(np.asarray(nothing), output.storage)
-        beside = _gathered(b, b.emit("tfl.padv2", [rows, around, fill], type), places)
+        beside = _gathered(b, b.emit(PadV2, [rows, around, fill], type), places)
     return b.reshape(b.reduce("max" if greatest else "min", beside, 1), [segments.count, *segments.inner])
 
 

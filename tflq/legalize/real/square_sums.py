@@ -17,11 +17,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import PadV2
+from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
+from tflq.dialects.tfl.pooling import L2Pool2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.real.requantization import result_range
 from tflq.legalize.reference.windows import over_windows
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer
 from tflq.numerics.convolution import window
 from tflq.numerics.square_thresholds import quotient_thresholds, response_thresholds, root_thresholds
@@ -47,10 +51,9 @@ def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | Not
     return source, output
 
 
-@rule("tfl.l2_pool_2d")
-def l2_pool(op: Op, b: RuleBuilder) -> Answer:
+def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
-    elements, a, x = _elements(op), op.attributes, op.operand(0)
+    elements, a, x = _elements(op), op.attributes, op.input
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
@@ -99,13 +102,12 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
     around[axis] = before, after
     shape[axis] += before + after
     operands = [x, b.constant(around), b.constant(np.asarray(0))]
-    return b.emit("tfl.padv2", operands, TensorType(tuple(shape), i32))
+    return b.emit(PadV2, operands, TensorType(tuple(shape), i32))
 
 
-@rule("tfl.local_response_normalization", last=True)
-def local_response(op: Op, b: RuleBuilder) -> Answer:
+def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     """Each element by a power of the sum over its neighbours."""
-    elements, a, x = _elements(op), op.attributes, op.operand(0)
+    elements, a, x = _elements(op), op.attributes, op.input
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
@@ -125,17 +127,16 @@ def local_response(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten([_signed(b, wide, total, table, output)], note=_NOTE)
 
 
-@rule("tfl.l2_normalization", last=True)
-def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
+def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """Each element by the root of the sum over the last dim; with parameters that no kernel takes."""
-    elements, x = _elements(op), op.operand(0)
+    elements, x = _elements(op), op.input
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
     shape = x.type.shape or ()
     if not shape or (shape[-1] or 0) > _TERMS or source.scale < _LEAST_SCALE:
         return NotApplicable("rows are too long for int32, or the operand's scale is below 1e-6")
-    if op.attributes.get("fused_activation_function", "NONE") != "NONE":
+    if op.fused_activation_function != "NONE":
         return NotApplicable("L2_NORMALIZATION has no fused activation")
     wide = centred(b, x, source)
     total = b.reduce("sum", b.mul(wide, wide), len(shape) - 1)
@@ -176,6 +177,6 @@ def _met(b: RuleBuilder, rows: Value, table: np.ndarray, never: int, test: Calla
     for bit in reversed(range(bits)):
         candidate = b.add(found, b.constant(np.asarray(1 << bit)))
         place = b.add(base, b.sub(candidate, b.constant(np.asarray(1))))
-        threshold = b.emit("tfl.gather", [entries, place], place.type, axis=0, batch_dims=0)
+        threshold = b.emit(Gather, [entries, place], place.type, axis=0, batch_dims=0)
         found = b.select(test(threshold), candidate, found)
     return found

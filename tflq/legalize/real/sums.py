@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
+from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ScalarType,
@@ -34,7 +36,7 @@ from tflq.legalize.reference.accumulate import Sums, Terms, scales_of
 from tflq.legalize.reference.convolution import conv_2d_sums, depthwise_sums
 from tflq.legalize.reference.fully_connected import fully_connected_sums
 from tflq.legalize.reference.transpose_conv import transpose_conv_sums
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.convolution import double_scales
 
 __all__: list[str] = []
@@ -76,8 +78,9 @@ class _Bias:
     computed: Value | None = None
 
 
-@rule(*_OPERATORS, last=True)
-def real_sum(op: Op, b: RuleBuilder) -> Answer:
+def real_sum(
+    op: FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose, b: RuleBuilder
+) -> Answer:
     """The sum, the bias's fraction, ext.rescale_f64, tosa.clamp."""
     place = _OPERATORS[op.name]
     x, weights = op.operand(place.x), op.operand(place.weights)
@@ -129,7 +132,7 @@ def real_sum(op: Op, b: RuleBuilder) -> Answer:
         total, bounds = b.add(total, row), _with_computed(bounds, acc)
     if scales.size > 1:
         scales = np.tile(scales, sums.repeats)
-    activation = op.attributes["fused_activation_function"]
+    activation = op.fused_activation_function
     answer = real_requantized(b, total, scales, target, activation, bounds)
     if isinstance(answer, NotApplicable):
         return answer

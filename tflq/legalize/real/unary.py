@@ -8,12 +8,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import (
+    Elu,
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Tanh,
+)
+from tflq.dialects.tfl.casts import FakeQuant, Quantize
+from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.real.arithmetic import NOTE
 from tflq.legalize.real.grid import Grid, centred_by, finished, grid_of, grids_of
 from tflq.legalize.real.lookup import looked_up_by, requantized_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fake_quant import fake_quant
@@ -26,8 +40,33 @@ _WITH_OPTIONS = ("FAKE_QUANT", "GELU", "LEAKY_RELU")
 _NAMES = sorted({*REAL_FUNCTIONS, *BOUNDS, *_WITH_OPTIONS})
 
 
-@rule(*(f"tfl.{name.lower()}" for name in _NAMES), last=True)
-def real_function(op: Op, b: RuleBuilder) -> Answer:
+def real_function(
+    op: Relu
+    | Relu6
+    | ReluN1To1
+    | Relu0To1
+    | LeakyRelu
+    | HardSwish
+    | Exp
+    | Log
+    | Elu
+    | Gelu
+    | Rsqrt
+    | Sqrt
+    | Abs
+    | Neg
+    | Logistic
+    | Tanh
+    | Ceil
+    | Cos
+    | FakeQuant
+    | Floor
+    | Round
+    | Sign
+    | Sin
+    | Square,
+    b: RuleBuilder,
+) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -37,7 +76,7 @@ def real_function(op: Op, b: RuleBuilder) -> Answer:
         function = _function(op)
     except ValueError as error:
         return NotApplicable(str(error))
-    made = looked_up_by(b, op.operand(0), source, target, function)
+    made = looked_up_by(b, op.input, source, target, function)
     if isinstance(made, NotApplicable):
         made = _linear(op, b, source, target) or made
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
@@ -78,8 +117,7 @@ def _linear(op: Op, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotAp
     return None
 
 
-@rule("tfl.quantize", last=True)
-def quantize(op: Op, b: RuleBuilder) -> Answer:
+def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
     source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
     if isinstance(source, NotApplicable):
@@ -88,5 +126,5 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
         return target
     if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
         return NotApplicable("int32 with zero points leaves 32 bits")
-    made = requantized_by(b, op.operand(0), source, target)
+    made = requantized_by(b, op.input, source, target)
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)

@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.ir.builder import broadcast
-from tflq.ir.core import Op, Value
+from tflq.builder import broadcast
+from tflq.dialects.tfl.arithmetic import Atan2, FloorDiv, FloorMod, Pow
+from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.legalize.real.arithmetic import NOTE
 from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import looked_up_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.floor_division import floor_quotient, floor_remainder
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
@@ -31,8 +32,7 @@ _FUNCTIONS: dict[str, _Two] = {
 }
 
 
-@rule(*(f"tfl.{name.lower()}" for name in _FUNCTIONS), last=True)
-def function_with_a_number(op: Op, b: RuleBuilder) -> Answer:
+def function_with_a_number(op: FloorDiv | FloorMod | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The table of the real function of the operand that is no number."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.arithmetic import IntDiv
+from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
 from tflq.legalize.reference.l2_normalization import inverse_square_root
@@ -71,7 +73,7 @@ def _constant(b: RuleBuilder, value: int) -> Value:
 
 
 def _quotient(b: RuleBuilder, x: Value, y: Value) -> Value:
-    return b.emit("tosa.intdiv", [x, y], x.type)
+    return b.emit(IntDiv, [x, y], x.type)
 
 
 def _right(b: RuleBuilder, x: Value, bits: int) -> Value:
@@ -83,4 +85,4 @@ def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit("tosa.bitwise_and", [x, _constant(b, (1 << bits) - 1)], x.type)
+    return b.emit(BitwiseAnd, [x, _constant(b, (1 << bits) - 1)], x.type)

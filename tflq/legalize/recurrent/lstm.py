@@ -15,7 +15,9 @@ kernels/internal/reference/portable_tensor_utils.cc.
 
 from __future__ import annotations
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
+from tflq.dialects.tosa.movement import Slice
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32
 from tflq.legalize.recurrent.lstm_basic import basic_lstm
 from tflq.legalize.recurrent.lstm_gates import Lstm, read_lstm
@@ -23,16 +25,15 @@ from tflq.legalize.recurrent.lstm_step import Step
 from tflq.legalize.recurrent.signatures import misread
 from tflq.legalize.recurrent.state import read_state, write_state
 from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 
 __all__: list[str] = []
 
 _MOST_STEPS = 512
 
 
-@rule("tfl.lstm", "tfl.unidirectional_sequence_lstm")
-def lstm(op: Op, b: RuleBuilder) -> Answer:
-    x = op.operand(0)
+def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
+    x = op.input
     if op.attributes.get("kernel_type", "FULL") == "BASIC":
         return basic_lstm(op, b)
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
@@ -46,7 +47,7 @@ def lstm(op: Op, b: RuleBuilder) -> Answer:
     if steps > _MOST_STEPS:
         return NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
     try:
-        step = Step(b, parts, batch, time_major, op.attributes["cell_clip"], op.attributes["proj_clip"])
+        step = Step(b, parts, batch, time_major, op.cell_clip, op.proj_clip)
         given = step.given(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
         rows = _all_steps(b, parts, step, given, steps, time_major)
     except ValueError as error:
@@ -68,7 +69,7 @@ def _all_steps(b: RuleBuilder, parts: Lstm, step: Step, given: Value, steps: int
     rows: list[Value] = []
     for t in range(steps):
         start, size = ((t, 0, 0), (1, batch, width)) if time_major else ((0, t, 0), (batch, 1, width))
-        part = b.emit("tosa.slice", [given], TensorType(size, i16), start=start, size=size) if steps > 1 else given
+        part = b.emit(Slice, [given], TensorType(size, i16), start=start, size=size) if steps > 1 else given
         h, c = step.run(b.reshape(part, (batch, width)), h, c)
         rows.append(b.reshape(h, (1, batch, parts.outputs) if time_major else (batch, 1, parts.outputs)))
     write_state(b, parts.output_state, h)

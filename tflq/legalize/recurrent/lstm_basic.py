@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.ext.tables import Table16Bit
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.recurrent.state import read_state, write_state
@@ -88,11 +90,11 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
     logistic, tanh = constant(logistic_table()), constant(tanh_table(LOGISTIC_BITS))
 
     def looked_up(value: Value, table: Value) -> Value:
-        return b.cast(b.emit("ext.table_16bit", [value, table], TensorType(shape, i16)), i32)
+        return b.cast(b.emit(Table16Bit, [value, table], TensorType(shape, i16)), i32)
 
     def gate(place: int) -> Value:
         start = (0, place * shape[1])
-        part = b.emit("tosa.slice", [gates], TensorType(shape, i16), start=start, size=shape)
+        part = b.emit(Slice, [gates], TensorType(shape, i16), start=start, size=shape)
         return looked_up(part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.ext.tables import Table16Bit
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value, constant
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.layer_norm import layer_norm
@@ -95,7 +97,7 @@ class Step:
         """A gate in Q0.15, in int32."""
         b, cells, gate = self.b, self.parts.cells, self.parts.gates[name]
         start, shape = self.names.index(name) * cells, (self.batch, cells)
-        x = b.emit("tosa.slice", [sums], TensorType(shape, i32), start=(0, start), size=shape)
+        x = b.emit(Slice, [sums], TensorType(shape, i32), start=(0, start), size=shape)
         if gate.peephole is not None and c is not None:
             x = b.clamp(b.add(x, self._peephole(gate, c)), i16.minimum, i16.maximum)
         if gate.norm is not None:
@@ -119,7 +121,7 @@ class Step:
 
     def _looked_up(self, x: Value, entries: Value) -> Value:
         b = self.b
-        return b.cast(b.emit("ext.table_16bit", [x, entries], x.type.with_element(i16)), i32)
+        return b.cast(b.emit(Table16Bit, [x, entries], x.type.with_element(i16)), i32)
 
     def _hidden(self, product: Value) -> Value:
         """The output state of a product in Q0.30."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tflq.dialects.tfl.recurrent import LSTM, SVDF, BidirectionalSequenceLSTM, BidirectionalSequenceRNN
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.reference.accumulate import unused_zero_point
@@ -95,7 +96,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
 def repeated(op: Op) -> str:
     """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
     shape = op.operand(0).type.shape or (None,)
-    if op.name != "tfl.bidirectional_sequence_rnn" or not op.attributes["time_major"] or shape[0] == 1:
+    if not isinstance(op, BidirectionalSequenceRNN) or not op.attributes["time_major"] or shape[0] == 1:
         return ""
     if _hybrid_weights(op) not in ((True, i8), (True, ui8)):
         return ""
@@ -157,7 +158,7 @@ def _as_bytes(op: Op, role: str, value: Value, expected: ScalarType) -> bool:
 
 
 def _is_basic(op: Op) -> bool:
-    return op.name == "tfl.lstm" and op.attributes.get("kernel_type", "FULL") == "BASIC"
+    return isinstance(op, LSTM) and op.attributes.get("kernel_type", "FULL") == "BASIC"
 
 
 def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
@@ -166,9 +167,9 @@ def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
 
 def _parameters(op: Op) -> str:
     """Why the integer kernel refuses what an operator of its types says, or computes nothing sensible."""
-    if op.name == "tfl.svdf":
+    if isinstance(op, SVDF):
         return "" if op.attributes.get("fused_activation_function") == "RELU" else "SVDF's int8 kernel takes RELU alone"
-    counts = (5, 12) if op.name == "tfl.lstm" else (5,)
+    counts = (5, 12) if isinstance(op, LSTM) else (5,)
     if len(op.intermediates) not in counts:
         asked = " or ".join(map(str, counts))
         return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
@@ -211,7 +212,7 @@ def reads_past_state(op: Op) -> bool:
     """Whether BIDIRECTIONAL_SEQUENCE_LSTM's kernel, float or hybrid, finds no state for the second item of a batch:
     it steps by the width of the merged outputs (lstm_eval.cc, EvalFloat and EvalHybrid)."""
     a, shape = op.attributes, op.operand(0).type.shape
-    merged = op.name == "tfl.bidirectional_sequence_lstm" and a["merge_outputs"] and not a["time_major"]
+    merged = isinstance(op, BidirectionalSequenceLSTM) and a["merge_outputs"] and not a["time_major"]
     return bool(merged) and (shape is None or shape[0] != 1)
 
 

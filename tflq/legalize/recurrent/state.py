@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8
 from tflq.legalize.rule import RuleBuilder
@@ -21,11 +22,11 @@ def read_state(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     if new:
         element = tensor.type.element
         zero = element.zero_point if isinstance(element, UniformQuantizedType) and storage == i8 else 0
-        b.op("tosa.variable", [b.constant(np.full(shape, zero), storage)], [], {"name": name})
-    return b.op("tosa.variable_read", [], [TensorType(shape, storage)], {"name": name}).result
+        b.op(Variable, [b.constant(np.full(shape, zero), storage)], [], {"name": name})
+    return b.op(VariableRead, [], [TensorType(shape, storage)], {"name": name}).result
 
 
 def write_state(b: RuleBuilder, tensor: Value, value: Value) -> None:
     """Makes a value, of the shape that was read, what a variable tensor holds."""
     name, _ = b.variables.name(tensor)
-    b.op("tosa.variable_write", [value], [], {"name": name})
+    b.op(VariableWrite, [value], [], {"name": name})

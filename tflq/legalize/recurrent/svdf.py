@@ -13,6 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.tfl.recurrent import SVDF
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.state import read_state, write_state
@@ -26,23 +28,22 @@ from tflq.legalize.reference.accumulate import (
 )
 from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.reference.wrapping import wrapped_sum
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import per_layer
 from tflq.numerics.recurrent import product_scale
 
 __all__: list[str] = []
 
 
-@rule("tfl.svdf")
-def svdf(op: Op, b: RuleBuilder) -> Answer:
-    x, feature, time, bias, state = (*(op.operand(i) for i in range(3)), op.optional(3), op.operand(4))
+def svdf(op: SVDF, b: RuleBuilder) -> Answer:
+    x, feature, time, bias, state = (*(op.operand(i) for i in range(3)), op.bias, op.state)
     elements = per_layer(op, [x, feature, time, state, op.result])
     if isinstance(elements, NotApplicable):
         return elements
     storages = [e.storage for e in elements]
     if storages != [i8, i8, i16, i16, i8] or (bias is not None and bias.type.storage != i32):
         return NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
-    if op.attributes["fused_activation_function"] != "RELU":
+    if op.fused_activation_function != "RELU":
         return NotApplicable("the kernel takes RELU alone")
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
@@ -85,7 +86,7 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     if memory > 1:
         held = b.reshape(read_state(b, state, (batch, filters * memory)), shape)
         kept = TensorType((batch, filters, memory - 1), i16)
-        older = b.emit("tosa.slice", [held], kept, start=(0, 0, 1), size=kept.shape)
+        older = b.emit(Slice, [held], kept, start=(0, 0, 1), size=kept.shape)
         window = b.concat([older, newest], 2, shape)
         write_state(b, state, b.reshape(window, (batch, filters * memory)))
     return window

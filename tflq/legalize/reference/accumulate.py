@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
@@ -129,7 +130,7 @@ def accumulator(op: Op, bias: Value | None) -> ScalarType | NotApplicable:
     acc = i32 if declared == "INT32" else i64
     if bias is not None and bias.type.storage != acc:
         answer = unread_bias(bias, acc)
-        refused = op.name == "tfl.depthwise_conv_2d"  # by the interpreter, too
+        refused = isinstance(op, DepthwiseConv2D)  # by the interpreter, too
         return NotApplicable(answer.reason) if refused else answer
     return acc
 

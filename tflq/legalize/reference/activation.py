@@ -11,9 +11,11 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import HardSwish, LeakyRelu, Prelu, Relu, Relu0To1, Relu6, ReluN1To1
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
     bounds_undefined,
@@ -47,10 +49,9 @@ def _unary(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, Uniform
     return source, output
 
 
-@rule("tfl.relu", "tfl.relu6", "tfl.relu_n1_to_1", "tfl.relu_0_to_1")
-def relu(op: Op, b: RuleBuilder) -> Answer:
+def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
-    elements = _unary(op, i8, ui8, *((i16,) if op.name in ("tfl.relu", "tfl.relu6") else ()))
+    elements = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
@@ -60,7 +61,7 @@ def relu(op: Op, b: RuleBuilder) -> Answer:
         b.note_undefined(f"a bound of {name} leaves int32")
     multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
     zero_points = {"input_zp": source.zero_point, "output_zp": output.zero_point}
-    return b.clamp(scaled(b, b.value(op.operand(0)), multiplier, storage, 1 << storage.bits, **zero_points), low, high)
+    return b.clamp(scaled(b, b.value(op.input), multiplier, storage, 1 << storage.bits, **zero_points), low, high)
 
 
 def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
@@ -70,16 +71,15 @@ def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
     return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
 
 
-@rule("tfl.leaky_relu")
-def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
+def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
     elements = _unary(op, i8, ui8, i16)
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.attributes.get("alpha", 0.0))
+    identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
+    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
     below = scaled(b, x, alpha, i32, bound)
     if negated:
         below = b.sub(zero, below)
@@ -87,14 +87,13 @@ def leaky_relu(op: Op, b: RuleBuilder) -> Answer:
     return _saturated(b, chosen, output)
 
 
-@rule("tfl.prelu")
-def prelu(op: Op, b: RuleBuilder) -> Answer:
+def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
     alpha's bytes as uint8 beside a uint8 operand, else as int8."""
     elements = _unary(op, i8, ui8, i16)
     if isinstance(elements, NotApplicable):
         return elements
-    slope = per_layer(op, [op.operand(1)])
+    slope = per_layer(op, [op.alpha])
     if isinstance(slope, NotApplicable):
         return slope
     source, output = elements
@@ -103,12 +102,12 @@ def prelu(op: Op, b: RuleBuilder) -> Answer:
     misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
     if weight.storage not in (i8, ui8, i16):
         return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
-    if not op.operand(1).type.is_static:
+    if not op.alpha.type.is_static:
         return NotApplicable("the shape of alpha is not known", misread and f"{misread}: {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
-    x, zero = centred(b, op.operand(0), source), b.constant(np.asarray(0))
-    slopes = b.cast(_read_as(b, b.value(op.operand(1)), read), i32)
+    x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
+    slopes = b.cast(_read_as(b, b.value(op.alpha), read), i32)
     if weight.zero_point:
         slopes = b.sub(slopes, b.constant(np.asarray(weight.zero_point)))
     steepest = max(read.maximum - weight.zero_point, weight.zero_point - read.minimum)
@@ -127,12 +126,11 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
     low = b.reshape(wide, [count, 1])
     high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
     pairs = b.reshape(b.concat([low, high], 1, (count, 2)), [2 * count])
-    first = b.emit("tosa.slice", [pairs], TensorType((count,), i32), start=(0,), size=(count,))
+    first = b.emit(Slice, [pairs], TensorType((count,), i32), start=(0,), size=(count,))
     return b.cast(b.reshape(first, shape), to)
 
 
-@rule("tfl.hard_swish")
-def hard_swish(op: Op, b: RuleBuilder) -> Answer:
+def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
     elements = _unary(op, i8, ui8)
     if isinstance(elements, NotApplicable):
@@ -152,4 +150,4 @@ def hard_swish(op: Op, b: RuleBuilder) -> Answer:
         settled = vectorized or (op.result.type.is_static and known < LANES)
         if not settled and not np.array_equal(alone, in_lanes):
             return NotApplicable("the kernel's result is undefined in C++", unsettled=_SHIFTED_OUT)
-    return b.table(b.value(op.operand(0)), in_lanes if vectorized else alone)
+    return b.table(b.value(op.input), in_lanes if vectorized else alone)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tfl.shape import Range, Shape
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.rule import RuleBuilder
@@ -19,14 +21,14 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 def shape_of(b: RuleBuilder, x: Value, rank: int) -> Value:
     """The shape of a tensor: i32 [rank]."""
-    return b.emit("tfl.shape", [x], TensorType((rank,), i32), out_type="INT32")
+    return b.emit(Shape, [x], TensorType((rank,), i32), out_type="INT32")
 
 
 def line(b: RuleBuilder, limit: Value, step: int = 1) -> Value:
     """0, step, 2 step ... below a limit, which is an i32 scalar."""
     length = len(range(0, int(limit.array), step)) if limit.is_constant else None
     operands = [b.constant(np.asarray(0)), limit, b.constant(np.asarray(step))]
-    return b.emit("tfl.range", operands, TensorType((length,), i32))
+    return b.emit(Range, operands, TensorType((length,), i32))
 
 
 def element(b: RuleBuilder, vector: Value, index: int) -> Value:
@@ -39,4 +41,4 @@ def element(b: RuleBuilder, vector: Value, index: int) -> Value:
 def sliced(b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, **masks: int) -> Value:
     """STRIDED_SLICE of a vector, element by element, with some masks."""
     options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
-    return b.emit("tfl.strided_slice", [vector, begin, end, b.constant([1])], type, **options)
+    return b.emit(StridedSlice, [vector, begin, end, b.constant([1])], type, **options)

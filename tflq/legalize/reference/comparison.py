@@ -15,9 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
+from tflq.dialects.tosa.bits import LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer
 from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 
@@ -38,10 +40,9 @@ _FUNCTIONS: Final[dict[str, Callable[..., np.ndarray]]] = {
 _SIGN = "at a scale above 1 the kernel divides by a negative power of two"
 
 
-@rule("tfl.equal", "tfl.not_equal", "tfl.less", "tfl.less_equal", "tfl.greater", "tfl.greater_equal")
-def compare(op: Op, b: RuleBuilder) -> Answer:
+def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b: RuleBuilder) -> Answer:
     """The operands in the kernel's arithmetic, or as they are stored."""
-    first, second = op.operand(0), op.operand(1)
+    first, second = op.lhs, op.rhs
     storage = first.type.storage
     if storage not in (i8, ui8, i16, i32, i64) or second.type.storage != storage:
         return NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
@@ -119,7 +120,7 @@ def outcome(op: Op, b: RuleBuilder, x: Value, y: Value) -> Value:
     """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
     if op.name in _EQUALITIES:
         same = b.equal(x, y)
-        return same if op.name == "tfl.equal" else b.emit("tosa.logical_not", [same], same.type)
+        return same if isinstance(op, Equal) else b.emit(LogicalNot, [same], same.type)
     if op.name.startswith("tfl.less"):
         x, y = y, x
     return b.greater_equal(x, y) if op.name.endswith("_equal") else b.greater(x, y)

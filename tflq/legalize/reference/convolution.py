@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i4, i8, i16, ui8
 from tflq.legalize.reference.accumulate import (
@@ -30,7 +32,7 @@ from tflq.legalize.reference.accumulate import (
 )
 from tflq.legalize.reference.rescaled import fixed
 from tflq.legalize.reference.same_padding import pad_same
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.numerics.convolution import Window, double_scales, legacy_scale, window
 
 __all__ = ["conv_2d_sums", "depthwise_sums"]
@@ -38,11 +40,10 @@ __all__ = ["conv_2d_sums", "depthwise_sums"]
 _WEIGHTS = {i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)}
 
 
-@rule("tfl.conv_2d", "tfl.depthwise_conv_2d")
-def convolution(op: Op, b: RuleBuilder) -> Answer:
+def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     """tosa.conv2d or tosa.depthwise_conv2d, tosa.rescale, tosa.clamp."""
-    x, weights, bias, result = op.operand(0), op.operand(1), op.optional(2), op.result
-    depthwise = op.name == "tfl.depthwise_conv_2d"
+    x, weights, bias, result = op.input, op.filter, op.bias, op.result
+    depthwise = isinstance(op, DepthwiseConv2D)
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -74,7 +75,7 @@ def convolution(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(sums, NotApplicable):
         return sums
     bounds = bounds_of(source, weights, (1, 2) if depthwise else (1, 2, 3), weight_zp, terms.bias)
-    answer = fixed(b, sums.value, scales, target, op.attributes["fused_activation_function"], bounds)
+    answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     if isinstance(answer, NotApplicable):
         return answer
     ignored = weight_zp == 0 and unused_zero_point(weights)
@@ -166,7 +167,7 @@ def _grouped(op: Op, b: RuleBuilder, terms: Terms, x: Value, groups: int) -> Val
     parts: list[Value] = []
     for group in range(groups):
         start, size = (0, 0, 0, group * inputs), (batch, height, width, inputs)
-        part = b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)
+        part = b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)
         first, count = group * outputs // groups, outputs // groups
         filters, offset = _rows(b, weights, first, count, _unpacked(weights)), _rows(b, bias, first, count, terms.acc)
         parts.append(_convolved(op, b, terms, part, filters, offset))
@@ -179,4 +180,4 @@ def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType)
         return b.constant(x.array[first : first + count], storage)
     shape = x.type.shape or ()
     start, size = (first, *[0] * (len(shape) - 1)), (count, *shape[1:])
-    return b.emit("tosa.slice", [x], TensorType(size, x.type.element), start=start, size=size)
+    return b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.builder import broadcast
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tfl.arithmetic import Div, FloorDiv, FloorMod
 from tflq.dialects.tfl.runtime import version_info
-from tflq.ir.builder import broadcast
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseXor
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
 from tflq.numerics.division import division_multiplier, division_table, reciprocals, shifts_undefined
@@ -23,8 +26,7 @@ from tflq.numerics.floor_division import floor_quotients, floor_remainders
 __all__: list[str] = []
 
 
-@rule("tfl.div")
-def div(op: Op, b: RuleBuilder) -> Answer:
+def div(op: Div, b: RuleBuilder) -> Answer:
     """The quotient of every pair of 8-bit values, as the kernel computes it."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -33,7 +35,7 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     storage = output.storage
     if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
         return NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
-    activation = op.attributes.get("fused_activation_function", "NONE")
+    activation = op.fused_activation_function
     zero_points = (first.zero_point, second.zero_point, output.zero_point)
     try:
         bounds = activation_range(activation, storage.minimum, storage.maximum, output.scale, output.zero_point)
@@ -46,9 +48,9 @@ def div(op: Op, b: RuleBuilder) -> Answer:
     if storage is i16:
         return _div_16bit(op, b, multiplier, elements, bounds)
     table = division_table(storage.dtype, scales, zero_points, bounds)
-    x, y = b.value(op.operand(0)), b.value(op.operand(1))
+    x, y = b.value(op.lhs), b.value(op.rhs)
     shape = broadcast(x.type.shape, y.type.shape)
-    return b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
+    return b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
 
 
 def _div_16bit(
@@ -66,12 +68,12 @@ def _div_16bit(
     x = centred(b, op.operand(0), first)
     x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
     sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
-    headroom = b.sub(b.clz(b.emit("tosa.bitwise_xor", [x, sign], x.type)), one)
+    headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
     quotient = b.mul(b.logical_left_shift(x, headroom), b.table(y, reciprocal), shift=31)
     scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
     if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit("tosa.bitwise_and", [shift, b.constant(np.asarray(63))], shift.type)
+        shift = b.emit(BitwiseAnd, [shift, b.constant(np.asarray(63))], shift.type)
     beyond = b.greater(shift, b.constant(np.asarray(31)))
     shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
     wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))
@@ -81,8 +83,7 @@ def _div_16bit(
     return b.cast(b.clamp(result, *bounds), i16)
 
 
-@rule("tfl.floor_div", "tfl.floor_mod")
-def floor_division(op: Op, b: RuleBuilder) -> Answer:
+def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     """The kernels divide stored integers, and stop at a zero. Where parameters must hold, and for uint8, which has no
     kernel, a table of all pairs of 8 bits, which has an end of the range for a quotient by zero, and 0 for its
     remainder."""
@@ -93,9 +94,9 @@ def floor_division(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(
             f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.tensors)}"
         )
-    if op.name == "tfl.floor_div" and storage is i64:
+    if isinstance(op, FloorDiv) and storage is i64:
         return NotApplicable("FLOOR_DIV has no kernel for i64")
-    operands = [b.value(op.operand(0)), b.value(op.operand(1))]
+    operands = [b.value(op.lhs), b.value(op.rhs)]
     made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
     return Rewritten(made.results, warning="the kernel disregards quantization parameters")
 
@@ -108,9 +109,9 @@ def _floor_division_table(op: Op, b: RuleBuilder) -> Answer:
     if any(e.storage != elements[-1].storage for e in elements):
         return NotApplicable(f"{kernel_name(op)} has no table for different storage types")
     parameters = tuple((e.scale, e.zero_point) for e in elements)
-    function = floor_quotients if op.name == "tfl.floor_div" else floor_remainders
+    function = floor_quotients if isinstance(op, FloorDiv) else floor_remainders
     table = function(elements[-1].storage.dtype, *parameters)
     x, y = b.value(op.operand(0)), b.value(op.operand(1))
     shape = broadcast(x.type.shape, y.type.shape)
     storage = elements[-1].storage
-    return b.emit("ext.table_2d", [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))
+    return b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))

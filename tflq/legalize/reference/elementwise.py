@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ
 from tflq.legalize.reference.movement import COPIED
 from tflq.legalize.reference.undefined import divided_undefined
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import addition, multiplication, power_of_two_shifts
@@ -62,8 +63,7 @@ def _integers(op: Op, b: RuleBuilder) -> Answer | None:
     return _answer(op, result, f"the kernel disregards quantization parameters on {storage}")
 
 
-@rule("tfl.add", "tfl.sub")
-def add(op: Op, b: RuleBuilder) -> Answer:
+def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB of 8-bit and int16 tensors."""
     if integers := _integers(op, b):
         return integers
@@ -91,10 +91,10 @@ def _add_scaled(
     op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value | NotApplicable:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
-    parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=op.name == "tfl.sub")
+    parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=isinstance(op, Sub))
     x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
     y = _shifted(op, b, 1, second, parameters.left_shift, parameters.second)
-    total = b.sub(x, y) if op.name == "tfl.sub" else b.add(x, y)
+    total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
     if parameters.sum.shift > 0:
         reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
         return _sub_above_one(op, b, total, parameters.sum, reach, output)
@@ -132,8 +132,7 @@ def _shifted(
     return shifted if half else b.rescale(shifted, multiplier)
 
 
-@rule("tfl.squared_difference")
-def squared_difference(op: Op, b: RuleBuilder) -> Answer:
+def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """int8: the difference as SUB's, shifted by 7, squared and scaled to the result."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -157,10 +156,10 @@ def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: Unifor
     if max(shifts) >= 32:
         words = f"the kernel shifts an operand right by {max(shifts)} bits"
         return NotApplicable(words, unsettled=words)
-    if op.name == "tfl.add" and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
+    if isinstance(op, Add) and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         return NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
     ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
-    total = b.sub(*ready) if op.name == "tfl.sub" else b.add(*ready)
+    total = b.sub(*ready) if isinstance(op, Sub) else b.add(*ready)
     return _answer(op, b.cast(_clamped(op, b, total, output), i16))
 
 
@@ -173,8 +172,7 @@ def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
     return b.select(b.greater_equal(x, zero), one, minus)
 
 
-@rule("tfl.mul")
-def mul(op: Op, b: RuleBuilder) -> Answer:
+def mul(op: Mul, b: RuleBuilder) -> Answer:
     """MUL of 8-bit and int16 tensors."""
     if integers := _integers(op, b):
         return integers
@@ -223,11 +221,10 @@ def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answ
     )
 
 
-@rule("tfl.maximum", "tfl.minimum")
-def maximum_minimum(op: Op, b: RuleBuilder) -> Answer:
+def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """The stored integers', whatever their parameters."""
     if any(v.type.storage != op.result.type.storage for v in op.tensors):
         return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
-    operands = b.value(op.operand(0)), b.value(op.operand(1))
-    result = b.maximum(*operands) if op.name == "tfl.maximum" else b.minimum(*operands)
+    operands = b.value(op.lhs), b.value(op.rhs)
+    result = b.maximum(*operands) if isinstance(op, Maximum) else b.minimum(*operands)
     return Rewritten([result], warning=COPIED if parameters_differ(op) else "")

@@ -23,6 +23,8 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.dialects.tfl.movement import ExpandDims, Squeeze
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.accumulate import (
@@ -38,7 +40,7 @@ from tflq.legalize.reference.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.reference.rescaled import fixed, real
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__ = ["HALVED_BIAS", "bias_as_read", "fully_connected_sums"]
@@ -48,11 +50,10 @@ HALVED_BIAS = (
 )
 
 
-@rule("tfl.fully_connected")
-def fully_connected(op: Op, b: RuleBuilder) -> Answer:
+def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
-    x, weights, bias, result = op.operand(0), op.operand(1), op.optional(2), op.result
-    if op.attributes.get("weights_format", "DEFAULT") != "DEFAULT":
+    x, weights, bias, result = op.input, op.weights, op.bias, op.result
+    if op.weights_format != "DEFAULT":
         return Rejected(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
@@ -80,7 +81,7 @@ def fully_connected(op: Op, b: RuleBuilder) -> Answer:
     if isinstance(sums, NotApplicable):
         return sums
     bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias)
-    activation = op.attributes["fused_activation_function"]
+    activation = op.fused_activation_function
     if kernel == "real":
         answer = real(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
     elif per_layer:
@@ -120,7 +121,7 @@ def _opened(b: RuleBuilder, x: Value) -> Value:
         return x
     batch, rows, depth = x.type.shape or ()
     type = TensorType((batch, 1, rows, depth), x.type.element)
-    return b.op("tfl.expand_dims", [x, b.constant(np.asarray(1))], [type], {}).result
+    return b.op(ExpandDims, [x, b.constant(np.asarray(1))], [type], {}).result
 
 
 def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
@@ -128,7 +129,7 @@ def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
     if len(shape) == 4:
         return x
     type = TensorType(shape, x.type.element)
-    return b.op("tfl.squeeze", [x], [type], {"squeeze_dims": np.asarray([1], np.int32)}).result
+    return b.op(Squeeze, [x], [type], {"squeeze_dims": np.asarray([1], np.int32)}).result
 
 
 def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.requantize import real_table, requantize_table
 
 __all__: list[str] = []
 
 
-@rule("tfl.concatenation")
-def concatenation(op: Op, b: RuleBuilder) -> Answer:
+def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
-    if op.attributes.get("fused_activation_function", "NONE") != "NONE":
+    if op.fused_activation_function != "NONE":
         return NotApplicable("CONCATENATION has no fused activation")
     operands, target = [v for v in op.operands if v is not None], op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
@@ -65,4 +65,4 @@ def _requantized(b: RuleBuilder, x: Value, source: UniformQuantizedType, target:
 
 def _concatenate(op: Op, b: RuleBuilder, parts: list[Value]) -> Value:
     attributes = {**op.attributes, "fused_activation_function": "NONE"}
-    return b.op("tfl.concatenation", parts, [op.result.type.stripped()], attributes).result
+    return b.op(Concatenation, parts, [op.result.type.stripped()], attributes).result

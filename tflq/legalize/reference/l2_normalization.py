@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.normalization import L2Normalization
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, rounding_shift
 
 __all__ = ["inverse_square_root"]
@@ -28,13 +29,12 @@ _GREATEST = (1 << 31) - 1
 _ONE, _HALF_OF_THREE, _HALF_SQRT_2 = 1 << 28, (1 << 28) + (1 << 27), 1518500250
 
 
-@rule("tfl.l2_normalization")
-def l2_normalization(op: Op, b: RuleBuilder) -> Answer:
+def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """The kernel's fixed-point arithmetic, row by row."""
     elements = per_layer(op, op.results)
     if isinstance(elements, NotApplicable):
         return elements
-    (output,), operand = elements, op.operand(0)
+    (output,), operand = elements, op.input
     storage = output.storage
     if operand.type.storage != storage or storage not in (i8, ui8):
         return NotApplicable(f"L2_NORMALIZATION has no kernel for {operand.type.storage} → {storage}")

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import LogSoftmax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.reference.softmax import reciprocal
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import per_layer, rounding_shift
 from tflq.numerics.fixed_point import rounding_divide_by_pot
 from tflq.numerics.softmax import ACCUMULATOR_BITS, difference_table, scaled_differences
@@ -32,8 +33,7 @@ _NUMERATOR, _SQUARE, _OFFSET, _SLOPE = 117049297, 127690142, 1057819769, 6384507
 _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
 
 
-@rule("tfl.log_softmax")
-def log_softmax(op: Op, b: RuleBuilder) -> Answer:
+def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     """The reference kernel's arithmetic, row by row."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -41,7 +41,7 @@ def log_softmax(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     if refusal := _refusal(op, source, output):
         return refusal
-    x, last = b.value(op.operand(0)), (op.operand(0).type.rank or 1) - 1
+    x, last = b.value(op.input), (op.input.type.rank or 1) - 1
     d = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, last), i32))
     index = b.cast(b.add(d, _constant(b, 127)), i8)
     try:

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.ir.builder import broadcast
+from tflq.builder import broadcast
+from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     ScalarType,
@@ -31,7 +33,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.reference.accumulate import Bounds, bounds_of, unused_zero_point
 from tflq.legalize.reference.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, symmetric
 from tflq.numerics.convolution import legacy_scale
 
@@ -56,10 +58,9 @@ class Sizes(NamedTuple):
     depth: int | None
 
 
-@rule("tfl.batch_matmul")
-def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
+def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     """tosa.transpose per adjoint, tosa.matmul, tosa.rescale."""
-    x, y, result = op.operand(0), op.operand(1), op.result
+    x, y, result = op.lhs, op.rhs, op.result
     types = (x.type.storage, y.type.storage, result.type.storage)
     acc = _ACCUMULATORS.get(types)
     if acc is None:
@@ -82,7 +83,7 @@ def batch_matmul(op: Op, b: RuleBuilder) -> Answer:
     left, right, target = elements
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
     sums = product(op, b, sides, sizes.shape, acc, (left.zero_point, right.zero_point))
-    bounds = _bounds(b, left, right, y, sizes.depth, bool(op.attributes["adj_y"]))
+    bounds = _bounds(b, left, right, y, sizes.depth, bool(op.adj_y))
     at_least = None if sizes.depth is not None else _of_products(left, right, 1)
     answer = fixed(b, sums, scale, target, "NONE", bounds or Bounds.of(acc), at_least)
     return answer if isinstance(answer, NotApplicable) else answer.rewritten()
@@ -138,7 +139,7 @@ def product(
         _swapped(b, side) if op.attributes[adjoint] else side
         for side, adjoint in zip(sides, ("adj_x", "adj_y"), strict=True)
     )
-    return b.emit("tosa.matmul", [x, y], TensorType(shape, acc), a_zp=zero_points[0], b_zp=zero_points[1])
+    return b.emit(MatMul, [x, y], TensorType(shape, acc), a_zp=zero_points[0], b_zp=zero_points[1])
 
 
 def _swapped(b: RuleBuilder, x: Value) -> Value:

@@ -27,6 +27,9 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
 from tflq.legalize.reference.accumulate import (
@@ -42,7 +45,7 @@ from tflq.legalize.reference.accumulate import (
 from tflq.legalize.reference.convolution import conv_2d_sums, depthwise_sums
 from tflq.legalize.reference.fully_connected import HALVED_BIAS, bias_as_read, fully_connected_sums
 from tflq.legalize.reference.rescaled import fixed, real
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []
@@ -69,10 +72,9 @@ class _Reading(NamedTuple):
     unpacked: tuple[ScalarType, ...] = ()
 
 
-@rule("tfl.conv_2d", "tfl.depthwise_conv_2d", "tfl.fully_connected")
-def misread(op: Op, b: RuleBuilder) -> Answer:
+def misread(op: FullyConnected | Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     """The operator on bytes taken apart, and put together as the kernel reads them."""
-    x, weights = op.operand(0), op.operand(1)
+    x, weights = op.input, op.operand(1)
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -85,7 +87,7 @@ def misread(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable("")
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
         return NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
-    connected = op.name == "tfl.fully_connected"
+    connected = isinstance(op, FullyConnected)
     bias_read = _bias_as_read(op, b, reading)
     if isinstance(bias_read, NotApplicable):
         return bias_read
@@ -103,9 +105,7 @@ def misread(op: Op, b: RuleBuilder) -> Answer:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
     else:
         factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
-    scaled = (real if connected else fixed)(
-        b, sums.value, factors, target, op.attributes["fused_activation_function"], bounds
-    )
+    scaled = (real if connected else fixed)(b, sums.value, factors, target, op.fused_activation_function, bounds)
     if isinstance(scaled, NotApplicable):
         return scaled
     words = [
@@ -126,7 +126,7 @@ class _Bias(NamedTuple):
 
 def _bias_as_read(op: Op, b: RuleBuilder, reading: _Reading) -> _Bias | NotApplicable:
     bias, (_, axis, _) = op.optional(2), _SUMS[op.name]
-    if op.name == "tfl.fully_connected":
+    if isinstance(op, FullyConnected):
         found = bias_as_read(op, b, reading.x, reading.weights, bias)
     else:
         acc = accumulator(op, bias)
@@ -141,7 +141,7 @@ def _reading(op: Op) -> _Reading | None:
     """None where no kernel runs on such types, or it reads all as what it is."""
     x, weights, result = (v.type.storage for v in (op.operand(0), op.operand(1), op.result))
     per_axis = not isinstance(op.operand(1).type.element, UniformQuantizedType)
-    if op.name == "tfl.fully_connected":
+    if isinstance(op, FullyConnected):
         if x not in (i8, ui8, i16) or weights not in (i8, ui8, i16, i4, i2) or (per_axis and ui8 in (x, weights)):
             return None
         if weights == i16 or ((x, result) in ((i16, i16), (ui8, i16)) and weights != (ui8 if x == i16 else i8)):
@@ -154,7 +154,7 @@ def _reading(op: Op) -> _Reading | None:
     zeros = np.atleast_1d(getattr(op.operand(1).type.element, "zero_points", weight_zero_point(op.operand(1))))
     if x != result or (per_axis and weights not in (i8, i4)):
         return None
-    if op.name == "tfl.conv_2d":
+    if isinstance(op, Conv2D):
         if x == i16:
             return None if zeros.any() else _Reading(i16, i8, (i4,))
         return _Reading(ui8, ui8, (i4,)) if x == ui8 and not per_axis else None
@@ -192,7 +192,7 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
     """The first elements of a vector."""
     if x.type.shape == (count,):
         return x
-    return b.emit("tosa.slice", [x], TensorType((count,), x.type.element), start=(0,), size=(count,))
+    return b.emit(Slice, [x], TensorType((count,), x.type.element), start=(0,), size=(count,))
 
 
 def _summed(
@@ -246,7 +246,7 @@ def _rows_of(op: Op, b: RuleBuilder, x: Value, depth: int) -> Value | None:
     shape = x.type.shape
     if shape is None or shape[-1] == depth:
         return None if shape is None else x
-    if op.name != "tfl.fully_connected" or op.attributes["keep_num_dims"] or None in shape or not depth:
+    if not isinstance(op, FullyConnected) or op.attributes["keep_num_dims"] or None in shape or not depth:
         return None
     return b.reshape(x, (math.prod(d or 0 for d in shape) // depth, depth))
 

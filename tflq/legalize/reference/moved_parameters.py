@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from tflq.evaluate import EVALUATORS
+from tflq.evaluate import evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, is_quantized, ui8
@@ -106,10 +106,10 @@ def _followed(op: Op) -> bool:
     wanted = [_numbers(v, known) for v in op.results]
     if op.name in _CHOOSE:
         return all(x is not None and _same(np.broadcast_to(x, _dims(op.result.type)), wanted[0]) for x in operands[1:])
-    evaluator = EVALUATORS.get(op.name)
-    if evaluator is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
+    compute = evaluator.get(type(op))
+    if compute is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
         return False
-    moved = evaluator(op, *operands)
+    moved = compute(op, *operands)
     moved = moved if isinstance(moved, list) else [moved]
     return all(_same(m, w) for m, w in zip(moved, wanted, strict=True))
 

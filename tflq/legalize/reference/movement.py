@@ -13,12 +13,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.comparison import Select, SelectV2
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather, GatherND, Unique
+from tflq.dialects.tfl.movement import (
+    BatchToSpaceND,
+    BroadcastTo,
+    DepthToSpace,
+    Dilate,
+    ExpandDims,
+    MirrorPad,
+    Pack,
+    Reshape,
+    ReverseSequence,
+    ReverseV2,
+    Slice,
+    SpaceToDepth,
+    Split,
+    SplitV,
+    Squeeze,
+    StridedSlice,
+    Tile,
+    Transpose,
+    Unpack,
+)
+from tflq.dialects.tfl.reduction import TopKV2
 from tflq.dialects.tfl.runtime import version_info
+from tflq.dialects.tfl.shape import Fill, Rank, Shape
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, requantized, requantized_if_plain
 
 __all__ = ["COPIED", "under"]
@@ -36,39 +62,38 @@ _WIDENED: dict[str, frozenset[ScalarType]] = {
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
 
-@rule(
-    *(
-        "tfl.reshape",
-        "tfl.squeeze",
-        "tfl.expand_dims",
-        "tfl.transpose",
-        "tfl.slice",
-        "tfl.strided_slice",
-        "tfl.split",
-        "tfl.split_v",
-    ),
-    *(
-        "tfl.pack",
-        "tfl.unpack",
-        "tfl.gather",
-        "tfl.gather_nd",
-        "tfl.tile",
-        "tfl.reverse_v2",
-        "tfl.broadcast_to",
-        "tfl.space_to_depth",
-    ),
-    *(
-        "tfl.depth_to_space",
-        "tfl.batch_to_space_nd",
-        "tfl.mirror_pad",
-        "tfl.select",
-        "tfl.select_v2",
-        "tfl.reverse_sequence",
-    ),
-    *("tfl.dilate", "tfl.fill", "tfl.unique"),
-    *("tfl.shape", "tfl.rank", "tfl.dynamic_update_slice", "tfl.topk_v2"),
-)
-def move(op: Op, b: RuleBuilder) -> Answer:
+def move(
+    op: Reshape
+    | Squeeze
+    | ExpandDims
+    | Transpose
+    | Slice
+    | StridedSlice
+    | Split
+    | SplitV
+    | Pack
+    | Unpack
+    | Gather
+    | GatherND
+    | Tile
+    | ReverseV2
+    | BroadcastTo
+    | SpaceToDepth
+    | DepthToSpace
+    | BatchToSpaceND
+    | MirrorPad
+    | Select
+    | SelectV2
+    | ReverseSequence
+    | Dilate
+    | Fill
+    | Unique
+    | Shape
+    | Rank
+    | DynamicUpdateSlice
+    | TopKV2,
+    b: RuleBuilder,
+) -> Answer:
     """result = the same stored integers, moved."""
     differ = parameters_differ(op)
     storage = next(v.type.storage for v in op.tensors if v.type.quantized)
@@ -93,7 +118,7 @@ def _index(op: Op, b: RuleBuilder, value: Value | None) -> Value | None:
     """What an operand has become; indices of GATHER_ND of 16 bits are int32."""
     if value is None:
         return None
-    narrow = op.name == "tfl.gather_nd" and value.type.element == i16
+    narrow = isinstance(op, GatherND) and value.type.element == i16
     return b.cast(b.value(value), i32) if narrow else b.value(value)
 
 
@@ -140,15 +165,14 @@ def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> li
     return made
 
 
-@rule("tfl.cast")
-def cast(op: Op, b: RuleBuilder) -> Answer:
+def cast(op: Cast, b: RuleBuilder) -> Answer:
     """result = the stored integers, converted: the kernel knows no scales; floats are truncated, and saturate. Source:
     kernels/cast.cc."""
-    x, result = op.operand(0), op.result
+    x, result = op.input, op.result
     storage = result.type.storage
     whole = x.type.storage.is_float and storage.bits < 32
     type = result.type.with_element(i32) if whole else result.type.stripped()
-    made = b.op("tfl.cast", [b.value(x)], [type], op.attributes, version_info(op)).result
+    made = b.op(Cast, [b.value(x)], [type], op.attributes, version_info(op)).result
     if whole:
         made = b.cast(b.clamp(made, storage.minimum, storage.maximum), storage)
     return Rewritten([made], warning="" if _stored_is_real(op) else _CAST)

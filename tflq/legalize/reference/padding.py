@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Pad, PadV2, Slice, SpaceToBatchND
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.moved_parameters import follow, refused, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import requantized_if_plain
 from tflq.numerics.requantize import rescaled_value
 
@@ -22,10 +23,9 @@ __all__: list[str] = []
 _OTHER = "no kernel takes an operand of other parameters than the result's, and one of them has several scales"
 
 
-@rule("tfl.pad", "tfl.padv2")
-def pad(op: Op, b: RuleBuilder) -> Answer:
+def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     """result = the operand, with a stored value around it."""
-    x, result = op.operand(0), op.result
+    x, result = op.input, op.result
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no kernel pads {x.type.storage} to {storage}")
@@ -41,7 +41,7 @@ def pad(op: Op, b: RuleBuilder) -> Answer:
     fill = b.constant(np.asarray(seen_by_kernel(result)[1]), storage) if value is None else _fill(b, value, result)
     if fill is None:
         return NotApplicable(_OTHER)
-    padded = b.emit("tfl.padv2", [plain, b.value(op.operand(1)), fill], result.type.stripped())
+    padded = b.emit(PadV2, [plain, b.value(op.paddings), fill], result.type.stripped())
     return Rewritten([padded], warning=COPIED if takes and not same and not b.real else "")
 
 
@@ -63,7 +63,7 @@ def _inside_follows(op: Op) -> bool:
         return False
     begin, shape = paddings.array.reshape(-1, 2)[:, 0], x.type.shape or ()
     cut: list[Value | None] = [Value(result.type), constant(begin), constant(np.asarray(shape, np.int32))]
-    inside = Op("tfl.slice", cut, [Value(x.type)], {})
+    inside = Op(Slice.op_name, cut, [Value(x.type)], {})
     return follow(inside)
 
 
@@ -81,10 +81,9 @@ def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
     return b.constant(np.asarray(np.clip(stored, target.storage_min, target.storage_max)), target.storage)
 
 
-@rule("tfl.space_to_batch_nd")
-def space_to_batch(op: Op, b: RuleBuilder) -> Answer:
+def space_to_batch(op: SpaceToBatchND, b: RuleBuilder) -> Answer:
     """result = SPACE_TO_BATCH_ND(operand padded with the result's zero point, without padding)."""
-    x, paddings, result = op.operand(0), op.operand(2), op.result
+    x, paddings, result = op.input, op.paddings, op.result
     element, storage = result.type.element, result.type.storage
     if x.type.storage != storage:
         return NotApplicable(f"no kernel moves {x.type.storage} to {storage}")
@@ -121,6 +120,6 @@ def _spread(op: Op, b: RuleBuilder, plain: Value, zero: int) -> Value:
         around[1 : 1 + len(amounts)] = amounts
         shape = tuple(None if d is None else d + int(p.sum()) for d, p in zip(x.type.shape, around, strict=True))
         fill = b.constant(np.asarray(zero), storage)
-        plain = b.emit("tfl.padv2", [plain, b.constant(around), fill], TensorType(shape, storage))
+        plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(shape, storage))
     none = b.constant(np.zeros_like(amounts))
     return b.emit(op.name, [plain, b.value(block), none], type)

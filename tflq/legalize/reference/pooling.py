@@ -6,9 +6,9 @@ kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/poo
 
 from __future__ import annotations
 
-from tflq.ir.core import Op
+from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
 from tflq.ir.types import UniformQuantizedType, i8, i16, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
@@ -19,10 +19,9 @@ _UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it r
 _RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
 
 
-@rule(*_POOLS)
-def pool(op: Op, b: RuleBuilder) -> Answer:
+def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     """result = clamp(mean or greatest stored integer of each window)."""
-    x, result, a = op.operand(0), op.result, op.attributes
+    x, result, a = op.input, op.result, op.attributes
     source, target = x.type.element, result.type.element
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16):
@@ -42,7 +41,7 @@ def pool(op: Op, b: RuleBuilder) -> Answer:
         pooled = b.op(op.name, [plain], [out], {**a, "fused_activation_function": "NONE"}).result
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
-        zero_points = {"input_zp": 0, "output_zp": 0} if op.name == "tfl.average_pool_2d" else {}
+        zero_points = {"input_zp": 0, "output_zp": 0} if isinstance(op, AveragePool2D) else {}
         pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
     warning, exception = _RAW if source != target and low < high else "", "disregarded"
     if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:

@@ -10,9 +10,9 @@ Sources: kernels/quantize.cc, dequantize.h, kernels/internal/reference/quantize.
 
 from __future__ import annotations
 
-from tflq.ir.core import Op
+from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.ir.types import ScalarType, f16, f32, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics.quantize import requantize_multiplier
 
@@ -27,10 +27,9 @@ _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
 """Result types of each integer operand type."""
 
 
-@rule("tfl.quantize")
-def quantize(op: Op, b: RuleBuilder) -> Answer:
+def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Float to integer, or integer to integer."""
-    source, result = op.operand(0), op.result
+    source, result = op.input, op.result
     if source.type.storage.is_float:
         if source.type.storage != f32:
             return Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
@@ -50,11 +49,10 @@ def quantize(op: Op, b: RuleBuilder) -> Answer:
     return scaled(b, b.value(source), multiplier, output.storage, 1 << storage.bits, **zero_points)
 
 
-@rule("tfl.dequantize")
-def dequantize(op: Op, b: RuleBuilder) -> Answer:
+def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:
     """Integer to float32, which is cast where the model states floats of another width."""
     kind = op.result.type.storage
     if kind not in (f32, f16):
         return Rejected(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
-    made = b.dcast(b.typed(op.operand(0)))
-    return made if kind == f32 else b.emit("tfl.cast", [made], made.type.with_element(kind))
+    made = b.dcast(b.typed(op.input))
+    return made if kind == f32 else b.emit(Cast, [made], made.type.with_element(kind))

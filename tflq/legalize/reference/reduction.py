@@ -16,9 +16,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleMean
+from tflq.dialects.tfl.movement import Unpack
+from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import scaled
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
@@ -38,8 +42,7 @@ _BATCHES = 1 << 20
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
 
-@rule("tfl.mean", "tfl.sum")
-def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
+def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
     reduction = _reduction(op)
     if isinstance(reduction, NotApplicable):
@@ -48,13 +51,13 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
         reason = "no elements are reduced"
-        if op.name == "tfl.mean":
+        if isinstance(op, Mean):
             return NotApplicable(reason, f"{reason}, whose mean is no number")
         zero = target.zero_point
         return NotApplicable(
             reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""
         )
-    averaged, scales = op.name == "tfl.mean", (source.scale, target.scale)
+    averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
     unread = averaged or source.storage == ui8 or b.real or 0 in (op.result.type.shape or ())
     misread = not (unread or _all_zero(sizes, source, target))
     if None in sizes.values() or (0 in axes and not x.is_constant):
@@ -71,7 +74,7 @@ def mean_or_sum(op: Op, b: RuleBuilder) -> Answer:
     bounds = _offsets(source, count)
     reach = max(-bounds[0], bounds[1])
     result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
-    if reach < 1 << 31 and b.ops[-1].name == "tosa.rescale":
+    if reach < 1 << 31 and isinstance(b.ops[-1], Rescale):
         b.ops[-1].attributes["input_range"] = bounds
     return _rewritten(result, misread)
 
@@ -96,7 +99,7 @@ def _over_any_number(
     """A mean or sum over a number of elements that a batch of another size changes; None if it may leave int32 where it
     is shifted to the left."""
     multiplier, to = sum_multiplier(source.scale, target.scale), target.storage
-    averaged = op.name == "tfl.mean"
+    averaged = isinstance(op, Mean)
     if multiplier.shift > (_MOST_SHIFT - source.storage.bits if averaged else 0):
         return None
     offsets = b.cast(b.value(x), i32)
@@ -106,15 +109,14 @@ def _over_any_number(
     if not averaged:
         return scaled(b, total, multiplier, to, (1 << 31) - 1, output_zp=target.zero_point)
     numbers = {"multiplier": multiplier.mantissa, "shift": multiplier.shift, "output_zp": target.zero_point}
-    return b.emit("ext.rescale_mean", [total, b.value(x)], total.type.with_element(to), axes=tuple(axes), **numbers)
+    return b.emit(RescaleMean, [total, b.value(x)], total.type.with_element(to), axes=tuple(axes), **numbers)
 
 
 def _rewritten(result: Value, misread: bool) -> Rewritten:
     return Rewritten([result], warning=_MISREAD if misread else "", exception="broken" if misread else "disregarded")
 
 
-@rule("tfl.reduce_max", "tfl.reduce_min")
-def extreme(op: Op, b: RuleBuilder) -> Answer:
+def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
     reduction = _reduction(op)
     if isinstance(reduction, NotApplicable):
@@ -124,14 +126,13 @@ def extreme(op: Op, b: RuleBuilder) -> Answer:
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
         return NotApplicable("an element, scaled, can leave int32")
-    found = _reduced(op, b, "max" if op.name == "tfl.reduce_max" else "min", b.value(x), axes)
+    found = _reduced(op, b, "max" if isinstance(op, ReduceMax) else "min", b.value(x), axes)
     if source == target:
         return found
     return b.rescale(found, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
 
 
-@rule("tfl.reduce_prod")
-def product(op: Op, b: RuleBuilder) -> Answer:
+def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
     reduction = _reduction(op)
     if isinstance(reduction, NotApplicable):
@@ -156,18 +157,14 @@ def product(op: Op, b: RuleBuilder) -> Answer:
     offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
     types = [TensorType(tuple(shape[a] for a in kept), i32)] * count
-    result, *others = b.op("tfl.unpack", [factors], types, {"num": count, "axis": 0}).results
+    result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
     for factor, bound in zip(others, bounds, strict=False):
         wide = b.mul(b.cast(result, i64), b.cast(factor, i64))
         result = b.rescale(wide, multiplier, i32)
         b.ops[-1].attributes["input_range"] = (-bound, bound)
     result = b.rescale(b.cast(result, i64), multiplier, target.storage, output_zp=target.zero_point)
     b.ops[-1].attributes["input_range"] = (-bounds[-2], bounds[-2])
-    return (
-        b.reshape(result, [1 if a in axes else d for a, d in enumerate(shape)])
-        if op.attributes["keep_dims"]
-        else result
-    )
+    return b.reshape(result, [1 if a in axes else d for a, d in enumerate(shape)]) if op.keep_dims else result
 
 
 class _Reduction(NamedTuple):

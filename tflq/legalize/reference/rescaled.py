@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
 from tflq.legalize.reference.accumulate import Bounds
@@ -147,7 +148,7 @@ def _fixed_i64(
         return Rescaled(b.clamp(result, *clamp))
     multiplier, shift = wide_multipliers(mantissa, left)
     word = b.emit(
-        "ext.rescale_i64",
+        RescaleI64,
         [acc],
         acc.type.with_element(i32),
         multiplier=multiplier.astype(np.int32),
@@ -203,7 +204,7 @@ def saturated(
         return NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
     stored = acc.type.with_element(to.storage)
     noted = {"input_range": bounds} if bounds else {}
-    result = b.emit("ext.rescale_f64", [acc], stored, scale=scales, output_zp=to.zero_point, **noted)
+    result = b.emit(RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, **noted)
     return b.clamp(result, *clamp)
 
 

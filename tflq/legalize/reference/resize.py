@@ -12,10 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RoundingDivideByPot
+from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tosa.arithmetic import IntDiv
+from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.resize_any import weighted_sums
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.resize import (
     Steps,
     float_taps,
@@ -32,16 +38,15 @@ _RAW = "the result has other quantization parameters than its source: the kernel
 _FLOAT = "computed in float32 as the kernel does: at these sizes no integer form is proven equal"
 
 
-@rule("tfl.resize_bilinear")
-def resize_bilinear(op: Op, b: RuleBuilder) -> Answer:
+def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     """result = the four elements around each position, weighted."""
-    x, size = op.operand(0), op.operand(1)
+    x, size = op.input, op.size
     if reason := _unsupported(op):
         return NotApplicable(reason)
     height, width = _plane(x)
     if not size.is_constant or height is None or width is None:
         return _of_any_size(op, b)
-    flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
+    flags = op.align_corners, op.half_pixel_centers
     source, out = (height, width), (int(size.array[0]), int(size.array[1]))
     if min(source) < 1 or min(out) < 1:
         return NotApplicable("there are no elements to resize")
@@ -73,10 +78,9 @@ def _of_any_size(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten([made], warning=_RAW if x.type.element != op.result.type.element else "")
 
 
-@rule("tfl.resize_nearest_neighbor")
-def resize_nearest(op: Op, b: RuleBuilder) -> Answer:
+def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
     """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
-    x, size, a = op.operand(0), op.operand(1), op.attributes
+    x, size, a = op.input, op.size, op.attributes
     if reason := _unsupported(op):
         return NotApplicable(reason)
     height, width = _plane(x)
@@ -119,7 +123,7 @@ def _resize(
     widened = i64 if x.type.storage == i16 else i32
     batch, channels = (x.type.shape or (None,))[0], (x.type.shape or (None,))[-1]
     return b.emit(
-        "tosa.resize",
+        Resize,
         [x],
         TensorType((batch, *out, channels), widened if mode == "BILINEAR" else x.type.element),
         scale=(rows.n, rows.d, columns.n, columns.d),
@@ -134,13 +138,13 @@ def _divided(b: RuleBuilder, acc: Value, x: Value, divisor: int) -> Value:
     storage = x.type.storage
     if storage == i16:
         type = acc.type.with_element(i16)
-        return b.emit("ext.rounding_divide_by_pot", [acc], type, exponent=divisor.bit_length() - 1)
+        return b.emit(RoundingDivideByPot, [acc], type, exponent=divisor.bit_length() - 1)
     if storage == i8:
         acc = b.add(acc, b.arithmetic_right_shift(acc, b.constant(31)))  # a half below zero goes down, too
     if divisor > 1:
         acc = b.add(acc, b.constant(divisor // 2))
         if divisor & (divisor - 1):
-            acc = b.emit("tosa.intdiv", [acc, b.constant(divisor)], acc.type)
+            acc = b.emit(IntDiv, [acc, b.constant(divisor)], acc.type)
         else:
             acc = b.arithmetic_right_shift(acc, b.constant(divisor.bit_length() - 1))
     return b.cast(acc, storage)
@@ -157,12 +161,12 @@ def _in_float(
 
     def weighted(value: Value, index: np.ndarray, axis: int, weight: np.ndarray) -> Value:
         shape = tuple(len(index) if a == axis else d for a, d in enumerate(value.type.shape or ()))
-        taken = b.emit("tfl.gather", [value, b.constant(index)], TensorType(shape, f32), axis=axis, batch_dims=0)
+        taken = b.emit(Gather, [value, b.constant(index)], TensorType(shape, f32), axis=axis, batch_dims=0)
         factor = b.constant(weight.reshape(-1, *(1,) * (3 - axis)), f32)
-        return b.emit("tfl.mul", [taken, factor], taken.type, fused_activation_function="NONE")
+        return b.emit(Mul, [taken, factor], taken.type, fused_activation_function="NONE")
 
     def added(left: Value, right: Value) -> Value:
-        return b.emit("tfl.add", [left, right], left.type, fused_activation_function="NONE", pot_scale_int16=False)
+        return b.emit(Add, [left, right], left.type, fused_activation_function="NONE", pot_scale_int16=False)
 
     upper, lower = weighted(real, y0, 1, one - fy), weighted(real, y1, 1, fy)
     total = weighted(upper, x0, 2, one - fx)

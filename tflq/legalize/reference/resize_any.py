@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32, i64
 from tflq.legalize.reference.allocated import element, line, shape_of
@@ -61,7 +63,7 @@ def _taps(b: RuleBuilder, size: Value, out: Value, align_corners: bool, half_pix
 def _ratio(b: RuleBuilder, size: Value, out: Value) -> Value:
     """size / out in 1/1024, rounded to nearest."""
     total = b.add(b.mul(size, _number(b, 1024)), _half(b, out))
-    return b.emit("tosa.intdiv", [total, out], total.type)
+    return b.emit(IntDiv, [total, out], total.type)
 
 
 def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
@@ -73,7 +75,7 @@ def _interpolated(b: RuleBuilder, x: Value, taps: _Taps, axis: int) -> Value:
     lower = b.sub(b.constant(np.asarray(1024), x.type.storage), upper)
     parts = []
     for index, weight in ((taps.lower, lower), (taps.upper, upper)):
-        taken = b.emit("tfl.gather", [x, index], made, axis=axis, batch_dims=0)
+        taken = b.emit(Gather, [x, index], made, axis=axis, batch_dims=0)
         parts.append(b.mul(taken, weight))
     return b.add(*parts)
 

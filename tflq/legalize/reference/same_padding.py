@@ -18,6 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import PadV2
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.reference.allocated import element, line, shape_of, sliced
@@ -38,7 +40,7 @@ def pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence
     paddings = b.concat([none, *amounts, none], 0, (4, 2))
     grown = [None if s is None or t > 1 else s + e - 1 for s, e, t in zip(sizes, extents, strides, strict=True)]
     padded = TensorType((batch, *grown, channels), x.type.element)
-    return b.emit("tfl.padv2", [x, paddings, b.constant(np.asarray(fill), x.type.storage)], padded)
+    return b.emit(PadV2, [x, paddings, b.constant(np.asarray(fill), x.type.storage)], padded)
 
 
 def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) -> Value:
@@ -53,4 +55,4 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
     size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
     rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))
-    return b.emit("tfl.gather", [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)
+    return b.emit(Gather, [rows, shape_of(b, rest, 1)], TensorType((1, 2), i32), axis=0, batch_dims=0)

@@ -13,12 +13,13 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import Gather, ScatterND, SparseToDense
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ, seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
 from tflq.legalize.reference.rescaled import saturated
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, per_layer
 from tflq.numerics.fixed_point import quotient
 
@@ -27,15 +28,14 @@ __all__ = ["sum_bounds"]
 _ZEROS = "zeros are stored, whatever the zero point"
 
 
-@rule("tfl.scatter_nd")
-def scatter_nd(op: Op, b: RuleBuilder) -> Answer:
+def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
     """result = the sum of the updates of each place, and zero elsewhere."""
-    updates, result = op.operand(1), op.result
+    updates, result = op.updates, op.result
     storage = result.type.storage
     if updates.type.storage != storage or storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no kernel scatters {updates.type.storage} into {storage}")
     zeros = not np.any(getattr(result.type.element, "zero_points", seen_by_kernel(result)[1]))
-    differ, meeting = parameters_differ(op), _most(op.operand(0))
+    differ, meeting = parameters_differ(op), _most(op.indices)
     if storage != i16 and not (b.real and (differ or not zeros or meeting != 1)):
         raw = _scattered(op, b, b.cast(b.value(updates), i32))
         return Rewritten([b.cast(raw, storage)], warning=COPIED if differ else "" if zeros else _ZEROS)
@@ -50,7 +50,7 @@ def scatter_nd(op: Op, b: RuleBuilder) -> Answer:
 
 def _scattered(op: Op, b: RuleBuilder, updates: Value) -> Value:
     indices, shape = (b.cast(b.value(op.operand(i)), i32) for i in (0, 2))
-    return b.emit("tfl.scatter_nd", [indices, updates, shape], op.result.type.with_element(i32))
+    return b.emit(ScatterND, [indices, updates, shape], op.result.type.with_element(i32))
 
 
 def _most(indices: Value) -> int | None:
@@ -71,10 +71,9 @@ def sum_bounds(source: UniformQuantizedType, terms: int | None) -> tuple[int, in
     return min(terms * (storage.minimum - zero), 0), max(terms * (storage.maximum - zero), 0)
 
 
-@rule("tfl.sparse_to_dense")
-def sparse_to_dense(op: Op, b: RuleBuilder) -> Answer:
+def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
     """result = the values at their places, and the default value elsewhere."""
-    values, default, result = op.operand(2), op.operand(3), op.result
+    values, default, result = op.values, op.default, op.result
     storage = result.type.storage
     if {values.type.storage, default.type.storage} != {storage} or storage not in (i8, ui8, i16, i32, i64):
         return NotApplicable("values, default and result are not of one integer type of 8 bits or more")
@@ -105,6 +104,4 @@ def _dense(op: Op, b: RuleBuilder, values: Value, default: Value) -> Value:
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     every = [b.reshape(values, [count]), b.reshape(default, [1])]
     table = b.concat(every, 0, (count + 1,))
-    return b.emit(
-        "tfl.gather", [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0
-    )
+    return b.emit(Gather, [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0)

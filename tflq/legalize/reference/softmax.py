@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import Softmax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics import softmax as numerics
 from tflq.numerics.fixed_point import Multiplier, rounding_divide_by_pot
@@ -24,8 +25,7 @@ __all__ = ["reciprocal"]
 _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, i16), (ui8, i16), (i16, i16))
 
 
-@rule("tfl.softmax")
-def softmax(op: Op, b: RuleBuilder) -> Answer:
+def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     """All forms of the kernel."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -33,8 +33,8 @@ def softmax(op: Op, b: RuleBuilder) -> Answer:
     source, output = elements
     if (source.storage, output.storage) not in _FORMS:
         return NotApplicable(f"SOFTMAX has no form for {source.storage} → {output.storage}")
-    if not op.operand(0).type.rank:
-        return NotApplicable(f"the rank of '{op.operand(0).name}' is 0 or unknown")
+    if not op.input.type.rank:
+        return NotApplicable(f"the rank of '{op.input.name}' is 0 or unknown")
     if refusal := _refusal(op, source, output):
         return refusal
     try:

@@ -10,15 +10,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
+from tflq.dialects.tfl.comparison import NotEqual, Where
+from tflq.dialects.tfl.indexing import (
+    Bucketize,
+    EmbeddingLookup,
+    Gather,
+    HashtableLookup,
+    MatrixDiag,
+    MatrixSetDiag,
+    OneHot,
+)
+from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.runtime import version_info
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.shape import BroadcastArgs
+from tflq.dialects.tfl.unary import ZerosLike
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.bits import BitwiseAnd
+from tflq.dialects.tosa.movement import Slice
+from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.real.grid import grids_of
 from tflq.legalize.real.lookup import restored_by
 from tflq.legalize.reference.moved_parameters import parameters_differ, refused
 from tflq.legalize.reference.movement import COPIED, under
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name, per_layer
 
 __all__: list[str] = []
@@ -26,15 +43,14 @@ __all__: list[str] = []
 _ZEROS = "zeros are stored, whatever the zero point"
 
 
-@rule("tfl.embedding_lookup")
-def embedding_lookup(op: Op, b: RuleBuilder) -> Answer:
+def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
     """result = rows of the table, as they are stored."""
-    ids, table, result = op.operand(0), op.operand(1), op.result
+    ids, table, result = op.ids, op.values, op.result
     if not isinstance(table.type.element, UniformQuantizedType) and parameters_differ(op):
         return NotApplicable("no kernel copies rows from several scales to others")
     if table.type.storage != result.type.storage or table.type.storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel copies rows of {table.type.storage} to {result.type.storage}")
-    rows = b.emit("tfl.gather", [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
+    rows = b.emit(Gather, [b.value(table), b.value(ids)], result.type.stripped(), axis=0, batch_dims=0)
     if b.real and parameters_differ(op):
         return _under(b, rows, table, result)
     return Rewritten([rows], warning=COPIED if parameters_differ(op) else "")
@@ -47,16 +63,15 @@ def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer
     return made if isinstance(made, NotApplicable) else Rewritten([made])
 
 
-@rule("tfl.hashtable_lookup")
-def hashtable_lookup(op: Op, b: RuleBuilder) -> Answer:
+def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
     """result = rows of the values, as they are stored; stored zeros where the key is not found."""
-    values, result = op.operand(2), op.result
+    values, result = op.values, op.result
     if values.type.storage != result.type.storage:
         return NotApplicable(f"no kernel copies rows of {values.type.storage} to {result.type.storage}")
     types = [v.type.stripped() for v in op.results]
     rows, hits = b.op(op.name, [b.value(v) for v in op.operands if v], types, op.attributes, version_info(op)).results
     zeros = parameters(result.type)[1].any() if result.type.quantized else False
-    some, all_found = _found(op.operand(0), op.operand(1))
+    some, all_found = _found(op.lookup, op.keys)
     differ = some and parameters_differ(op)
     warning = COPIED if differ else _ZEROS if zeros and not all_found else ""
     return Rewritten([rows, hits], warning=warning)
@@ -70,15 +85,14 @@ def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
     return bool(found.any()), bool(found.all())
 
 
-@rule("tfl.one_hot")
-def one_hot(op: Op, b: RuleBuilder) -> Answer:
+def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     """result = the stored on value where the index is the place along the axis, else the off value."""
     indices, depth, on, off = (op.operand(i) for i in range(4))
     if not depth.is_constant or indices.type.shape is None or on.type.storage != off.type.storage:
         return NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
         )
-    shape, axis = list(indices.type.shape), op.attributes["axis"] % (len(indices.type.shape) + 1)
+    shape, axis = list(indices.type.shape), op.axis % (len(indices.type.shape) + 1)
     if shape.count(None) > 1:
         return NotApplicable("more than one dim of the indices is not known")
     index = b.reshape(b.cast(b.value(indices), i32), [*shape[:axis], 1, *shape[axis:]])
@@ -94,10 +108,9 @@ def one_hot(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
 
 
-@rule("tfl.matrix_diag")
-def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
+def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
     """result = the operand's last dim on a diagonal, and stored zeros."""
-    x, shape = op.operand(0), list(op.operand(0).type.shape or ())
+    x, shape = op.input, list(op.input.type.shape or ())
     if x.type.storage != op.result.type.storage:
         return NotApplicable(_OTHER_STORAGE.format(x.type.storage, op.result.type.storage))
     if not shape or shape[-1] is None or shape.count(None) > 1:
@@ -113,10 +126,9 @@ def matrix_diag(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=_ZEROS if raw else "")
 
 
-@rule("tfl.matrix_set_diag")
-def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
+def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
     """result = the operand with another diagonal."""
-    x, diagonal = op.operand(0), op.operand(1)
+    x, diagonal = op.input, op.diagonal
     if not x.type.storage == diagonal.type.storage == op.result.type.storage:
         return NotApplicable(_OTHER_STORAGE.format(diagonal.type.storage, op.result.type.storage))
     shape, inner = list(x.type.shape or ()), list(diagonal.type.shape or ())
@@ -135,10 +147,9 @@ def matrix_set_diag(op: Op, b: RuleBuilder) -> Answer:
 _OTHER_STORAGE = "no kernel copies {} to {}"
 
 
-@rule("tfl.densify")
-def densify(op: Op, b: RuleBuilder) -> Answer:
+def densify(op: Densify, b: RuleBuilder) -> Answer:
     """result = the dense array of a sparse constant, zeros as they are stored."""
-    x = op.operand(0)
+    x = op.input
     if not x.is_constant or x.type.storage != op.result.type.storage:
         return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
     return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")
@@ -149,25 +160,23 @@ def _zero_point(value: Value) -> int | None:
     return element.zero_point if isinstance(element, UniformQuantizedType) else None
 
 
-@rule("tfl.bitwise_xor", "tfl.right_shift", "tfl.broadcast_args")
-def stored(op: Op, b: RuleBuilder) -> Answer:
+def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answer:
     """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
     operands = [None if v is None else b.value(v) for v in op.operands]
-    kind = op.operand(0).type.storage
+    kind = op.lhs.type.storage
     types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
     made = b.op(op.name, operands, types, op.attributes, version_info(op)).results
     results = [b.cast(new, old.type.storage) for new, old in zip(made, op.results, strict=True)]
     return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
 
-@rule("tfl.where")
-def where(op: Op, b: RuleBuilder) -> Answer:
+def where(op: Where, b: RuleBuilder) -> Answer:
     """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
-    x, zero = op.operand(0), _zero_point(op.operand(0))
+    x, zero = op.condition, _zero_point(op.condition)
     plain = b.value(x)
     if b.real and zero:
         wide = b.cast(plain, i32)
-        plain = b.emit("tfl.not_equal", [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
     elif plain.type.storage.bits == 16:
         plain = b.cast(plain, i32)
     found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
@@ -175,10 +184,9 @@ def where(op: Op, b: RuleBuilder) -> Answer:
     return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
 
 
-@rule("tfl.zeros_like")
-def zeros_like(op: Op, b: RuleBuilder) -> Answer:
+def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
-    x, result = op.operand(0), op.result
+    x, result = op.input, op.result
     storage, zero = result.type.storage, _zero_point(result)
     if x.type.storage != storage or zero is None:
         return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
@@ -188,14 +196,13 @@ def zeros_like(op: Op, b: RuleBuilder) -> Answer:
     if x.type.is_static:
         return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
     plain = b.value(x)
-    filled = b.emit("tosa.clamp", [plain], plain.type, min_val=fill, max_val=fill)
+    filled = b.emit(Clamp, [plain], plain.type, min_val=fill, max_val=fill)
     return Rewritten([filled], warning=warning)
 
 
-@rule("tfl.bucketize")
-def bucketize(op: Op, b: RuleBuilder) -> Answer:
+def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
     """result = how many boundaries are not greater: a table of all stored values. Source: kernels/bucketize.cc."""
-    x = op.operand(0)
+    x = op.input
     elements = per_layer(op, [x])
     if isinstance(elements, NotApplicable):
         return elements
@@ -204,15 +211,14 @@ def bucketize(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"BUCKETIZE has no table for {source.storage}")
     values = np.arange(source.storage.minimum, source.storage.maximum + 1) - source.zero_point
     real = values.astype(np.float32) * np.float32(source.scale)
-    boundaries = np.asarray(op.attributes["boundaries"], np.float32)
+    boundaries = np.asarray(op.boundaries, np.float32)
     buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
     return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
 
 
-@rule("tfl.bitcast")
-def bitcast(op: Op, b: RuleBuilder) -> Answer:
+def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
     """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
-    x, result = b.value(op.operand(0)), op.result.type.stripped()
+    x, result = b.value(op.input), op.result.type.stripped()
     note = "BITCAST takes the stored integers, whatever they stand for"
     widths = x.type.storage.bits, result.storage.bits
     rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
@@ -229,8 +235,8 @@ def bitcast(op: Op, b: RuleBuilder) -> Answer:
         wide = b.cast(x, i32)
         start, size = [0] * (rank - 1), shape[:-1]
         types = TensorType((*size, 1), i32)
-        low, high = (b.emit("tosa.slice", [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
-        low = b.emit("tosa.bitwise_and", [low, b.constant(np.asarray(255))], types)
+        low, high = (b.emit(Slice, [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
+        low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
         whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     made = b.op(op.name, [x], [result], op.attributes, version_info(op))

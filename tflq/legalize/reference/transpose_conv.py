@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import TransposeConv
+from tflq.dialects.tosa.convolution import TransposeConv2D
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.known import known_elements
@@ -28,7 +30,7 @@ from tflq.legalize.reference.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.reference.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.numerics.convolution import double_scales, legacy_scale, window
 
 __all__ = ["transpose_conv_sums"]
@@ -36,10 +38,9 @@ __all__ = ["transpose_conv_sums"]
 _WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
 
 
-@rule("tfl.transpose_conv")
-def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
+def transpose_conv(op: TransposeConv, b: RuleBuilder) -> Answer:
     """tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
-    weights, x, bias, result = op.operand(1), op.operand(2), op.optional(3), op.result
+    weights, x, bias, result = op.filter, op.input, op.bias, op.result
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -69,7 +70,7 @@ def transpose_conv(op: Op, b: RuleBuilder) -> Answer:
     else:
         scales = double_scales(source.scale, weight_scales, target.scale)
     bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, terms.bias)
-    answer = fixed(b, sums.value, scales, target, op.attributes["fused_activation_function"], bounds)
+    answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
     if isinstance(answer, NotApplicable):
         return answer
     ignored = storage != ui8 and unused_zero_point(weights)
@@ -100,7 +101,7 @@ def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotAppli
             f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
         )
     sums = b.emit(
-        "tosa.transpose_conv2d",
+        TransposeConv2D,
         [x, terms.weights, terms.bias],
         TensorType((batch, out_h, out_w, outputs), terms.acc),
         out_pad=(

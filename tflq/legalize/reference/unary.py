@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import Elu, Gelu
+from tflq.dialects.tfl.unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics import unary
 from tflq.numerics.activation import float_ratio
@@ -53,8 +55,7 @@ _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
 _BEYOND = "the ends of the kernel's table are beyond float32"
 
 
-@rule("tfl.exp", "tfl.log", "tfl.elu", "tfl.gelu", "tfl.rsqrt")
-def lookup(op: Op, b: RuleBuilder) -> Answer:
+def lookup(op: Exp | Log | Elu | Gelu | Rsqrt, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
     elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
@@ -67,34 +68,32 @@ def lookup(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(_BEYOND, f"{_BEYOND}: {AS_STATED}")
     if name == "RSQRT" and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
-        return b.table(b.value(op.operand(0)), table)
+        return b.table(b.value(op.input), table)
     return _looked_up(op, b, _function(op, output), source, output)
 
 
 def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
     storage = output.storage
-    if op.name in ("tfl.log", "tfl.rsqrt"):
-        end = storage.minimum - output.zero_point if op.name == "tfl.log" else storage.maximum
+    if isinstance(op, (Log, Rsqrt)):
+        end = storage.minimum - output.zero_point if isinstance(op, Log) else storage.maximum
         with np.errstate(all="ignore"):
             real = float(np.float32(end) * np.float32(output.scale))
-        return unary.log(real) if op.name == "tfl.log" else unary.rsqrt(real)
-    if op.name == "tfl.gelu":
+        return unary.log(real) if isinstance(op, Log) else unary.rsqrt(real)
+    if isinstance(op, Gelu):
         return unary.gelu(bool(op.attributes.get("approximate", False)))
-    return unary.exp if op.name == "tfl.exp" else unary.elu
+    return unary.exp if isinstance(op, Exp) else unary.elu
 
 
-@rule("tfl.sqrt")
-def sqrt(op: Op, b: RuleBuilder) -> Answer:
+def sqrt(op: Sqrt, b: RuleBuilder) -> Answer:
     elements = _forms(op, i8, i16)
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-    return b.table(b.value(op.operand(0)), unary.sqrt_table(source.storage.dtype, *parameters))
+    return b.table(b.value(op.input), unary.sqrt_table(source.storage.dtype, *parameters))
 
 
-@rule("tfl.abs")
-def absolute(op: Op, b: RuleBuilder) -> Answer:
+def absolute(op: Abs, b: RuleBuilder) -> Answer:
     """|x - z1|, by input / output if the scales differ, + z."""
     elements = _forms(op, i8, i16)
     if isinstance(elements, NotApplicable):
@@ -104,18 +103,17 @@ def absolute(op: Op, b: RuleBuilder) -> Answer:
         return refusal
     same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
     multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
-    x = centred(b, op.operand(0), source)
+    x = centred(b, op.input, source)
     magnitude = b.maximum(x, b.sub(b.constant(np.asarray(0)), x))
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
 
 
-@rule("tfl.neg")
-def negate(op: Op, b: RuleBuilder) -> Answer:
+def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
     elements = _forms(op, i8, i16, i32)
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.operand(0)), i32)), output.storage)
+    result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")

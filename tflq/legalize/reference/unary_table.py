@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name, per_layer, symmetric
 from tflq.numerics.elementwise import checked_log2
 from tflq.numerics.tables import (
@@ -31,8 +32,7 @@ __all__: list[str] = []
 _FUNCTIONS: dict[str, FloatFunction] = {"tfl.logistic": logistic, "tfl.tanh": tanh}
 
 
-@rule(*_FUNCTIONS)
-def logistic_tanh(op: Op, b: RuleBuilder) -> Answer:
+def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     """A table, of the storage type (8-bit), or interpolation in one (int16)."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -43,11 +43,11 @@ def logistic_tanh(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(f"{kernel_name(op)} has no form for {storage} → {output.storage}")
     if refusal := _refusal(op, source, output):
         return refusal
-    x = b.value(op.operand(0))
+    x = b.value(op.input)
     if storage is not i16:
         parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(x, table_8bit(_FUNCTIONS[op.name], storage.dtype, *parameters))
-    hyperbolic = op.name == "tfl.tanh"
+    hyperbolic = isinstance(op, Tanh)
     scaling = sigmoid_input_scaling(source.scale, (0, 1) if hyperbolic else (0,))
     if not 0 < scaling[0] < 1 << 16:  # the product with an int16 leaves int32
         b.note_undefined("the product with the operand's multiplier leaves int32")
@@ -60,7 +60,7 @@ def _refusal(op: Op, source: UniformQuantizedType, output: UniformQuantizedType)
     if source.storage is i16 and (refusal := symmetric(op, source, output)):
         return refusal
     name, bits = kernel_name(op), 15 if output.storage is i16 else 8
-    demanded = op.name == "tfl.logistic" and output.scale != 2.0**-bits
+    demanded = isinstance(op, Logistic) and output.scale != 2.0**-bits
     if demanded or (source.storage is i16 and checked_log2(output.scale) != -15):
         return NotApplicable(f"{name} on {output.storage} demands a result of scale 2^-{bits}, here {output.scale:g}")
     return None

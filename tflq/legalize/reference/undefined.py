@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tosa.bits import BitwiseAnd
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, i16
 from tflq.legalize.rule import NotApplicable, RuleBuilder
@@ -46,7 +48,7 @@ def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
         return b.select(b.greater_equal(x, zero), one, _constant(b, -1))
     mask = (1 << (exponent & 31)) - 1
     sign = b.arithmetic_right_shift(x, _constant(b, 31))
-    rest = b.emit("tosa.bitwise_and", [x, _constant(b, mask)], x.type)
+    rest = b.emit(BitwiseAnd, [x, _constant(b, mask)], x.type)
     above = b.greater(rest, b.sub(_constant(b, mask >> 1), sign))
     return b.add(sign, b.select(above, one, zero))
 
@@ -91,7 +93,7 @@ def _alike(first: Shape, second: Shape) -> bool | None:
 
 def _part(b: RuleBuilder, x: Value, start: int, size: int) -> Value:
     flat = b.reshape(x, (math.prod(d or 0 for d in x.type.shape or ()),))
-    return b.emit("tosa.slice", [flat], TensorType((size,), x.type.storage), start=(start,), size=(size,))
+    return b.emit(Slice, [flat], TensorType((size,), x.type.storage), start=(start,), size=(size,))
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

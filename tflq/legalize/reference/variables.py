@@ -7,18 +7,18 @@ is requantized. Sources: kernels/read_variable.cc, assign_variable.cc.
 from __future__ import annotations
 
 from tflq.dialects.tfl.runtime import version_info
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable
+from tflq.ir.core import Value
 from tflq.legalize.reference.movement import COPIED
-from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import requantized_if_plain
 
 __all__: list[str] = []
 
 
-@rule("tfl.assign_variable")
-def assign(op: Op, b: RuleBuilder) -> Answer:
+def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     """The variable = the stored integers."""
-    handle, value = op.operand(0), op.operand(1)
+    handle, value = op.resource, op.value
     plain, element = b.value(value), value.type.element
     held = next(iter(b.variables.elements(handle)), element)
     if b.real and held != element:
@@ -30,11 +30,10 @@ def assign(op: Op, b: RuleBuilder) -> Answer:
     return []
 
 
-@rule("tfl.read_variable")
-def read(op: Op, b: RuleBuilder) -> Answer:
+def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     """result = the integers stored in the variable."""
-    element, written = op.result.type.element, b.variables.elements(op.operand(0))
-    made = b.op(op.name, [op.operand(0)], [op.result.type.stripped()], op.attributes, version_info(op)).result
+    element, written = op.result.type.element, b.variables.elements(op.resource)
+    made = b.op(op.name, [op.resource], [op.result.type.stripped()], op.attributes, version_info(op)).result
     if all(other == element for other in written):
         return made
     if not b.real:

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tfl.pooling import ReduceWindow
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i8, i16, i32, ui8
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.movement import COPIED
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 
 __all__ = ["COMBINE", "over_windows"]
 
@@ -33,11 +35,10 @@ _EXTREMES = ("MINIMUM", "MAXIMUM")
 _RAW = "REDUCE_WINDOW reduces the stored integers, whatever they stand for"
 
 
-@rule("tfl.reduce_window")
-def reduce_window(op: Op, b: RuleBuilder) -> Answer:
+def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     """result = the stored integers of each window, reduced."""
-    x, init, result = op.operand(0), op.operand(1), op.result
-    storage, function = result.type.storage, op.attributes["reduce_function"]
+    x, init, result = op.input, op.init, op.result
+    storage, function = result.type.storage, op.reduce_function
     numbers = [op.operand(i) for i in range(2, 5)]
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
         return NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
@@ -75,4 +76,4 @@ def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     operands = [x, *(b.constant(v) for v in (begin, end, strides))]
     type = TensorType((*shape[:axis], count, *shape[axis + 1 :]), x.type.element)
-    return b.emit("tfl.strided_slice", operands, type, **masks, offset=False)
+    return b.emit(StridedSlice, operands, type, **masks, offset=False)

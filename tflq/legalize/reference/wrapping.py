@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.legalize.rule import RuleBuilder
 
@@ -25,4 +26,4 @@ def wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
 
 
 def _lower(b: RuleBuilder, x: Value, mask: Value) -> Value:
-    return b.emit("tosa.bitwise_and", [x, mask], x.type)
+    return b.emit(BitwiseAnd, [x, mask], x.type)

@@ -13,11 +13,54 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflq.ir.builder import refined
+from tflq.builder import refined
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tfl.stablehlo import (
+    StablehloAbs,
+    StablehloAdd,
+    StablehloAnd,
+    StablehloCbrt,
+    StablehloClamp,
+    StablehloCompare,
+    StablehloConcatenate,
+    StablehloConvert,
+    StablehloConvolution,
+    StablehloCosine,
+    StablehloCustomCall,
+    StablehloDivide,
+    StablehloDotGeneral,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloIota,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+    StablehloNegate,
+    StablehloOr,
+    StablehloPower,
+    StablehloReduce,
+    StablehloRemainder,
+    StablehloReshape,
+    StablehloRngBitGenerator,
+    StablehloRsqrt,
+    StablehloScatter,
+    StablehloSelect,
+    StablehloShiftLeft,
+    StablehloSlice,
+    StablehloSort,
+    StablehloSubtract,
+    StablehloTanh,
+    StablehloTranspose,
+    StablehloWhile,
+)
+from tflq.dialects.tosa.bits import BitwiseAnd, LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.movement import under
-from tflq.legalize.rule import RULES, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
 from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.numerics.real_tables import RealFunction, Stored, real_table, real_table_of_two
@@ -48,10 +91,9 @@ _SHIFTS = (
 )
 
 
-@rule(*_KERNELS)
-def stored(op: Op, b: RuleBuilder) -> Answer:
+def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMinimum, b: RuleBuilder) -> Answer:
     """result = the kernel's, of stored integers."""
-    x, y, result = op.operand(0), op.operand(1), op.result
+    x, y, result = op.lhs, op.rhs, op.result
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
     if not one_shape or {x.type.storage, y.type.storage} != {storage}:
@@ -79,8 +121,17 @@ _UNARY: Mapping[str, FloatFunction] = {
 """In double."""
 
 
-@rule(*_UNARY)
-def function(op: Op, b: RuleBuilder) -> Answer:
+def function(
+    op: StablehloCbrt
+    | StablehloCosine
+    | StablehloExponential
+    | StablehloFloor
+    | StablehloLog
+    | StablehloLogistic
+    | StablehloRsqrt
+    | StablehloTanh,
+    b: RuleBuilder,
+) -> Answer:
     """A table of the real function."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -90,50 +141,66 @@ def function(op: Op, b: RuleBuilder) -> Answer:
         return _rejected(op)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     table = real_table(_UNARY[op.name], source.storage.dtype, *parameters)
-    return Rewritten([b.table(b.value(op.operand(0)), table)], note=_NOTE)
+    return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
 
 
-@rule("tfl.stablehlo_compare")
-def compare(op: Op, b: RuleBuilder) -> Answer:
+def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
-    x, y = op.operand(0), op.operand(1)
+    x, y = op.lhs, op.rhs
     elements = per_layer(op, [x, y])
     if isinstance(elements, NotApplicable):
         return elements
-    direction = str(op.attributes["comparison_direction"]).rpartition("_")[2]
+    direction = str(op.comparison_direction).rpartition("_")[2]
     if elements[0] == elements[1]:
         wide = [b.cast(b.value(v), i32) for v in (x, y)]
         greater = b.greater if direction in ("GT", "LT") else b.greater_equal
         if direction in ("EQ", "NE"):
             same = b.equal(*wide)
-            return same if direction == "EQ" else b.emit("tosa.logical_not", [same], same.type)
+            return same if direction == "EQ" else b.emit(LogicalNot, [same], same.type)
         return greater(*(wide if direction.startswith("G") else wide[::-1]))
     if any(e.storage not in (i8, ui8) for e in elements):
         return NotApplicable("other parameters of more than 8 bits")
     first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
     truth = real_table_of_two(_COMPARE[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
     entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
-    looked_up = b.emit("ext.table_2d", [b.value(x), b.value(y), entries], type)
+    looked_up = b.emit(Table2D, [b.value(x), b.value(y), entries], type)
     return b.cast(looked_up, i1)
 
 
-@rule(
-    *(f"tfl.stablehlo_{name}" for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")),
-    *(
-        f"tfl.stablehlo_{name}"
-        for name in ("abs", "negate", "exponential", "log", "logistic", "tanh", "cosine", "floor")
-    ),
-    *(f"tfl.stablehlo_{name}" for name in ("rsqrt", "select", "compare", "convert", "reshape", "transpose", "slice")),
-    *(f"tfl.stablehlo_{name}" for name in ("concatenate", "dot_general")),
-)
-def builtin(op: Op, b: RuleBuilder) -> Answer:
+def builtin(
+    op: StablehloAdd
+    | StablehloMultiply
+    | StablehloMaximum
+    | StablehloMinimum
+    | StablehloCosine
+    | StablehloExponential
+    | StablehloFloor
+    | StablehloLog
+    | StablehloLogistic
+    | StablehloRsqrt
+    | StablehloTanh
+    | StablehloCompare
+    | StablehloSubtract
+    | StablehloDivide
+    | StablehloPower
+    | StablehloAbs
+    | StablehloNegate
+    | StablehloSelect
+    | StablehloConvert
+    | StablehloReshape
+    | StablehloTranspose
+    | StablehloSlice
+    | StablehloConcatenate
+    | StablehloDotGeneral,
+    b: RuleBuilder,
+) -> Answer:
     """result = the builtin's, parameters honoured."""
     same, reasons, was = as_builtin(op), [], b.real
     if same is None:
         return _rejected(op)
     b.real = True
     try:
-        for candidate in RULES.get(same.name, ()):
+        for candidate in rules_of(type(same)):
             start = len(b.ops)
             answer = candidate(same, b)
             if isinstance(answer, Rejected):
@@ -154,17 +221,22 @@ def _rejected(op: Op) -> Rejected:
     )
 
 
-@rule(
-    *(f"tfl.stablehlo_{name}" for name in ("convolution", "custom_call", "reduce", "scatter", "sort")),
-    *(f"tfl.stablehlo_{name}" for name in ("iota", "while", "rng_bit_generator")),
-)
-def refuse(op: Op, b: RuleBuilder) -> Answer:
+def refuse(
+    op: StablehloConvolution
+    | StablehloCustomCall
+    | StablehloReduce
+    | StablehloScatter
+    | StablehloSort
+    | StablehloIota
+    | StablehloWhile
+    | StablehloRngBitGenerator,
+    b: RuleBuilder,
+) -> Answer:
     """What runs other functions, or is one of many kernels."""
     return _rejected(op)
 
 
-@rule("tfl.stablehlo_remainder")
-def remainder(op: Op, b: RuleBuilder) -> Answer:
+def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     """A table of all pairs: the remainder has the dividend's sign."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable) or any(e.storage not in (i8, ui8) for e in elements):
@@ -173,21 +245,20 @@ def remainder(op: Op, b: RuleBuilder) -> Answer:
     x, y = (b.value(op.operand(i)) for i in (0, 1))
     storage = elements[-1].storage
     entries = b.constant(real_table_of_two(np.fmod, *stored).reshape(-1), storage)
-    looked_up = b.emit("ext.table_2d", [x, y, entries], TensorType(op.result.type.shape, storage))
+    looked_up = b.emit(Table2D, [x, y, entries], TensorType(op.result.type.shape, storage))
     return Rewritten([looked_up], note=_NOTE)
 
 
-@rule("tfl.stablehlo_and", "tfl.stablehlo_or", "tfl.stablehlo_shift_left")
-def bits(op: Op, b: RuleBuilder) -> Answer:
+def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) -> Answer:
     """result = the bits of stored integers, combined or shifted."""
-    storage, kind = op.result.type.storage, op.operand(0).type.storage
-    if op.operand(1).type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
+    storage, kind = op.result.type.storage, op.lhs.type.storage
+    if op.rhs.type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
         return _rejected(op)
     x, y = (b.cast(b.value(op.operand(i)), i32) for i in (0, 1))
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if op.name.endswith("left"):
-        combined = b.logical_left_shift(x, b.emit("tosa.bitwise_and", [y, b.constant(np.asarray(31))], y.type))
-        if not b.real and _vectorized(op) and not _within_int32(op.operand(1)):
+        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))], y.type))
+        if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:
         name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
@@ -205,8 +276,7 @@ def _within_int32(amounts: Value) -> bool:
     return amounts.is_constant and bool(((amounts.array >= 0) & (amounts.array < 32)).all())
 
 
-@rule("tfl.stablehlo_clamp")
-def clamp(op: Op, b: RuleBuilder) -> Answer:
+def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
     """result = min(max(x, low), high) of what all become under the result's parameters."""
     ready = under(b, [op.operand(i) for i in range(3)], op.result)
     if ready is None:

@@ -13,11 +13,22 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather
+from tflq.dialects.tfl.movement import Dilate, PadV2
+from tflq.dialects.tfl.movement import Slice as TflSlice
+from tflq.dialects.tfl.stablehlo import (
+    StablehloBroadcastInDim,
+    StablehloDynamicSlice,
+    StablehloDynamicUpdateSlice,
+    StablehloGather,
+    StablehloPad,
+)
+from tflq.dialects.tosa.movement import Slice, Tile
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.reference.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.movement import COPIED, under
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 
 __all__ = ["padded"]
@@ -53,11 +64,10 @@ def _refused(op: Op) -> Rejected:
     )
 
 
-@rule("tfl.stablehlo_pad")
-def pad(op: Op, b: RuleBuilder) -> Answer:
+def pad(op: StablehloPad, b: RuleBuilder) -> Answer:
     """result = the operand with stored values between and around its elements."""
-    x = op.operand(0)
-    found = _sources(op, b, [x, op.operand(1)], kernel=True)
+    x = op.input
+    found = _sources(op, b, [x, op.value], kernel=True)
     if found is None:
         return NotApplicable(COPIED)
     (plain, fill), warning = found
@@ -78,11 +88,11 @@ def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list
             plain = b.reshape(plain, shape)
         else:
             factors = b.constant(np.asarray(inner) + 1)
-            plain = b.emit("tfl.dilate", [plain, factors, fill], TensorType(tuple(shape), storage))
+            plain = b.emit(Dilate, [plain, factors, fill], TensorType(tuple(shape), storage))
     around = np.maximum(np.stack([low, high], axis=-1).reshape(-1, 2), 0)
     if around.any():
         shape = [d + int(p.sum()) for d, p in zip(shape, around, strict=True)]
-        plain = b.emit("tfl.padv2", [plain, b.constant(around), fill], TensorType(tuple(shape), storage))
+        plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(tuple(shape), storage))
     start = [max(-v, 0) for v in low]
     if min([*low, *high], default=0) < 0:
         size = [d - s - max(-h, 0) for d, s, h in zip(shape, start, high, strict=True)]
@@ -91,13 +101,12 @@ def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list
 
 
 def _cut(b: RuleBuilder, x: Value, start: list[int], size: list[int]) -> Value:
-    return b.emit("tosa.slice", [x], TensorType(tuple(size), x.type.element), start=tuple(start), size=tuple(size))
+    return b.emit(Slice, [x], TensorType(tuple(size), x.type.element), start=tuple(start), size=tuple(size))
 
 
-@rule("tfl.stablehlo_gather")
-def gather(op: Op, b: RuleBuilder) -> Answer:
+def gather(op: StablehloGather, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
-    x, indices, result = op.operand(0), op.operand(1), op.result
+    x, indices, result = op.input, op.indices, op.result
     found = _sources(op, b, [x], kernel=True)
     if found is None:
         return NotApplicable(COPIED)
@@ -108,7 +117,7 @@ def gather(op: Op, b: RuleBuilder) -> Answer:
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
     type = TensorType(places.shape, result.type.storage)
-    return Rewritten([b.emit("tfl.gather", [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
+    return Rewritten([b.emit(Gather, [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
 
 
 def _places(op: Op, indices: np.ndarray, shape: list[int]) -> np.ndarray:
@@ -128,10 +137,9 @@ def _places(op: Op, indices: np.ndarray, shape: list[int]) -> np.ndarray:
     return np.moveaxis(places, range(batch, places.ndim), offsets)
 
 
-@rule("tfl.stablehlo_broadcast_in_dim")
-def broadcast_in_dim(op: Op, b: RuleBuilder) -> Answer:
+def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     """result = the operand's dims in the places given, repeated."""
-    x, result = op.operand(0), op.result
+    x, result = op.input, op.result
     found = _sources(op, b, [x], kernel=False)
     if found is None or not x.type.is_static or not result.type.is_static:
         return _refused(op)
@@ -140,13 +148,12 @@ def broadcast_in_dim(op: Op, b: RuleBuilder) -> Answer:
     ranked = b.reshape(found[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
     type = TensorType(tuple(shape), result.type.storage)
-    return Rewritten([b.emit("tosa.tile", [ranked], type, multiples=times)])
+    return Rewritten([b.emit(Tile, [ranked], type, multiples=times)])
 
 
-@rule("tfl.stablehlo_dynamic_slice")
-def dynamic_slice(op: Op, b: RuleBuilder) -> Answer:
+def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     """result = a slice of constant size from start indices, which are clamped."""
-    x, sizes = op.operand(0), _option(op, "slice_sizes")
+    x, sizes = op.input, _option(op, "slice_sizes")
     found = _sources(op, b, [x], kernel=False)
     if found is None or not x.type.is_static:
         return _refused(op)
@@ -154,17 +161,16 @@ def dynamic_slice(op: Op, b: RuleBuilder) -> Answer:
     start = _starts(op, b, 1)
     start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
     type = TensorType(tuple(sizes), op.result.type.storage)
-    return Rewritten([b.emit("tfl.slice", [found[0][0], start, b.constant(np.asarray(sizes))], type)])
+    return Rewritten([b.emit(TflSlice, [found[0][0], start, b.constant(np.asarray(sizes))], type)])
 
 
-@rule("tfl.stablehlo_dynamic_update_slice")
-def dynamic_update_slice(op: Op, b: RuleBuilder) -> Answer:
+def dynamic_update_slice(op: StablehloDynamicUpdateSlice, b: RuleBuilder) -> Answer:
     """result = the operand with a block replaced."""
-    found = _sources(op, b, [op.operand(0), op.operand(1)], kernel=False)
+    found = _sources(op, b, [op.input, op.update], kernel=False)
     if found is None:
         return _refused(op)
     operands = [*found[0], _starts(op, b, 2)]
-    return Rewritten([b.emit("tfl.dynamic_update_slice", operands, op.result.type.stripped())])
+    return Rewritten([b.emit(DynamicUpdateSlice, operands, op.result.type.stripped())])
 
 
 def _starts(op: Op, b: RuleBuilder, first: int) -> Value:

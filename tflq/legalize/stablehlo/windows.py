@@ -6,10 +6,10 @@ kernels/stablehlo_reduce_window.cc.
 
 from __future__ import annotations
 
-from tflq.ir.core import Op
+from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.reference.windows import COMBINE, over_windows
-from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder, rule
+from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.stablehlo.movement import padded
 
 __all__: list[str] = []
@@ -25,8 +25,7 @@ _COMBINES = {
 _RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
 
 
-@rule("tfl.stablehlo_reduce_window")
-def reduce_window(op: Op, b: RuleBuilder) -> Answer:
+def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     """result = init combined with each window's elements. `op.info["body"]`: the one operator of its function."""
     function = _COMBINES.get(op.info.get("body", ""))
     storage = op.results[0].type.storage
@@ -43,7 +42,7 @@ def reduce_window(op: Op, b: RuleBuilder) -> Answer:
         [1] * rank if op.attributes[name] is None else [int(v) for v in op.attributes[name]]
         for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     )
-    given = op.attributes["padding"]
+    given = op.padding
     sides = [0] * (2 * rank) if given is None else [int(v) for v in given]
     start = b.reshape(b.value(init), [])
     y = padded(b, b.value(x), start, sides[::2], sides[1::2], [d - 1 for d in base])

@@ -115,12 +115,13 @@ function drawing(width, height, label, attributes) {
 const how = (d) => d.problem || (d.differing ? `${grouped(d.differing)} of ${grouped(d.elements)}, up to ${sized(d)}` : "equal");
 const sized = (d) => d.largest === undefined ? "infinity" : `${Number(d.largest.toPrecision(4))}${d.unit === "LSB" ? " LSB" : ""}`;
 
-// 0 to 1 on a scale of logarithms: counts from 1 to a power of two, floats from 1e-9 to 1.
-function height(d, power) {
-  if (!d.differing) return 0;
-  if (d.problem || d.largest === undefined) return 1;
-  const part = d.unit === "LSB" ? (1 + Math.log2(Math.max(d.largest, 1))) / (1 + power) : 1 + Math.log10(d.largest) / 9;
-  return Math.min(Math.max(part, 0.04), 1);
+// A drawing of Observable Plot's, of which the page's style sheet has the colors.
+function plotted(label, caption, options) {
+  const image = Plot.plot(options);
+  for (const part of image.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label"); // it is one image
+  image.setAttribute("role", "img");
+  image.setAttribute("aria-label", label);
+  return make("figure", {}, image, make("figcaption", {}, caption));
 }
 
 function layersOf(found) {
@@ -131,38 +132,30 @@ function layersOf(found) {
   const label = `${layers.differing} of ${layers.compared} results differ`;
   const parts = [];
   for (const entry of new Set(layers.diverging.map((d) => d.entry || ""))) {
-    const own = layers.diverging.filter((d) => (d.entry || "") === entry);
-    const [left, top, width, tall] = [56, 10, innerWidth < 740 ? 300 : 640, 150];
-    const power = 4 * Math.max(2, ...own.map((d) => d.largest >= 1 ? Math.ceil(Math.log2(d.largest) / 4) : 0));
-    const image = drawing(left + width + 14, top + tall + 34, `Largest difference by operator${entry && ` of ${entry}`}: ${label}`);
-    const step = width / (last + 1);
-    const integers = own.every((d) => d.unit === "LSB");
-    if (integers) {
-      for (let p = 0; p <= power; p += power > 32 ? 8 : 4) {
-        const y = top + tall - tall * (1 + p) / (1 + power);
-        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, power > 16 && p ? `2^${p}` : grouped(2 ** p)));
-      }
+    for (const integers of [true, false]) {
+      const own = layers.diverging.filter((d) => (d.entry || "") === entry && (d.unit === "LSB") === integers);
+      if (own.length) parts.push(layersPlot(own, last, integers, `Largest difference by operator${entry && ` of ${entry}`}`, label));
     }
-    if (own.every((d) => d.unit !== "LSB")) {
-      for (const p of [-9, -6, -3, 0]) {
-        const y = top + tall - tall * (1 + p / 9);
-        image.append(shape("path", { d: `M${left} ${y}h${width}`, class: "axis" }), shape("text", { x: left - 5, y: y + 4, "text-anchor": "end" }, p ? `1e${p}` : "≥ 1"));
-      }
-    }
-    image.append(shape("path", { d: `M${left} ${top}v${tall}h${width}`, class: "axis" }));
-    for (const d of own) {
-      const size = Math.max(tall * height(d, power), 1);
-      const bar = shape("rect", { x: left + step * d.operator, y: top + tall - size, width: Math.max(step * 0.85, 1.5), height: size, class: "mark" });
-      bar.append(shape("title", {}, `operator ${d.operator} ${d.opcode}, ${d.tensor}: ${how(d)}`));
-      image.append(bar);
-    }
-    const ticks = new Set([0, own[0].operator, last]);
-    for (const n of ticks) image.append(shape("text", { x: left + step * (n + 0.42), y: top + tall + 14, "text-anchor": "middle" }, String(n)));
-    image.append(shape("text", { x: left + width / 2, y: top + tall + 29, "text-anchor": "middle" }, "operator of the original"));
-    parts.push(make("figure", {}, image, make("figcaption", {}, `Largest difference by operator${entry && ` of ${entry}`}${integers ? ", in LSB" : ""}, on a scale of logarithms; ${label}.`)));
   }
   const lines = layers.diverging.map((d) => [[d.entry, d.operator].filter((v) => v !== undefined && v !== "").join(": "), d.opcode, d.tensor || "", how(d)]);
   return section("Layers", ...parts, make("details", { open: lines.length < 6 ? "" : undefined }, make("summary", {}, "Those that differ"), table("Layers that differ", ["#", "operator", "result", "difference"], lines)));
+}
+
+// Counts from 1 to a power of two, floats from 1e-9 to 1; what is larger, or no number, is as high as the plot.
+function layersPlot(own, last, integers, what, label) {
+  const most = integers ? 2 ** (4 * Math.max(2, ...own.map((d) => d.largest >= 1 ? Math.ceil(Math.log2(d.largest) / 4) : 0))) : 1;
+  const least = integers ? 0.5 : 1e-10;
+  const value = (d) => d.problem || d.largest === undefined ? most : Math.min(Math.max(d.largest, 2 * least), most);
+  const ticks = [...new Set([0, own[0].operator, last])];
+  return plotted(`${what}: ${label}`, `${what}${integers ? ", in LSB" : ""}, on a scale of logarithms; ${label}.`, {
+    width: innerWidth < 740 ? 370 : 710, height: 200, marginLeft: 56, marginRight: 14, marginTop: 12, marginBottom: 36,
+    x: { domain: [0, last + 1], ticks: ticks.map((n) => n + 0.425), tickFormat: (x) => String(Math.floor(x)), tickSize: 0, label: "operator of the original", labelAnchor: "center", labelArrow: "none" },
+    y: { type: "log", base: integers ? 2 : 10, domain: [least, most], ticks: 5, tickSize: 0, label: null, grid: true, tickFormat: integers ? (n) => n < 1 ? "" : n > 65536 ? `2^${Math.log2(n)}` : grouped(n) : (n) => n < 1 ? n.toExponential() : "≥ 1" },
+    marks: [
+      Plot.rectY(own, { x1: "operator", x2: (d) => d.operator + 0.85, y1: least, y2: value, className: "mark", title: (d) => `operator ${d.operator} ${d.opcode}, ${d.tensor}: ${how(d)}` }),
+      Plot.ruleY([least]),
+    ],
+  });
 }
 
 const PARTS = [["verification", "made inputs"], ["given", "given inputs"], ["xnnpack", "made inputs, default kernels"]];
@@ -198,18 +191,17 @@ function histogram(outputs, words) {
 }
 
 function bars(names, values, label) {
-  const [width, tall, top] = [480, 130, 20];
-  const image = drawing(width, top + tall + 24, `${label}: ${names.map((name, i) => `${name}: ${values[i]}`).join(", ")}`,
-    { viewBox: `-14 0 ${width + 28} ${top + tall + 24}` }); // the first name may be wider than its bar
-  const most = Math.max(...values), step = width / values.length, every = Math.ceil(values.length / 8);
-  values.forEach((value, i) => {
-    const size = value ? Math.max(tall * Math.log2(1 + value) / Math.log2(1 + most), 1) : 0;
-    image.append(shape("rect", { x: step * (i + 0.5) - Math.min(step * 0.8, 60) / 2, y: top + tall - size, width: Math.min(step * 0.8, 60), height: size, class: "mark" }));
-    if (value && values.length <= 16) image.append(shape("text", { x: step * (i + 0.5), y: top + tall - size - 4, "text-anchor": "middle" }, grouped(value)));
-    if (i % every === 0) image.append(shape("text", { x: step * (i + 0.5), y: top + tall + 16, "text-anchor": "middle" }, names[i]));
+  const rows = names.map((name, i) => ({ name, value: values[i] })), every = Math.ceil(rows.length / 8);
+  return plotted(`${label}: ${rows.map((d) => `${d.name}: ${d.value}`).join(", ")}`, `${label}. Heights on a scale of logarithms.`, {
+    width: 480, height: 174, marginLeft: 18, marginRight: 18, marginTop: 20, marginBottom: 24,
+    x: { type: "band", domain: names, ticks: names.filter((_, i) => i % every === 0), tickSize: 0, label: null, padding: rows.length < 6 ? 0.6 : 0.2 },
+    y: { type: "symlog", axis: null },
+    marks: [
+      Plot.barY(rows, { x: "name", y: "value", className: "mark" }),
+      Plot.text(rows.length > 16 ? [] : rows.filter((d) => d.value), { x: "name", y: "value", text: (d) => grouped(d.value), dy: -7 }),
+      Plot.ruleY([0]),
+    ],
   });
-  image.append(shape("path", { d: `M0 ${top + tall}h${width}`, class: "axis" }));
-  return make("figure", {}, image, make("figcaption", {}, `${label}. Heights on a scale of logarithms.`));
 }
 
 function timesOf(cells, found) {

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from tflq.dialects.forms import verify_form
+from tflq.dialects.tosa.control import CondIf
+from tflq.dialects.tosa.state import Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
@@ -68,7 +70,7 @@ class _Reader:
             raise UnsupportedError(f"{len(self.reasons)} thing(s) in the file cannot be read:", self.reasons)
         functions = [block.function for block in blocks]
         declared = [
-            Op("tosa.variable", [initial], [], {"name": name}, Location(self.source, 0, i, "VARIABLE", name))
+            Op(Variable.op_name, [initial], [], {"name": name}, Location(self.source, 0, i, "VARIABLE", name))
             for i, (name, initial) in enumerate(variables.items())
         ]
         functions[0].ops[:0] = declared
@@ -141,7 +143,7 @@ class _Finder:
 
 def _verify_calls(module: Module, op: Op) -> None:
     """That the functions an op runs take and give what it has."""
-    given = [v.type for v in op.operands if v is not None][1 if op.name == "tosa.cond_if" else 0 :]
+    given = [v.type for v in op.operands if v is not None][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
     for key in GRAPHS:
         if key not in op.attributes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from tflq.dialects.tosa.state import Variable
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text as quantized_text
 from tflq.ir.types import element_storage
@@ -90,7 +91,7 @@ def _head(needs: Requirements) -> str:
 
 def _variables(module: Module) -> Iterator[str]:
     """One declaration per name."""
-    declared = {op.attributes["name"]: op.operand(0) for op in module.ops() if op.name == "tosa.variable"}
+    declared = {op.attributes["name"]: op.operand(0) for op in module.ops() if isinstance(op, Variable)}
     for name, initial in declared.items():
         shape = initial.type.shape or ()
         listed = f"dense<{list(shape)}> : tensor<{len(shape)}xindex>"
@@ -165,7 +166,7 @@ class _Region:
     def lines(self) -> Iterator[str]:
         """The ops, each after the constants it is the first to use; then those of constant results."""
         for op in self.function.ops:
-            if op.name != "tosa.variable":
+            if not isinstance(op, Variable):
                 yield from self._op(op)
         for value in self.function.outputs:
             if value not in self.names:

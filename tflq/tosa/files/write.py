@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+from tflq.dialects.tosa.state import Variable
 from tflq.errors import VerificationError
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
 from tflq.flatbuffer.layout import TOSA
@@ -98,7 +99,7 @@ class _Block:
         }
 
     def _operator(self, op: Op) -> None:
-        if op.name == "tosa.variable":
+        if isinstance(op, Variable):
             return
         location = op.info.get("location", "" if op.location is None else str(replace(op.location, file="")))
         inputs = [
@@ -156,7 +157,7 @@ class _Writer:
         used = {
             op.attributes.get("name") for f in reached.values() for op in f.ops if op.name.startswith("tosa.variable")
         }
-        declared = [op for op in module.ops() if op.name == "tosa.variable" and op.attributes["name"] in used]
+        declared = [op for op in module.ops() if isinstance(op, Variable) and op.attributes["name"] in used]
         variables = {op.attributes["name"]: (op.operand(0), names.free(op.attributes["name"])) for op in declared}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in reached.items()}
         for block in self.blocks.values():

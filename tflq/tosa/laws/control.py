@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, same
@@ -38,10 +40,10 @@ def _function(op: Op, name: str, c: Context) -> Function | None:
     return c.module.functions[index] if 0 <= index < len(c.module.functions) else None
 
 
-@law("tosa.cond_if")
-def cond_if(op: Op, c: Context) -> Violations:
+@law(CondIf)
+def cond_if(op: CondIf, c: Context) -> Violations:
     given = [v for v in op.operands[1:] if v is not None]
-    yield from _condition("the condition", op.operand(0))
+    yield from _condition("the condition", op.condition)
     yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
     for name in GRAPHS[op.name]:
         if (function := _function(op, name, c)) is None:
@@ -51,8 +53,8 @@ def cond_if(op: Op, c: Context) -> Violations:
         yield from _agree(f"outputs of {name}", function.outputs, op.results)
 
 
-@law("tosa.while_loop")
-def while_loop(op: Op, c: Context) -> Violations:
+@law(WhileLoop)
+def while_loop(op: WhileLoop, c: Context) -> Violations:
     given = [v for v in op.operands if v is not None]
     yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
     yield from _agree("results", op.results, given)
@@ -82,18 +84,18 @@ def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
     return max((1 + nesting(c, index, (*seen, function)) for index in called), default=0)
 
 
-@law("tosa.variable")
-def variable(op: Op, _: Context) -> Violations:
-    if not op.attributes["name"]:
+@law(Variable)
+def variable(op: Variable, _: Context) -> Violations:
+    if not op.variable:
         yield "a variable without a name"
-    if not op.operand(0).is_constant:
-        yield f"the initial value of '{op.attributes['name']}' is not a constant"
+    if not op.initial_value.is_constant:
+        yield f"the initial value of '{op.variable}' is not a constant"
 
 
-@law("tosa.variable_read", "tosa.variable_write")
-def access(op: Op, c: Context) -> Violations:
-    name = op.attributes["name"]
-    value = op.result if op.name == "tosa.variable_read" else op.operand(0)
+@law(VariableRead, VariableWrite)
+def access(op: VariableRead | VariableWrite, c: Context) -> Violations:
+    name = op.variable
+    value = op.result if isinstance(op, VariableRead) else op.operand(0)
     declared = c.variables.get(name)
     if declared is None:
         yield f"no variable is called '{name}'"

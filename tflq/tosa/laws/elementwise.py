@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from math import isnan
 
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.arithmetic import Mul, Negate
+from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Op
 from tflq.tosa.laws.registry import Context, Dims, Violations, bounds, dims, law, of_rank, result_is, show, zero_point
 
@@ -41,23 +45,23 @@ def broadcasting(op: Op, _: Context) -> Violations:
     yield from result_is(op, tuple(out))
 
 
-@law("tosa.mul")
-def mul(op: Op, c: Context) -> Violations:
+@law(Mul)
+def mul(op: Mul, c: Context) -> Violations:
     yield from broadcasting(op, c)
-    yield from bounds("shift", [op.attributes["shift"]], 0, 63 if op.operand(0).type.storage.name == "i32" else 0)
+    yield from bounds("shift", [op.shift], 0, 63 if op.input1.type.storage.name == "i32" else 0)
 
 
-@law("tosa.negate")
-def negate(op: Op, c: Context) -> Violations:
+@law(Negate)
+def negate(op: Negate, c: Context) -> Violations:
     yield from unary(op, c)
-    yield from zero_point(op, "input1_zp", op.operand(0))
+    yield from zero_point(op, "input1_zp", op.input1)
     yield from zero_point(op, "output_zp", op.result)
 
 
-@law("tosa.clamp")
-def clamp(op: Op, c: Context) -> Violations:
+@law(Clamp)
+def clamp(op: Clamp, c: Context) -> Violations:
     yield from unary(op, c)
-    low, high, storage = op.attributes["min_val"], op.attributes["max_val"], op.operand(0).type.storage
+    low, high, storage = op.min_val, op.max_val, op.input.type.storage
     if isnan(low) or isnan(high):
         yield "a bound is NaN"
     elif low > high:
@@ -69,15 +73,15 @@ def clamp(op: Op, c: Context) -> Violations:
 _ENTRIES = {"i8": 256, "i16": 513}
 
 
-@law("tosa.table")
-def table(op: Op, _: Context) -> Violations:
-    yield from result_is(op, dims(op.operand(0)))
+@law(Table)
+def table(op: Table, _: Context) -> Violations:
+    yield from result_is(op, dims(op.input))
     yield from of_rank(op, None, 1)
-    entries, found = _ENTRIES.get(op.operand(0).type.storage.name), dims(op.operand(1))
-    if not op.operand(1).is_constant:
+    entries, found = _ENTRIES.get(op.input.type.storage.name), dims(op.table)
+    if not op.table.is_constant:
         yield "the table is not a constant"
     if entries is not None and found != (entries,):
-        yield f"a table of {show(found)}, where {op.operand(0).type.storage} needs {entries} entries"
+        yield f"a table of {show(found)}, where {op.input.type.storage} needs {entries} entries"
 
 
 def without(shape: Dims, axis: int) -> Dims:
@@ -91,13 +95,13 @@ def axis_of(op: Op, rank: int) -> Violations:
         yield f"axis {op.attributes['axis']} of a tensor of rank {rank}"
 
 
-@law("tosa.argmax")
-def argmax(op: Op, _: Context) -> Violations:
-    shape = dims(op.operand(0))
+@law(ArgMax)
+def argmax(op: ArgMax, _: Context) -> Violations:
+    shape = dims(op.input)
     if faults := list(axis_of(op, len(shape))):
         yield from faults
     else:
-        yield from result_is(op, without(shape, op.attributes["axis"]))
+        yield from result_is(op, without(shape, op.axis))
 
 
 @law(

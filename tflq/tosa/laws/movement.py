@@ -6,16 +6,18 @@ from math import prod
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tosa.indexing import Gather, Scatter
+from tflq.dialects.tosa.movement import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
+from tflq.ir.core import Value
 from tflq.tosa.laws.elementwise import axis_of, without
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, same, show
 
 __all__: list[str] = []
 
 
-@law("tosa.concat")
-def concat(op: Op, c: Context) -> Violations:
-    shapes, axis = [dims(v) for v in op.operands if v is not None], op.attributes["axis"]
+@law(Concat)
+def concat(op: Concat, c: Context) -> Violations:
+    shapes, axis = [dims(v) for v in op.operands if v is not None], op.axis
     yield from bounds("a number of operands", [len(shapes)], 1, c.limits.list)
     if not shapes or (faults := list(axis_of(op, len(shapes[0])))):
         yield from faults if shapes else ()
@@ -29,23 +31,23 @@ def concat(op: Op, c: Context) -> Violations:
     yield from result_is(op, (*rest[0][:axis], total, *rest[0][axis:]))
 
 
-@law("tosa.pad")
-def pad(op: Op, _: Context) -> Violations:
-    shape, padding = dims(op.operand(0)), op.attributes["padding"]
-    storage = op.operand(0).type.storage
+@law(Pad)
+def pad(op: Pad, _: Context) -> Violations:
+    shape, padding = dims(op.input1), op.padding
+    storage = op.input1.type.storage
     if len(padding) != 2 * len(shape) or not shape:
         yield f"{len(padding)} paddings of a tensor of rank {len(shape)}"
         return
     yield from bounds("a padding", padding, 0)
     if storage.is_integer:
-        yield from bounds("pad_const", [op.attributes["pad_const"]], storage.minimum, storage.maximum)
+        yield from bounds("pad_const", [op.pad_const], storage.minimum, storage.maximum)
     ends = zip(shape, padding[::2], padding[1::2], strict=True)
     yield from result_is(op, tuple(None if d is None else d + before + after for d, before, after in ends))
 
 
-@law("tosa.reshape")
-def reshape(op: Op, _: Context) -> Violations:
-    shape, made = dims(op.operand(0)), dims(op.result)
+@law(Reshape)
+def reshape(op: Reshape, _: Context) -> Violations:
+    shape, made = dims(op.input), dims(op.result)
     open_dims = made.count(None)
     if open_dims > 1:
         yield f"the result {show(made)} has {open_dims} dims that are not known; one can be inferred"
@@ -55,15 +57,15 @@ def reshape(op: Op, _: Context) -> Violations:
             yield f"{show(shape)} has not as many elements as {show(made)}"
 
 
-@law("tosa.reverse")
-def reverse(op: Op, _: Context) -> Violations:
-    yield from axis_of(op, len(dims(op.operand(0))))
-    yield from result_is(op, dims(op.operand(0)))
+@law(Reverse)
+def reverse(op: Reverse, _: Context) -> Violations:
+    yield from axis_of(op, len(dims(op.input1)))
+    yield from result_is(op, dims(op.input1))
 
 
-@law("tosa.slice")
-def slice(op: Op, _: Context) -> Violations:
-    shape, start, size = dims(op.operand(0)), op.attributes["start"], op.attributes["size"]
+@law(Slice)
+def slice(op: Slice, _: Context) -> Violations:
+    shape, start, size = dims(op.input), op.start, op.size
     if not len(shape) == len(start) == len(size) or not shape:
         yield f"starts {show(start)} and sizes {show(size)} of a tensor of rank {len(shape)}"
         return
@@ -76,9 +78,9 @@ def slice(op: Op, _: Context) -> Violations:
     yield from result_is(op, tuple((None if d is None else d - s) if n is None else n for d, s, n in rest))
 
 
-@law("tosa.tile")
-def tile(op: Op, _: Context) -> Violations:
-    shape, multiples = dims(op.operand(0)), op.attributes["multiples"]
+@law(Tile)
+def tile(op: Tile, _: Context) -> Violations:
+    shape, multiples = dims(op.input1), op.multiples
     if len(multiples) != len(shape) or not shape:
         yield f"{len(multiples)} multiples of a tensor of rank {len(shape)}"
         return
@@ -86,9 +88,9 @@ def tile(op: Op, _: Context) -> Violations:
     yield from result_is(op, tuple(None if d is None else d * m for d, m in zip(shape, multiples, strict=True)))
 
 
-@law("tosa.transpose")
-def transpose(op: Op, _: Context) -> Violations:
-    shape, perms = dims(op.operand(0)), op.attributes["perms"]
+@law(Transpose)
+def transpose(op: Transpose, _: Context) -> Violations:
+    shape, perms = dims(op.input), op.perms
     if sorted(perms) != list(range(len(shape))) or not shape:
         yield f"perms {show(perms)} of a tensor of rank {len(shape)}"
     else:
@@ -101,20 +103,20 @@ def _indices(value: Value, rows: int | None) -> Violations:
         yield from bounds("an index", [int(value.array.min()), int(value.array.max())], 0, rows - 1)
 
 
-@law("tosa.gather")
-def gather(op: Op, _: Context) -> Violations:
+@law(Gather)
+def gather(op: Gather, _: Context) -> Violations:
     if wrong := list(of_rank(op, 3, 2)):
         yield from wrong
         return
-    (n, k, c), (batch, w) = dims(op.operand(0)), dims(op.operand(1))
+    (n, k, c), (batch, w) = dims(op.values), dims(op.indices)
     if not same(n, batch):
         yield f"values of batch {n}, indices of batch {batch}"
-    yield from _indices(op.operand(1), k)
+    yield from _indices(op.indices, k)
     yield from result_is(op, (batch if n is None else n, w, c))
 
 
-@law("tosa.scatter")
-def scatter(op: Op, _: Context) -> Violations:
+@law(Scatter)
+def scatter(op: Scatter, _: Context) -> Violations:
     if wrong := list(of_rank(op, 3, 2, 3)):
         yield from wrong
         return
@@ -125,7 +127,7 @@ def scatter(op: Op, _: Context) -> Violations:
         yield f"an input of {show(given)} for values {show(values)} at indices {show(indices)}"
     if values[1] is not None and indices[1] is not None and indices[1] > values[1]:
         yield f"{indices[1]} indices into {values[1]} rows"
-    yield from _indices(op.operand(1), values[1])
-    if op.operand(1).is_constant and (np.diff(np.sort(op.operand(1).array, axis=1), axis=1) == 0).any():
+    yield from _indices(op.indices, values[1])
+    if op.indices.is_constant and (np.diff(np.sort(op.indices.array, axis=1), axis=1) == 0).any():
         yield "an index twice"
     yield from result_is(op, values)

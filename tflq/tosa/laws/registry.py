@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.registering import registering
+from tflq.registering import Registry
 from tflq.tosa.rules import Limits
 
 __all__ = [
-    "LAWS",
     "Context",
     "Dims",
     "Law",
@@ -47,12 +46,27 @@ class Context:
     limits: Limits
 
 
-Law: TypeAlias = Callable[[Op, Context], Violations]
-LAWS: dict[str, Law] = {}
+Law: TypeAlias = Callable[[Any, Context], Violations]
+law: Final[Registry[Law]] = Registry(
+    "tflq.tosa.laws",
+    {
+        "tosa.activation": ("elementwise",),
+        "tosa.arithmetic": ("elementwise",),
+        "tosa.bits": ("elementwise",),
+        "tosa.casts": ("elementwise", "scaling"),
+        "tosa.comparison": ("elementwise",),
+        "tosa.control": ("control",),
+        "tosa.convolution": ("windows",),
+        "tosa.indexing": ("elementwise", "movement"),
+        "tosa.matmul": ("windows",),
+        "tosa.movement": ("elementwise", "movement"),
+        "tosa.pooling": ("windows",),
+        "tosa.reduction": ("elementwise",),
+        "tosa.resize": ("scaling",),
+        "tosa.state": ("control",),
+    },
+)
 """The law of each op."""
-
-law = registering(LAWS)
-"""Registers a law for op names."""
 
 
 def dims(value: Value) -> Dims:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.resize import Resize
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, show, zero_point
 
 __all__: list[str] = []
 
 
-@law("tosa.rescale")
-def rescale(op: Op, _: Context) -> Violations:
-    a, shape = op.attributes, dims(op.operand(0))
+@law(Rescale)
+def rescale(op: Rescale, _: Context) -> Violations:
+    a, shape = op.attributes, dims(op.input)
     yield from result_is(op, shape)
-    yield from zero_point(op, "input_zp", op.operand(0))
+    yield from zero_point(op, "input_zp", op.input)
     yield from zero_point(op, "output_zp", op.result)
     multiplier, shift = np.atleast_1d(a["multiplier"]), np.atleast_1d(a["shift"])
     wide = a["scale32"]
-    if wide and op.operand(0).type.storage.name == "i64":
+    if wide and op.input.type.storage.name == "i64":
         yield "scale32 with an input of 48 bits"
     if not wide and a["rounding_mode"] == "DOUBLE_ROUND":
         yield "DOUBLE_ROUND without scale32"
@@ -37,19 +38,19 @@ _LARGEST_IMAGE = 16384
 _LARGEST_NUMERATOR = 1 << 11
 
 
-@law("tosa.resize")
-def resize(op: Op, c: Context) -> Violations:
-    shape, found = dims(op.operand(0)), dims(op.result)
+@law(Resize)
+def resize(op: Resize, c: Context) -> Violations:
+    shape, found = dims(op.input), dims(op.result)
     if faults := list(of_rank(op, 4)):
         yield from faults
         return
-    numerators, denominators = op.attributes["scale"][::2], op.attributes["scale"][1::2]
-    yield from bounds("a scale", op.attributes["scale"], 1)
+    numerators, denominators = op.scale[::2], op.scale[1::2]
+    yield from bounds("a scale", op.scale, 1)
     yield from bounds("a scale's numerator", numerators, None, _LARGEST_NUMERATOR)
     out: list[int | None] = [shape[0], None, None, shape[3]]
     for i, axis in enumerate("yx"):
         n, d = numerators[i], denominators[i]
-        offset, border = op.attributes["offset"][i], op.attributes["border"][i]
+        offset, border = op.offset[i], op.border[i]
         if n < 1 or d < 1:
             return
         if d >= 16 * n:
@@ -69,6 +70,6 @@ def resize(op: Op, c: Context) -> Violations:
     yield from result_is(op, tuple(out))
     sizes = [d for d in (*shape[1:3], *found[1:3]) if d is not None]
     yield from bounds("a height or width", sizes, None, _LARGEST_IMAGE - 1)
-    taken, made = op.operand(0).type.storage, op.result.type.storage
-    if taken.is_integer and (taken == made) != (op.attributes["mode"] == "NEAREST_NEIGHBOR"):
-        yield f"{op.attributes['mode']} from {taken} to {made}, {show(shape)}"
+    taken, made = op.input.type.storage, op.result.type.storage
+    if taken.is_integer and (taken == made) != (op.mode == "NEAREST_NEIGHBOR"):
+        yield f"{op.mode} from {taken} to {made}, {show(shape)}"

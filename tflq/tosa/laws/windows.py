@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tflq.ir.core import Op
 from tflq.tosa.laws.registry import Context, Dims, Violations, bounds, dims, law, of_rank, result_is, same, zero_point
 
@@ -57,13 +60,13 @@ def _convolution(op: Op, c: Context, spatial: Dims, kernel: Dims) -> tuple[Dims,
     return tuple(sizes.out), faults + sizes.faults
 
 
-@law("tosa.conv2d", "tosa.conv3d")
-def conv(op: Op, c: Context) -> Violations:
-    rank = 4 if op.name == "tosa.conv2d" else 5
+@law(Conv2D, Conv3D)
+def conv(op: Conv2D | Conv3D, c: Context) -> Violations:
+    rank = 4 if isinstance(op, Conv2D) else 5
     if wrong := list(of_rank(op, rank, rank, 1)):
         yield from wrong
         return
-    shape, weights = dims(op.operand(0)), dims(op.operand(1))
+    shape, weights = dims(op.input), dims(op.weight)
     spatial, faults = _convolution(op, c, shape[1:-1], weights[1:-1])
     yield from faults
     yield from _channels(op, weights[-1], shape[-1], "channels of the weights for those of the input")
@@ -71,12 +74,12 @@ def conv(op: Op, c: Context) -> Violations:
     yield from result_is(op, (shape[0], *spatial, weights[0]))
 
 
-@law("tosa.depthwise_conv2d")
-def depthwise(op: Op, c: Context) -> Violations:
+@law(DepthwiseConv2D)
+def depthwise(op: DepthwiseConv2D, c: Context) -> Violations:
     if wrong := list(of_rank(op, 4, 4, 1)):
         yield from wrong
         return
-    shape, weights = dims(op.operand(0)), dims(op.operand(1))
+    shape, weights = dims(op.input), dims(op.weight)
     spatial, faults = _convolution(op, c, shape[1:3], weights[:2])
     yield from faults
     yield from _channels(op, weights[2], shape[3], "channels of the weights for those of the input")
@@ -85,17 +88,17 @@ def depthwise(op: Op, c: Context) -> Violations:
     yield from result_is(op, (shape[0], *spatial, made))
 
 
-@law("tosa.transpose_conv2d")
-def transpose_conv2d(op: Op, c: Context) -> Violations:
+@law(TransposeConv2D)
+def transpose_conv2d(op: TransposeConv2D, c: Context) -> Violations:
     if wrong := list(of_rank(op, 4, 4, 1)):
         yield from wrong
         return
-    shape, weights = dims(op.operand(0)), dims(op.operand(1))
-    pad, stride = op.attributes["out_pad"], op.attributes["stride"]
+    shape, weights = dims(op.input), dims(op.weight)
+    pad, stride = op.out_pad, op.stride
     yield from bounds("an out_pad", pad, None, c.limits.kernel)
     yield from bounds("a stride", stride, 1, c.limits.stride)
-    yield from zero_point(op, "input_zp", op.operand(0))
-    yield from zero_point(op, "weight_zp", op.operand(1))
+    yield from zero_point(op, "input_zp", op.input)
+    yield from zero_point(op, "weight_zp", op.weight)
     spatial: list[int | None] = []
     for i in range(2):
         size, kernel, ends = shape[1 + i], weights[1 + i], pad[2 * i : 2 * i + 2]
@@ -109,12 +112,12 @@ def transpose_conv2d(op: Op, c: Context) -> Violations:
     yield from result_is(op, (shape[0], *spatial, weights[0]))
 
 
-@law("tosa.avg_pool2d", "tosa.max_pool2d")
-def pool(op: Op, c: Context) -> Violations:
+@law(AvgPool2D, MaxPool2D)
+def pool(op: AvgPool2D | MaxPool2D, c: Context) -> Violations:
     if wrong := list(of_rank(op, 4)):
         yield from wrong
         return
-    shape = dims(op.operand(0))
+    shape = dims(op.input)
     kernel, stride, pad = (op.attributes[name] for name in ("kernel", "stride", "pad"))
     yield from bounds("a kernel", kernel, 1, c.limits.kernel)
     yield from bounds("a stride", stride, 1, c.limits.stride)
@@ -127,19 +130,19 @@ def pool(op: Op, c: Context) -> Violations:
         sizes.add(shape[1 + i], ends, kernel[i], stride[i])
     yield from sizes.faults
     yield from result_is(op, (shape[0], *sizes.out, shape[3]))
-    if op.name == "tosa.avg_pool2d":
-        yield from zero_point(op, "input_zp", op.operand(0))
+    if isinstance(op, AvgPool2D):
+        yield from zero_point(op, "input_zp", op.input)
         yield from zero_point(op, "output_zp", op.result)
 
 
-@law("tosa.matmul")
-def matmul(op: Op, _: Context) -> Violations:
+@law(MatMul)
+def matmul(op: MatMul, _: Context) -> Violations:
     if wrong := list(of_rank(op, 3, 3)):
         yield from wrong
         return
-    a, b = dims(op.operand(0)), dims(op.operand(1))
-    yield from zero_point(op, "a_zp", op.operand(0))
-    yield from zero_point(op, "b_zp", op.operand(1))
+    a, b = dims(op.input1), dims(op.input2)
+    yield from zero_point(op, "a_zp", op.input1)
+    yield from zero_point(op, "b_zp", op.input2)
     if not same(a[0], b[0]):
         yield f"batches of {a[0]} and {b[0]}"
     if not same(a[2], b[1]):

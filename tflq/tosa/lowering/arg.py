@@ -10,28 +10,32 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.dialects.tfl.reduction import ArgMax as TflArgMax
+from tflq.dialects.tfl.reduction import ArgMin
+from tflq.dialects.tosa.casts import Cast
+from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.known import dims_of, known_axis
-from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Refused, Tosa, lowered, lowering
 
 __all__: list[str] = []
 
 
-@lowering("tosa.argmax")
-def argmax(op: Op, t: Tosa) -> Value:
-    return _index(t, t.value(op.operand(0)), op.attributes["axis"], "max")
+@lowering(ArgMax)
+def argmax(op: ArgMax, t: Tosa) -> Value:
+    return _index(t, t.value(op.input), op.axis, "max")
 
 
-@lowering("tfl.arg_max", "tfl.arg_min")
-def kernel_arg(op: Op, t: Tosa) -> Value:
+@lowering(TflArgMax, ArgMin)
+def kernel_arg(op: TflArgMax | ArgMin, t: Tosa) -> Value:
     """Of plain tensors."""
-    source = op.operand(0)
+    source = op.input
     x = real(t, source) if source.type.storage.is_float else t.value(source)
     axis = known_axis(op, 1, max(len(dims_of(x)), 1))
-    return widened(op, t, _index(t, x, axis, "max" if op.name == "tfl.arg_max" else "min"))
+    return widened(op, t, _index(t, x, axis, "max" if isinstance(op, TflArgMax) else "min"))
 
 
 def widened(op: Op, t: Tosa, index: Value) -> Value:
@@ -40,7 +44,7 @@ def widened(op: Op, t: Tosa, index: Value) -> Value:
         return index
     narrow = Value(op.result.type.with_element(i32))
     t.set(narrow, index)
-    made = LOWERINGS["tosa.cast"](Op("tosa.cast", [narrow], [Value(op.result.type)], {}, op.location), t)
+    made = lowered(Op(Cast.op_name, [narrow], [Value(op.result.type)], {}, op.location), t)
     return made if isinstance(made, Value) else made[0]
 
 
@@ -59,7 +63,7 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
         raise Refused(f"TOSA has no ARGMAX of {storage}")
     if kind == "min":
         x = t.unary("negate", x, input1_zp=0, output_zp=0) if storage.is_float else t.unary("bitwise_not", x)
-    return t.emit("tosa.argmax", [x], TensorType(kept, i32), axis=axis)
+    return t.emit(ArgMax, [x], TensorType(kept, i32), axis=axis)
 
 
 def _found(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:

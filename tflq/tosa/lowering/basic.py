@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Negate, Sub
+from tflq.dialects.tosa.bits import BitwiseNot, Clz, LogicalNot
+from tflq.dialects.tosa.movement import Identity
 from tflq.ir.core import Op, Value
 from tflq.tosa.lowering.centring import centred_difference
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -10,15 +14,15 @@ from tflq.tosa.lowering.wide import in_int32
 __all__: list[str] = []
 
 
-@lowering("quant.scast", "tosa.identity")
-def same(op: Op, t: Tosa) -> Value:
+@lowering(Scast, Identity)
+def same(op: Scast | Identity, t: Tosa) -> Value:
     """The same stored integers."""
-    return t.value(op.operand(0))
+    return t.value(op.input)
 
 
-@lowering("tosa.add", "tosa.sub", "tosa.intdiv")
-def sum_or_difference(op: Op, t: Tosa) -> Value:
-    if op.name == "tosa.sub" and (difference := centred_difference(op, t)):
+@lowering(Add, Sub, IntDiv)
+def sum_or_difference(op: Add | Sub | IntDiv, t: Tosa) -> Value:
+    if isinstance(op, Sub) and (difference := centred_difference(op, t)):
         return difference
     return t.binary(op.name.removeprefix("tosa."), *in_int32(op, t))
 
@@ -33,9 +37,9 @@ def bits(op: Op, t: Tosa) -> Value:
     return t.binary(op.name.removeprefix("tosa."), *in_int32(op, t), **op.attributes)
 
 
-@lowering("tosa.abs", "tosa.bitwise_not", "tosa.clz", "tosa.logical_not", "tosa.negate")
-def unary(op: Op, t: Tosa) -> Value:
+@lowering(Abs, BitwiseNot, Clz, LogicalNot, Negate)
+def unary(op: Abs | BitwiseNot | Clz | LogicalNot | Negate, t: Tosa) -> Value:
     """uint8 less 128 has its complement in the complement less 128."""
-    if t.offset(op.operand(0)) and op.name != "tosa.bitwise_not":
+    if t.offset(op.operand(0)) and not isinstance(op, BitwiseNot):
         raise Refused(f"TOSA has no {op.name.removeprefix('tosa.').upper()} of uint8")
     return t.unary(op.name.removeprefix("tosa."), t.value(op.operand(0)), **op.attributes)

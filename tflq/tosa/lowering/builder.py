@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.builder import Builder, broadcast
+from tflq.builder import Builder, Kind, broadcast
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.bits import LogicalNot
+from tflq.dialects.tosa.comparison import Equal
+from tflq.dialects.tosa.indexing import Gather
+from tflq.dialects.tosa.movement import Pad, Reverse, Slice, Tile
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i1
 
@@ -43,9 +48,9 @@ class TosaBuilder(Builder):
             return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
         return super().reshape(x, shape)
 
-    def _binary(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+    def _binary(self, kind: Kind, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
         a, b = self.aligned(a, b)
-        return super()._binary(name, a, b, element, **attributes)
+        return super()._binary(kind, a, b, element, **attributes)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         return super().select(*self.aligned(condition, a, b))
@@ -60,12 +65,12 @@ class TosaBuilder(Builder):
 
     def limits(self, x: Value, low: float, high: float) -> Value:
         """CLAMP of floats; None of both ends may be NaN."""
-        return self.emit("tosa.clamp", [x], x.type, min_val=float(low), max_val=float(high))
+        return self.emit(Clamp, [x], x.type, min_val=float(low), max_val=float(high))
 
     def as_bool(self, x: Value) -> Value:
         """x != 0."""
         zero = self.constant(np.zeros((1,) * len(x.type.shape or ())), x.type.storage)
-        return self.emit("tosa.logical_not", [self._binary("tosa.equal", x, zero, i1)], x.type.with_element(i1))
+        return self.emit(LogicalNot, [self._binary(Equal, x, zero, i1)], x.type.with_element(i1))
 
     # --- data movement -------------------------------------------------------------------------------------------
 
@@ -75,7 +80,7 @@ class TosaBuilder(Builder):
         if tuple(size) == shape and not any(start):
             return x
         type = TensorType(tuple(size), x.type.element)
-        return self.emit("tosa.slice", [x], type, start=tuple(start), size=tuple(size))
+        return self.emit(Slice, [x], type, start=tuple(start), size=tuple(size))
 
     def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
         """PAD by (before, after) per dim with a value of x's type; none if there is nothing to add."""
@@ -85,22 +90,22 @@ class TosaBuilder(Builder):
         shape = tuple(None if d is None else d + before + after for d, (before, after) in dims)
         value = float(fill) if x.type.storage.is_float else int(fill)
         flat = tuple(int(n) for pair in padding for n in pair)
-        return self.emit("tosa.pad", [x], TensorType(shape, x.type.element), padding=flat, pad_const=value)
+        return self.emit(Pad, [x], TensorType(shape, x.type.element), padding=flat, pad_const=value)
 
     def tile(self, x: Value, multiples: Sequence[int]) -> Value:
         """TILE; none if every multiple is 1."""
         if all(m == 1 for m in multiples):
             return x
         shape = tuple(None if d is None else d * m for d, m in zip(x.type.shape or (), multiples, strict=True))
-        return self.emit("tosa.tile", [x], TensorType(shape, x.type.element), multiples=tuple(multiples))
+        return self.emit(Tile, [x], TensorType(shape, x.type.element), multiples=tuple(multiples))
 
     def reverse(self, x: Value, axis: int) -> Value:
-        return self.emit("tosa.reverse", [x], x.type, axis=axis)
+        return self.emit(Reverse, [x], x.type, axis=axis)
 
     def gather(self, values: Value, indices: Value) -> Value:
         """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""
         (n, _, c), (_, w) = values.type.shape or (None,) * 3, indices.type.shape or (None,) * 2
-        return self.emit("tosa.gather", [values, indices], TensorType((n, w, c), values.type.element))
+        return self.emit(Gather, [values, indices], TensorType((n, w, c), values.type.element))
 
     def lookup(self, table: Value, index: Value) -> Value:
         """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""

@@ -12,7 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.ext.casts import Truncate
+from tflq.dialects.tfl.casts import Cast as TflCast
+from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tosa.casts import Cast
+from tflq.ir.core import Value, constant
 from tflq.ir.types import f16, f32, i1, i8, i16, i32, ui8
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.quotient import scalar
@@ -25,10 +29,10 @@ _FLOATS = (f32, f16)
 _INTEGERS = (i8, ui8, i16, i32)
 
 
-@lowering("tfl.dequantize")
-def widened(op: Op, t: Tosa) -> Value:
+@lowering(Dequantize)
+def widened(op: Dequantize, t: Tosa) -> Value:
     """Half precision as float32; of a constant, a constant."""
-    source = op.operand(0)
+    source = op.input
     if source.type.storage != f16 or op.result.type.storage != f32:
         raise Refused(f"DEQUANTIZE of {source.type.storage} to {op.result.type.storage} has no form")
     if source.is_constant:
@@ -37,11 +41,11 @@ def widened(op: Op, t: Tosa) -> Value:
     return t.cast(t.value(source), f32)
 
 
-@lowering("ext.truncate")
-def float_cast(op: Op, t: Tosa) -> Value:
+@lowering(Truncate)
+def float_cast(op: Truncate | Cast | TflCast, t: Tosa) -> Value:
     """tosa.cast, tfl.cast and ext.truncate from or to a float type."""
     need_float(t, "CAST")
-    source, target = op.operand(0), op.result
+    source, target = op.input, op.result
     x, to = narrow(source, t), target.type.storage
     if x.type.storage not in (*_FLOATS, *_INTEGERS, i1) or to not in (*_FLOATS, *_INTEGERS, i1):
         raise Refused(f"TOSA has no cast between {source.type.storage} and {to}")
@@ -49,7 +53,7 @@ def float_cast(op: Op, t: Tosa) -> Value:
         return _to_float(t, x, t.offset(source), target)
     if to is i1:
         return t.as_bool(x)
-    if op.name != "tosa.cast":
+    if not isinstance(op, Cast):
         x = _whole(t, x)
     if to is not ui8:
         return t.cast(x, to)

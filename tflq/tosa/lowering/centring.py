@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.arithmetic import Sub
+from tflq.dialects.tosa.casts import Cast
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i8, i32, ui8
 from tflq.tosa.lowering.registry import Tosa
@@ -34,12 +36,12 @@ def centred_product(op: Op, t: Tosa) -> Value | None:
 
 def _centred(value: Value, up: int, t: Tosa) -> Value | None:
     op, zero = value.producer, 0
-    if op is not None and op.name == "tosa.sub":
+    if op is not None and isinstance(op, Sub):
         number = _number(op.operand(1))
         if number is None:
             return None
         op, zero = op.operand(0).producer, number
-    if op is None or op.name != "tosa.cast" or op.result.type.storage != i32:
+    if op is None or not isinstance(op, Cast) or op.result.type.storage != i32:
         return None
     source = op.operand(0)
     zero = t.zero_point(source, zero)

@@ -5,6 +5,8 @@ TFLite's comparisons of plain integers are of the integers as they are. Source: 
 
 from __future__ import annotations
 
+from tflq.dialects.tfl.comparison import NotEqual
+from tflq.dialects.tosa.comparison import Greater
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1
 from tflq.tosa.lowering.elementwise import ordered
@@ -22,7 +24,7 @@ def compare(op: Op, t: Tosa) -> Value:
     x, y = op.operand(0), op.operand(1)
     if x.type.storage == i1 and op.name.endswith(".equal"):
         return t.unary("logical_not", t.binary("logical_xor", t.value(x), t.value(y)))
-    if op.name == "tosa.greater" and (is_wide_sum(x) or is_wide_sum(y)):
+    if isinstance(op, Greater) and (is_wide_sum(x) or is_wide_sum(y)):
         return greater_wide(x, y, t)
     left, right = ordered(x, t), ordered(y, t)
     if op.name in _SWAPPED:
@@ -31,9 +33,9 @@ def compare(op: Op, t: Tosa) -> Value:
     return {"equal": t.equal, "greater": t.greater, "greater_equal": t.greater_equal}[name](left, right)
 
 
-@lowering("tfl.not_equal")
-def not_equal(op: Op, t: Tosa) -> Value:
-    x, y = op.operand(0), op.operand(1)
+@lowering(NotEqual)
+def not_equal(op: NotEqual, t: Tosa) -> Value:
+    x, y = op.lhs, op.rhs
     if x.type.storage == i1:
         return t.binary("logical_xor", t.value(x), t.value(y))
     return t.unary("logical_not", t.equal(ordered(x, t), ordered(y, t)))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.dialects.tfl.control import Call, If, While
+from tflq.dialects.tfl.stablehlo import StablehloComposite
+from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i64
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -18,11 +21,11 @@ from tflq.tosa.lowering.variables import held, hold, scope_of
 __all__: list[str] = []
 
 
-@lowering("tfl.if")
-def cond_if(op: Op, t: Tosa) -> list[Value]:
+@lowering(If)
+def cond_if(op: If, t: Tosa) -> list[Value]:
     """One of two functions."""
     t.need("controlflow", "IF")
-    then, otherwise = op.attributes["then_subgraph_index"], op.attributes["else_subgraph_index"]
+    then, otherwise = op.then_subgraph_index, op.else_subgraph_index
     inputs = _given(op.operands, t)
     for index in (then, otherwise):
         _fits(t, index, op.operands[1:], op.results)
@@ -33,17 +36,17 @@ def cond_if(op: Op, t: Tosa) -> list[Value]:
     graphs = {"then_graph": t.callee(then, scope), "else_graph": t.callee(otherwise, scope)}
     types = dict(scope.given)
     made = [*(t.type(v) for v in op.results), *(types[name] for name in scope.returned)]
-    results = t.op("tosa.cond_if", [*inputs, *state], made, graphs).results
+    results = t.op(CondIf, [*inputs, *state], made, graphs).results
     for name, value in zip(scope.returned, results[len(op.results) :], strict=True):
         hold(t, name, value)
     return results[: len(op.results)]
 
 
-@lowering("tfl.while")
-def while_loop(op: Op, t: Tosa) -> list[Value]:
+@lowering(While)
+def while_loop(op: While, t: Tosa) -> list[Value]:
     """One function as long as another says so. Variables that either uses are carried along."""
     t.need("controlflow", "WHILE")
-    condition, body = op.attributes["cond_subgraph_index"], op.attributes["body_subgraph_index"]
+    condition, body = op.cond_subgraph_index, op.body_subgraph_index
     inputs = _given(op.operands, t)
     _fits(t, condition, op.operands, None)
     _fits(t, body, op.operands, op.results)
@@ -59,7 +62,7 @@ def while_loop(op: Op, t: Tosa) -> list[Value]:
     }
     plain = [v for v in op.results if not is_handle(v)]
     types = [*(t.type(v) for v in plain), *(type for _, type in scope.given)]
-    results = t.op("tosa.while_loop", [*inputs, *state], types, graphs).results
+    results = t.op(WhileLoop, [*inputs, *state], types, graphs).results
     for name, value in zip(names, results[len(plain) :], strict=True):
         if name in scope.returned:
             hold(t, name, value)
@@ -102,14 +105,14 @@ def _alike(a: TensorType, b: TensorType) -> bool:
     )
 
 
-@lowering("tfl.call")
-def call(op: Op, t: Tosa) -> list[Value]:
-    return _inlined(op, t, op.attributes["subgraph"])
+@lowering(Call)
+def call(op: Call, t: Tosa) -> list[Value]:
+    return _inlined(op, t, op.subgraph)
 
 
-@lowering("tfl.stablehlo_composite")
-def composite(op: Op, t: Tosa) -> list[Value]:
-    return _inlined(op, t, op.attributes["decomposition_subgraph_index"])
+@lowering(StablehloComposite)
+def composite(op: StablehloComposite, t: Tosa) -> list[Value]:
+    return _inlined(op, t, op.decomposition_subgraph_index)
 
 
 def _inlined(op: Op, t: Tosa, index: int) -> list[Value]:

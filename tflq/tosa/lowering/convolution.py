@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
@@ -26,45 +28,45 @@ _BIAS_INPUTS = 3
 """Constant inputs of -32768 by which the i16 product makes a bias of 32 bits."""
 
 
-@lowering("tosa.conv2d")
-def conv2d(op: Op, t: Tosa) -> Value:
-    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+@lowering(Conv2D)
+def conv2d(op: Conv2D, t: Tosa) -> Value:
+    x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     if weights.type.storage == i16 and x.type.storage == i16 and _is_product(op, weights):
         return _wide_product(op, t, x, weights)
     x, weights = side_by_side(t, x, weights, "convolution")
     return _convolved(op, t, x, weights, zero_point)
 
 
-@lowering("tosa.depthwise_conv2d")
-def depthwise_conv2d(op: Op, t: Tosa) -> Value:
-    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+@lowering(DepthwiseConv2D)
+def depthwise_conv2d(op: DepthwiseConv2D, t: Tosa) -> Value:
+    x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     if weights.type.storage != i16:
         return _convolved(op, t, x, weights, zero_point, depthwise=True)
     near, rest = halves(weights, "depthwise convolution")
     if op.result.type.storage != i32:
         raise Refused("TOSA adds no sums of 48 bits, which a depthwise convolution by weights of nine bits takes")
     sums = _convolved(op, t, x, constant(near), zero_point, depthwise=True)
-    none = constant(np.zeros([d or 0 for d in op.operand(2).type.shape or ()], np.int32))
-    again = Op(op.name, [op.operand(0), op.operand(1), none], [Value(op.result.type)], op.attributes, op.location)
+    none = constant(np.zeros([d or 0 for d in op.bias.type.shape or ()], np.int32))
+    again = Op(op.name, [op.input, op.weight, none], [Value(op.result.type)], op.attributes, op.location)
     return t.add(sums, _convolved(again, t, x, constant(rest), zero_point, depthwise=True))
 
 
-@lowering("tosa.conv3d")
-def conv3d(op: Op, t: Tosa) -> Value:
+@lowering(Conv3D)
+def conv3d(op: Conv3D, t: Tosa) -> Value:
     a, shape = op.attributes, op.result.type.shape
-    x, (weights, zero_point) = t.value(op.operand(0)), filters_of(t, op)
+    x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "convolution in three dims")
     filters = [d or 0 for d in weights.type.shape or ()]
     x, pad = fitted(t, x, extents(filters[1:4], a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 5)[1:4])
     acc = accumulated(t, op, x, weights, prod(filters[1:]))
     sums = t.emit(
-        "tosa.conv3d",
-        [x, weights, bias_like(t, op.operand(2), acc)],
+        Conv3D,
+        [x, weights, bias_like(t, op.bias, acc)],
         TensorType(shape, acc),
         pad=pad,
         stride=a["stride"],
         dilation=a["dilation"],
-        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        input_zp=t.zero_point(op.input, a["input_zp"]),
         weight_zp=zero_point,
     )
     return narrowed(t, sums, op.result.type.storage)
@@ -169,5 +171,5 @@ def _wide_product(op: Op, t: Tosa, x: Value, weights: Value) -> Value:
     none = (0, 0)
     matrix = t.pad(t.pad(matrix, (none, none, (0, _BIAS_INPUTS)), i16.minimum), (none, none, (0, 1)), 1)
     type = TensorType((1, count, rows.shape[1]), i64)
-    sums = t.emit("tosa.matmul", [matrix, constant(rows[None])], type, a_zp=0, b_zp=0)
+    sums = t.emit(MatMul, [matrix, constant(rows[None])], type, a_zp=0, b_zp=0)
     return sums if op.result.type.storage == i64 else t.reshape(narrowed(t, sums, i32), shape)

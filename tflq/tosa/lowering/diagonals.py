@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.indexing import MatrixDiag, MatrixSetDiag
+from tflq.ir.core import Value
 from tflq.ir.types import i1
 from tflq.tosa.lowering.known import dims_of
 from tflq.tosa.lowering.movement import reshaped
@@ -14,21 +15,21 @@ from tflq.tosa.lowering.wide import narrow
 __all__: list[str] = []
 
 
-@lowering("tfl.matrix_diag")
-def matrix_diag(op: Op, t: Tosa) -> Value:
+@lowering(MatrixDiag)
+def matrix_diag(op: MatrixDiag, t: Tosa) -> Value:
     """The last dim on a diagonal, stored zeros elsewhere."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     shape = dims_of(x)
     if not shape or shape[-1] is None:
         raise Refused("its operand's last dim is not known")
-    zero = t.constant(np.asarray(-t.offset(op.operand(0))), x.type.storage)
+    zero = t.constant(np.asarray(-t.offset(op.input)), x.type.storage)
     return t.select(t.constant(np.eye(shape[-1], dtype=bool), i1), reshaped(t, x, (*shape, 1)), zero)
 
 
-@lowering("tfl.matrix_set_diag")
-def matrix_set_diag(op: Op, t: Tosa) -> Value:
+@lowering(MatrixSetDiag)
+def matrix_set_diag(op: MatrixSetDiag, t: Tosa) -> Value:
     """The operand with another diagonal."""
-    x, diagonal = narrow(op.operand(0), t), narrow(op.operand(1), t)
+    x, diagonal = narrow(op.input, t), narrow(op.diagonal, t)
     (*_, rows, columns), (*outer, _) = dims_of(x), dims_of(diagonal)
     if rows is None or columns is None:
         raise Refused("its operand's last two dims are not known")

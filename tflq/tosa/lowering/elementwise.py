@@ -11,6 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.casts import Cast as TflCast
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.arithmetic import Maximum, Minimum, Mul
+from tflq.dialects.tosa.casts import Cast
+from tflq.dialects.tosa.comparison import Select
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.casts import float_cast
@@ -57,16 +62,16 @@ def _sign_changed(x: Value, t: Tosa) -> Value:
     return t.binary("bitwise_xor", x, t.constant(np.asarray(-128), i8))
 
 
-@lowering("tosa.maximum", "tosa.minimum")
-def extreme(op: Op, t: Tosa) -> Value:
+@lowering(Maximum, Minimum)
+def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
     x, y = (ordered(v, t) for v in op.operands if v is not None)
     found = t.binary(op.name.removeprefix("tosa."), x, y)
     return found if op.result.type.storage == i64 else t.cast(found, t.storage(op.result))
 
 
-@lowering("tosa.clamp")
-def clamp(op: Op, t: Tosa) -> Value:
-    operand, low, high = op.operand(0), op.attributes["min_val"], op.attributes["max_val"]
+@lowering(Clamp)
+def clamp(op: Clamp, t: Tosa) -> Value:
+    operand, low, high = op.input, op.min_val, op.max_val
     if operand.type.storage.is_float:
         return t.limits(t.value(operand), low, high)
     x, offset = narrow(operand, t), t.offset(operand)
@@ -75,10 +80,10 @@ def clamp(op: Op, t: Tosa) -> Value:
     return t.cast(limited(t.cast(x, i32), t, low, high), x.type.storage)
 
 
-@lowering("tosa.mul")
-def multiply(op: Op, t: Tosa) -> Value:
+@lowering(Mul)
+def multiply(op: Mul, t: Tosa) -> Value:
     """MUL; a product of int64s that may leave int32 is left to the RESCALE that reads it."""
-    shift = op.attributes.get("shift", 0)
+    shift = op.shift
     if widened_product(op.result) is not None:
         return Value(t.type(op.result))
     if not shift and (product := centred_product(op, t)):
@@ -88,7 +93,7 @@ def multiply(op: Op, t: Tosa) -> Value:
     x, y = in_int32(op, t)
     if x.type.storage in (i8, i16):
         x, y = t.aligned(x, y)
-        return t.emit("tosa.mul", [x, y], t.type(op.result), shift=shift)
+        return t.emit(Mul, [x, y], t.type(op.result), shift=shift)
     return t.mul(x, y, shift=shift)
 
 
@@ -108,16 +113,16 @@ def _shifted_left(op: Op, t: Tosa) -> Value | None:
     return t.logical_left_shift(t.value(x), t.constant(places))
 
 
-@lowering("tosa.select")
-def select(op: Op, t: Tosa) -> Value:
+@lowering(Select)
+def select(op: Select, t: Tosa) -> Value:
     condition, *sides = (v for v in op.operands if v is not None)
     return t.select(t.value(condition), *(narrow(v, t) for v in sides))
 
 
-@lowering("tosa.cast", "tfl.cast")
-def cast(op: Op, t: Tosa) -> Value | Sequence[Value]:
+@lowering(Cast, TflCast)
+def cast(op: Cast | TflCast, t: Tosa) -> Value | Sequence[Value]:
     """Between integers and truth values; int64 is what it was widened from."""
-    source, to = op.operand(0), op.result.type.storage
+    source, to = op.input, op.result.type.storage
     storage = source.type.storage
     if storage.is_float or to.is_float:
         return float_cast(op, t)
@@ -138,7 +143,7 @@ def cast(op: Op, t: Tosa) -> Value | Sequence[Value]:
 def _saturating(source: Value, to: ScalarType, t: Tosa) -> Value | None:
     """RESCALE by 1, which saturates, in the place of a CLAMP to all of the type."""
     op = source.producer
-    if op is None or op.name != "tosa.clamp" or source.type.storage != i32 or to not in (i8, ui8, i16):
+    if op is None or not isinstance(op, Clamp) or source.type.storage != i32 or to not in (i8, ui8, i16):
         return None
     low, high = bounds(op.operand(0))
     if (op.attributes["min_val"], op.attributes["max_val"]) != (to.minimum, to.maximum):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.dialects.tosa.state import Variable
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
@@ -20,7 +21,7 @@ from tflq.passes.effects import is_pure
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
-from tflq.tosa.lowering.registry import LOWERINGS
+from tflq.tosa.lowering.registry import lowered
 from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
@@ -91,7 +92,7 @@ class _Module:
                 if place not in made:
                     made[place] = _Function(self, self.module.functions[index], scope).run()
         if made:
-            made[0].ops[:0] = [Op("tosa.variable", [v], [], {"name": name}) for name, v in self.variables.items()]
+            made[0].ops[:0] = [Op(Variable.op_name, [v], [], {"name": name}) for name, v in self.variables.items()]
         signatures = self.module.signatures
         return Module(
             [made[place] for place in sorted(made)],
@@ -150,11 +151,8 @@ class _Function:
         for op in ops:
             self.t.location = op.location
             try:
-                lowering = LOWERINGS.get(op.name)
-                if lowering is None:
-                    raise Refused(f"TOSA has no form of {op.name} yet")  # noqa: TRY301
                 _need_ranks(op)
-                results = lowering(op, self.t)
+                results = lowered(op, self.t)
             except Refused as refusal:
                 results = self._stand_in(op, str(refusal))
             made: Sequence[Value] = [results] if isinstance(results, Value) else results

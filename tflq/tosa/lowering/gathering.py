@@ -12,7 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.indexing import EmbeddingLookup, GatherND, OneHot
+from tflq.dialects.tfl.indexing import Gather as TflGather
+from tflq.dialects.tfl.movement import ReverseSequence
+from tflq.dialects.tosa.indexing import Gather
+from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i32
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.joining import part
@@ -48,17 +52,17 @@ def taken(t: Tosa, values: Value, indices: Value) -> Value:
     return t.gather(values, indices)
 
 
-@lowering("tosa.gather")
-def gather_by_operands(op: Op, t: Tosa) -> Value:
-    return taken(t, narrow(op.operand(0), t), narrow(op.operand(1), t))
+@lowering(Gather)
+def gather_by_operands(op: Gather, t: Tosa) -> Value:
+    return taken(t, narrow(op.values, t), narrow(op.indices, t))
 
 
-@lowering("tfl.gather")
-def gather(op: Op, t: Tosa) -> Value:
+@lowering(TflGather)
+def gather(op: TflGather, t: Tosa) -> Value:
     """x[batch, before axis, indices[batch, ...], after axis]."""
-    x, where = op.operand(0), op.operand(1)
+    x, where = op.input, op.indices
     rank = len(dims_of(x))
-    axis, batch = op.attributes["axis"] % rank, op.attributes.get("batch_dims", 0)
+    axis, batch = op.axis % rank, op.batch_dims
     batch += len(dims_of(where)) if batch < 0 else 0
     indices = as_index(t, where)
     if indices.is_constant:
@@ -109,10 +113,10 @@ def gathered(t: Tosa, x: Value, indices: Value, axis: int, batch: int) -> Value:
     return reshaped(t, found, (*shape[:axis], *where[batch:], *shape[axis + 1 :]))
 
 
-@lowering("tfl.gather_nd")
-def gather_nd(op: Op, t: Tosa) -> Value:
+@lowering(GatherND)
+def gather_nd(op: GatherND, t: Tosa) -> Value:
     """x[indices[..., 0], indices[..., 1], ...]: one index into the leading dims, taken as one."""
-    x, where = op.operand(0), op.operand(1)
+    x, where = op.input, op.indices
     shape, places = dims_of(x), dims_of(where)
     depth = places[-1]
     if depth is None or None in shape[:depth]:
@@ -139,25 +143,25 @@ def flat_index(t: Tosa, indices: Value, leading: Sequence[int]) -> Value:
     return t.reduce("sum", scaled, len(shape) - 1)
 
 
-@lowering("tfl.embedding_lookup")
-def embedding_lookup(op: Op, t: Tosa) -> Value:
+@lowering(EmbeddingLookup)
+def embedding_lookup(op: EmbeddingLookup, t: Tosa) -> Value:
     """The rows of a table; of a quantized one, as floats."""
-    ids, table = op.operand(0), op.operand(1)
+    ids, table = op.ids, op.values
     indices = as_index(t, ids)
     if indices.is_constant:
         _check(indices.array, dims_of(table)[0], ids.name)
     return gathered(t, real(t, table) if table.type.quantized else narrow(table, t), indices, 0, 0)
 
 
-@lowering("tfl.one_hot")
-def one_hot(op: Op, t: Tosa) -> Value:
+@lowering(OneHot)
+def one_hot(op: OneHot, t: Tosa) -> Value:
     """on where the new axis counts to the index, else off."""
-    where = op.operand(0)
+    where = op.indices
     indices = as_index(t, where)
     depth = int(constant_of(op, 1, "depth").reshape(-1)[0])
-    on, off = narrow(op.operand(2), t), narrow(op.operand(3), t)
+    on, off = narrow(op.on, t), narrow(op.off, t)
     shape = dims_of(indices)
-    axis = op.attributes["axis"]
+    axis = op.axis
     axis = len(shape) if axis == -1 else axis
     ones = (1,) * (len(shape) + 1)
     count = t.constant(np.arange(depth).reshape([depth if i == axis else 1 for i in range(len(ones))]))
@@ -165,19 +169,19 @@ def one_hot(op: Op, t: Tosa) -> Value:
     return t.select(hit, reshaped(t, on, ones), reshaped(t, off, ones))
 
 
-@lowering("tfl.reverse_sequence")
-def reverse_sequence(op: Op, t: Tosa) -> Value:
+@lowering(ReverseSequence)
+def reverse_sequence(op: ReverseSequence, t: Tosa) -> Value:
     """Of each batch, the first elements along the sequence reversed: gathered at length - 1 - i where i < length."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     shape = dims_of(x)
-    seq, batch = op.attributes["seq_dim"] % len(shape), op.attributes["batch_dim"] % len(shape)
+    seq, batch = op.seq_dim % len(shape), op.batch_dim % len(shape)
     size = shape[seq]
     if size is None or shape[batch] is None:
         raise Refused("the dims of sequence and batch are not both known")
     order = [batch, seq, *(i for i in range(len(shape)) if i not in (batch, seq))]
     rest = [shape[i] for i in order[2:]]
     found = taken(
-        t, reshaped(t, t.transpose(x, order), (shape[batch], size, product(rest))), _turned(t, op.operand(1), size)
+        t, reshaped(t, t.transpose(x, order), (shape[batch], size, product(rest))), _turned(t, op.lengths, size)
     )
     found = reshaped(t, found, (shape[batch], size, *rest))
     return t.transpose(found, [order.index(i) for i in range(len(shape))])

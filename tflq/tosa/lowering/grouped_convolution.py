@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.convolution import Conv2D
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import i8, i64
-from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa
+from tflq.tosa.lowering.registry import Refused, Tosa, lowered
 
 __all__ = ["grouped", "is_grouped"]
 
@@ -17,14 +19,14 @@ __all__ = ["grouped", "is_grouped"]
 def is_grouped(concat: Op) -> bool:
     """Whether a concatenation is of the 48-bit sums of convolutions."""
     producers = [v.producer for v in concat.operands if v is not None]
-    return concat.result.type.storage == i64 and all(p is not None and p.name == "tosa.conv2d" for p in producers)
+    return concat.result.type.storage == i64 and all(p is not None and isinstance(p, Conv2D) for p in producers)
 
 
 def grouped(concat: Op, t: Tosa) -> Value:
     """The sums. Refused unless the convolutions are of slices of one tensor, and alike but for filters and bias."""
     parts = [v.producer for v in concat.operands if v is not None and v.producer is not None]
     slices = [p.operand(0).producer for p in parts]
-    sources = [s.operand(0) for s in slices if s is not None and s.name == "tosa.slice"]
+    sources = [s.operand(0) for s in slices if s is not None and isinstance(s, Slice)]
     attributes = parts[0].attributes
     alike = len(set(sources)) == 1 and len(sources) == len(parts) and all(p.attributes == attributes for p in parts)
     known = all(p.operand(1).is_constant and p.operand(2).is_constant for p in parts)
@@ -40,7 +42,7 @@ def grouped(concat: Op, t: Tosa) -> Value:
         filters[row : row + len(weights), ..., start : start + weights.shape[-1]] = weights
         row += len(weights)
     operands: list[Value | None] = [sources[0], constant(filters, i8), constant(bias)]
-    whole = Op("tosa.conv2d", operands, [Value(concat.result.type)], attributes, concat.location)
-    made = LOWERINGS["tosa.conv2d"](whole, t)
+    whole = Op(Conv2D.op_name, operands, [Value(concat.result.type)], attributes, concat.location)
+    made = lowered(whole, t)
     assert isinstance(made, Value)
     return made

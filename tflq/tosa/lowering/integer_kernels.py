@@ -15,6 +15,22 @@ import functools
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import (
+    Add,
+    AddN,
+    Div,
+    FloorDiv,
+    FloorMod,
+    Maximum,
+    Minimum,
+    Mul,
+    SquaredDifference,
+    Sub,
+)
+from tflq.dialects.tfl.bits import BitwiseXor, RightShift
+from tflq.dialects.tfl.comparison import LogicalAnd, LogicalNot, LogicalOr, Select, SelectV2
+from tflq.dialects.tfl.reduction import Cumsum
+from tflq.dialects.tfl.unary import Abs, Neg, Sign
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i16, i32, ui8
 from tflq.numerics.activation import integer_activation_range
@@ -47,15 +63,15 @@ def _need_float(op: Op, t: Tosa) -> None:
         float_arithmetic.need_float(t, op.name.removeprefix("tfl.").upper())
 
 
-@lowering("tfl.add", "tfl.sub", "tfl.mul")
-def arithmetic(op: Op, t: Tosa) -> Value:
+@lowering(Add, Sub, Mul)
+def arithmetic(op: Add | Sub | Mul, t: Tosa) -> Value:
     _need_float(op, t)
-    x, y = plain(op.operand(0), t), plain(op.operand(1), t)
+    x, y = plain(op.lhs, t), plain(op.rhs, t)
     return _activated(op, t, {"tfl.add": t.add, "tfl.sub": t.sub, "tfl.mul": t.mul}[op.name](x, y))
 
 
-@lowering("tfl.add_n")
-def add_n(op: Op, t: Tosa) -> Value:
+@lowering(AddN)
+def add_n(op: AddN, t: Tosa) -> Value:
     """In the kernel's order: one after another. Source: kernels/add_n.cc."""
     _need_float(op, t)
     in_int32(op, t)
@@ -63,53 +79,53 @@ def add_n(op: Op, t: Tosa) -> Value:
     return functools.reduce(t.add, rest, first)
 
 
-@lowering("tfl.maximum", "tfl.minimum")
-def extreme(op: Op, t: Tosa) -> Value:
+@lowering(Maximum, Minimum)
+def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
     _need_float(op, t)
-    found = t.binary(op.name.removeprefix("tfl."), ordered(op.operand(0), t), ordered(op.operand(1), t))
+    found = t.binary(op.name.removeprefix("tfl."), ordered(op.lhs, t), ordered(op.rhs, t))
     return t.cast(found, i8) if op.result.type.storage == ui8 else stored(found, op.result, t)
 
 
-@lowering("tfl.squared_difference")
-def squared_difference(op: Op, t: Tosa) -> Value:
+@lowering(SquaredDifference)
+def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
     _need_float(op, t)
-    difference = t.sub(plain(op.operand(0), t), plain(op.operand(1), t))
+    difference = t.sub(plain(op.lhs, t), plain(op.rhs, t))
     return stored(t.mul(difference, difference), op.result, t)
 
 
-@lowering("tfl.abs")
-def absolute(op: Op, t: Tosa) -> Value:
+@lowering(Abs)
+def absolute(op: Abs, t: Tosa) -> Value:
     _need_float(op, t)
-    return stored(t.unary("abs", plain(op.operand(0), t)), op.result, t)
+    return stored(t.unary("abs", plain(op.input, t)), op.result, t)
 
 
-@lowering("tfl.neg")
-def negate(op: Op, t: Tosa) -> Value:
+@lowering(Neg)
+def negate(op: Neg, t: Tosa) -> Value:
     _need_float(op, t)
-    x = plain(op.operand(0), t)
+    x = plain(op.input, t)
     if _is_float(op):
         return t.unary("negate", x, input1_zp=0, output_zp=0)
     return stored(t.sub(t.constant(np.asarray(0)), x), op.result, t)
 
 
-@lowering("tfl.sign")
-def sign(op: Op, t: Tosa) -> Value:
-    x = plain(op.operand(0), t)
+@lowering(Sign)
+def sign(op: Sign, t: Tosa) -> Value:
+    x = plain(op.input, t)
     if _is_float(op):
         return float_arithmetic.float_sign(t, x)
     return stored(limited(x, t, -1, 1), op.result, t)
 
 
-@lowering("tfl.div")
-def divide(op: Op, t: Tosa) -> Value:
-    x, y = plain(op.operand(0), t), plain(op.operand(1), t)
+@lowering(Div)
+def divide(op: Div, t: Tosa) -> Value:
+    x, y = plain(op.lhs, t), plain(op.rhs, t)
     quotient = float_arithmetic.float_div(t, x, y) if _is_float(op) else t.binary("intdiv", x, y)
     return _activated(op, t, quotient)
 
 
-@lowering("tfl.floor_div", "tfl.floor_mod")
-def floor_division(op: Op, t: Tosa) -> Value:
-    x, y = plain(op.operand(0), t), plain(op.operand(1), t)
+@lowering(FloorDiv, FloorMod)
+def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
+    x, y = plain(op.lhs, t), plain(op.rhs, t)
     if _is_float(op):
         floats = {"tfl.floor_div": float_arithmetic.float_floor_div, "tfl.floor_mod": float_arithmetic.float_floor_mod}
         return floats[op.name](t, x, y)
@@ -119,19 +135,19 @@ def floor_division(op: Op, t: Tosa) -> Value:
     # the remainder is 0 or has the dividend's sign; with the divisor's, their exclusive or is not negative
     other = t.greater(zero, t.binary("bitwise_xor", rest, y))
     off = t.binary("logical_and", other, t.unary("logical_not", t.equal(rest, zero)))
-    if op.name == "tfl.floor_div":
+    if isinstance(op, FloorDiv):
         return stored(t.sub(quotient, t.cast(off, i32)), op.result, t)
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)
 
 
-@lowering("tfl.logical_and", "tfl.logical_or", "tfl.logical_not")
-def logical(op: Op, t: Tosa) -> Value:
+@lowering(LogicalAnd, LogicalOr, LogicalNot)
+def logical(op: LogicalAnd | LogicalOr | LogicalNot, t: Tosa) -> Value:
     name, values = op.name.removeprefix("tfl."), t.values(op.operands)
     return t.unary(name, *values) if len(values) == 1 else t.binary(name, *values)
 
 
-@lowering("tfl.bitwise_xor")
-def exclusive_or(op: Op, t: Tosa) -> Value:
+@lowering(BitwiseXor)
+def exclusive_or(op: BitwiseXor, t: Tosa) -> Value:
     """Of uint8s less 128 the sign bits cancel, and the result's has to be set again."""
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
@@ -140,27 +156,27 @@ def exclusive_or(op: Op, t: Tosa) -> Value:
     return t.binary("bitwise_xor", found, t.constant(np.asarray(-128), i8)) if storage == ui8 else found
 
 
-@lowering("tfl.right_shift")
-def right_shift(op: Op, t: Tosa) -> Value:
-    amount = limited(plain(op.operand(1), t), t, 0, op.result.type.storage.bits - 1)
-    return stored(t.arithmetic_right_shift(plain(op.operand(0), t), amount), op.result, t)
+@lowering(RightShift)
+def right_shift(op: RightShift, t: Tosa) -> Value:
+    amount = limited(plain(op.rhs, t), t, 0, op.result.type.storage.bits - 1)
+    return stored(t.arithmetic_right_shift(plain(op.lhs, t), amount), op.result, t)
 
 
-@lowering("tfl.select", "tfl.select_v2")
-def select(op: Op, t: Tosa) -> Value:
+@lowering(Select, SelectV2)
+def select(op: Select | SelectV2, t: Tosa) -> Value:
     """SELECT's condition may be one of the first dim's; SELECT_V2 broadcasts."""
     condition, x, y = t.values(op.operands)
     if x.type.storage not in _SELECTED and not x.type.storage.is_float:
         raise Refused(f"'{op.result.name}' is {x.type.storage}, which TOSA has not")
     rank = op.result.type.rank or 0
-    if op.name == "tfl.select" and condition.type.rank == 1 and rank > 1:
+    if isinstance(op, Select) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
     return t.select(condition, x, y)
 
 
-@lowering("tfl.cumsum")
-def cumulative_sum(op: Op, t: Tosa) -> Value:
-    x, axis = op.operand(0), op.operand(1)
+@lowering(Cumsum)
+def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
+    x, axis = op.input, op.axis
     if x.type.storage != i32 and not x.type.storage.is_float:
         raise Refused(f"'{x.name}' is {x.type.storage}, which TOSA does not add")
     _need_float(op, t)
@@ -170,9 +186,9 @@ def cumulative_sum(op: Op, t: Tosa) -> Value:
     size = x.type.shape[along]
     if size is None:
         raise Refused(f"the size of '{x.name}' along the axis is not known")
-    back = bool(op.attributes["reverse"])
+    back = bool(op.reverse)
     total = t.value(x)
-    if op.attributes["exclusive"]:
+    if op.exclusive:
         total = _moved(total, along, 1, back, t)
     step = 1
     while step < size:

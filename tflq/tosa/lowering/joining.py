@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.movement import Concatenation, Pack, Split, SplitV, Unpack
+from tflq.dialects.tosa.movement import Concat
+from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.grouped_convolution import grouped, is_grouped
@@ -53,50 +55,50 @@ def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:
     return t.slice(x, starts, sizes)
 
 
-@lowering("tosa.concat", "tfl.concatenation")
-def concatenation(op: Op, t: Tosa) -> Value:
+@lowering(Concat, Concatenation)
+def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
     if is_grouped(op):
         return grouped(op, t)
     parts = [narrow(v, t) for v in op.operands if v is not None]
-    result = joined(t, parts, op.attributes["axis"] % len(dims_of(parts[0])))
+    result = joined(t, parts, op.axis % len(dims_of(parts[0])))
     activation = op.attributes.get("fused_activation_function", "NONE")
     if activation != "NONE" and not result.type.storage.is_float:
         raise Refused(f"CONCATENATION of integers has no activation {activation}")
     return float_activation(t, result, activation)
 
 
-@lowering("tfl.pack")
-def pack(op: Op, t: Tosa) -> Value:
+@lowering(Pack)
+def pack(op: Pack, t: Tosa) -> Value:
     """Each operand with one dim more, joined."""
     parts = [narrow(v, t) for v in op.operands if v is not None]
     shape = dims_of(parts[0])
-    axis = op.attributes["axis"] % (len(shape) + 1)
+    axis = op.axis % (len(shape) + 1)
     return joined(t, [reshaped(t, p, (*(s := dims_of(p))[:axis], 1, *s[axis:])) for p in parts], axis)
 
 
-@lowering("tfl.unpack")
-def unpack(op: Op, t: Tosa) -> list[Value]:
+@lowering(Unpack)
+def unpack(op: Unpack, t: Tosa) -> list[Value]:
     """Each index of an axis, without that dim."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     shape = dims_of(x)
-    axis = op.attributes["axis"] % len(shape)
+    axis = op.axis % len(shape)
     rest = (*shape[:axis], *shape[axis + 1 :])
     return [reshaped(t, part(t, x, axis, i, 1), rest) for i in range(len(op.results))]
 
 
-@lowering("tfl.split")
-def split(op: Op, t: Tosa) -> list[Value]:
+@lowering(Split)
+def split(op: Split, t: Tosa) -> list[Value]:
     """As many equal parts as there are results."""
-    x = narrow(op.operand(1), t)
+    x = narrow(op.input, t)
     axis = known_axis(op, 0, len(dims_of(x)))
     size = _size(x, axis) // len(op.results)
     return [part(t, x, axis, i * size, size) for i in range(len(op.results))]
 
 
-@lowering("tfl.split_v")
-def split_v(op: Op, t: Tosa) -> list[Value]:
+@lowering(SplitV)
+def split_v(op: SplitV, t: Tosa) -> list[Value]:
     """Parts of the sizes stated; -1 is what the others leave."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     axis = known_axis(op, 2, len(dims_of(x)))
     sizes = constant_of(op, 1, "sizes").reshape(-1).astype(np.int64)
     rest = _size(x, axis) - int(sizes[sizes >= 0].sum())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.shape import Rank, Shape
 from tflq.ir.core import Op, Value
 from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
 from tflq.tosa.lowering.context import Refused
@@ -36,7 +37,7 @@ def _computed(value: Value, seen: dict[Value, Known | None]) -> Known | None:
         return None
     if shape is None or (product(shape) or 0) > LIMIT:
         return None
-    computes = op.name not in ("tfl.shape", "tfl.rank")
+    computes = not isinstance(op, (Shape, Rank))
     known = [_elements(v, seen) if computes and v is not None else None for v in op.operands]
     found = elements_of(op, [None if v is None else v.type.shape for v in op.operands], known)
     return None if found is None else found[op.results.index(value)]

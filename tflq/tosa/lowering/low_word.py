@@ -17,9 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleI64
+from tflq.dialects.tosa.convolution import DepthwiseConv2D
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, i4, i8, i16, i32, i64
-from tflq.tosa.lowering.registry import LOWERINGS, Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Refused, Tosa, lowered, lowering
 from tflq.tosa.lowering.requantize import constant_row, emit_rescale, operand_range
 
 __all__ = ["greater_wide", "is_wide_sum"]
@@ -33,12 +36,12 @@ _SUMS = frozenset({"tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"})
 _ZERO_POINTS = {"tosa.matmul": ("a_zp", "b_zp")}
 
 
-@lowering("ext.rescale_i64")
-def rescale_i64(op: Op, t: Tosa) -> Value:
+@lowering(RescaleI64)
+def rescale_i64(op: RescaleI64, t: Tosa) -> Value:
     multiplier, shift = (np.atleast_1d(op.attributes[name]).astype(np.int64) for name in ("multiplier", "shift"))
     multiplier, shift = np.broadcast_arrays(multiplier, shift)
     least, most = operand_range(op)
-    source = op.operand(0)
+    source = op.input
     if _within_int32(least, most, multiplier, shift):
         x = t.value(source)
         if x.type.storage == i64:
@@ -84,9 +87,9 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
     high = t.cast(t.arithmetic_right_shift(x, _number(t, 8)), i8)
     low = t.cast(t.sub(t.binary("bitwise_and", x, _number(t, 255)), _number(t, 128)), i8)
     made = []
-    for lowered, zero, place in ((high, 0, 1), (low, -128, 0)):
+    for byte, zero, place in ((high, 0, 1), (low, -128, 0)):
         part = Value(TensorType(operand.type.shape, i8))
-        t.set(part, lowered)
+        t.set(part, byte)
         made.append(_Part(part, zero, place))
     return made
 
@@ -111,7 +114,7 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
                 operands.append(constant(np.zeros(bias.array.shape, np.int32)))
             attributes = {**op.attributes, names[0]: x.zero_point, names[1]: y.zero_point}
             of_bytes = Op(op.name, operands, [Value(source.type.with_element(i32))], attributes, op.location)
-            found = LOWERINGS[op.name](of_bytes, t)
+            found = lowered(of_bytes, t)
             assert isinstance(found, Value)
             place = x.place + y.place
             held = sums[place]
@@ -126,10 +129,10 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
 
 def _terms(op: Op) -> int:
     shape = op.operand(1).type.shape or (None,)
-    if op.name == "tosa.matmul":
+    if isinstance(op, MatMul):
         depth = (op.operand(0).type.shape or (None,))[-1] or shape[-2]
         return _MOST_TERMS + 1 if depth is None else depth
-    summed = shape[:2] if op.name == "tosa.depthwise_conv2d" else shape[1:]
+    summed = shape[:2] if isinstance(op, DepthwiseConv2D) else shape[1:]
     return _MOST_TERMS + 1 if None in summed else math.prod(d or 0 for d in summed)
 
 

@@ -11,7 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
@@ -26,23 +28,23 @@ __all__: list[str] = []
 _ONE = Multiplier(1 << 30, 1)
 
 
-@lowering("tosa.matmul")
-def matmul(op: Op, t: Tosa) -> Value:
-    zero_points = t.zero_point(op.operand(0), op.attributes["a_zp"]), t.zero_point(op.operand(1), op.attributes["b_zp"])
-    return _integer(t, t.value(op.operand(0)), t.value(op.operand(1)), zero_points, op.result.type.storage)
+@lowering(MatMul)
+def matmul(op: MatMul, t: Tosa) -> Value:
+    zero_points = t.zero_point(op.input1, op.a_zp), t.zero_point(op.input2, op.b_zp)
+    return _integer(t, t.value(op.input1), t.value(op.input2), zero_points, op.result.type.storage)
 
 
-@lowering("tfl.batch_matmul")
-def batch_matmul(op: Op, t: Tosa) -> Value:
+@lowering(BatchMatMul)
+def batch_matmul(op: BatchMatMul, t: Tosa) -> Value:
     """float32, or plain int8 into int32."""
-    integer = op.operand(0).type.storage == i8 and op.result.type.storage == i32
+    integer = op.lhs.type.storage == i8 and op.result.type.storage == i32
     if not integer:
         need_float(t, "BATCH_MATMUL")
     if integer:
-        x, y = t.value(op.operand(0)), t.value(op.operand(1))
+        x, y = t.value(op.lhs), t.value(op.rhs)
     else:
-        x, y = real(t, op.operand(0)), factor(op, t, op.operand(1), -2 if op.attributes["adj_y"] else -1)
-    x, y = _swapped(t, x, op.attributes["adj_x"]), _swapped(t, y, op.attributes["adj_y"])
+        x, y = real(t, op.lhs), factor(op, t, op.rhs, -2 if op.adj_y else -1)
+    x, y = _swapped(t, x, op.adj_x), _swapped(t, y, op.adj_y)
     return _integer(t, x, y, (0, 0), i32) if integer else _product(t, x, y, (0, 0), f32, f32)
 
 
@@ -105,7 +107,7 @@ def _product(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], acc: Sca
         shape, batch = (*common, rows, columns), _count(common)
         left, right = _reshaped(t, x, (batch, rows, depth)), _reshaped(t, y, (batch, depths, columns))
     type = TensorType(((left.type.shape or ())[0], (left.type.shape or ())[1], columns), acc)
-    sums = t.emit("tosa.matmul", [left, right], type, a_zp=zero_points[0], b_zp=zero_points[1])
+    sums = t.emit(MatMul, [left, right], type, a_zp=zero_points[0], b_zp=zero_points[1])
     return _reshaped(t, narrowed(t, sums, to), shape) if acc != i64 or to != i64 else sums
 
 

@@ -6,8 +6,17 @@ names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from tflq.dialects.tfl.movement import BroadcastTo, ExpandDims, ReverseV2, Squeeze
+from tflq.dialects.tfl.movement import Reshape as TflReshape
+from tflq.dialects.tfl.movement import Tile as TflTile
+from tflq.dialects.tfl.movement import Transpose as TflTranspose
+from tflq.dialects.tfl.shape import Fill
+from tflq.dialects.tfl.unary import ZerosLike
+from tflq.dialects.tosa.movement import Reshape, Reverse, Tile, Transpose
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape, i1, i32, i64
 from tflq.tosa.lowering.known import constant_of, dims_of, known_elements
@@ -30,16 +39,16 @@ def kept_storage(t: Tosa, value: Value) -> ScalarType:
     return i32 if storage == i64 else storage
 
 
-@lowering("tosa.reshape", "tfl.squeeze", "tfl.expand_dims")
-def reshape_to_result(op: Op, t: Tosa) -> Value:
+@lowering(Reshape, Squeeze, ExpandDims)
+def reshape_to_result(op: Reshape | Squeeze | ExpandDims, t: Tosa) -> Value:
     """The same elements in the shape of the result."""
-    return reshaped(t, narrow(op.operand(0), t), op.result.type.shape)
+    return reshaped(t, narrow(op.input, t), op.result.type.shape)
 
 
-@lowering("tfl.reshape")
-def reshape(op: Op, t: Tosa) -> Value:
+@lowering(TflReshape)
+def reshape(op: TflReshape, t: Tosa) -> Value:
     """The same elements in the shape that the operand, the option or the result states; one dim may be left open."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     return reshaped(t, x, _stated_shape(op, x.type.shape))
 
 
@@ -61,40 +70,40 @@ def _stated_shape(op: Op, source: Shape) -> Shape:
     return tuple(dims)
 
 
-@lowering("tosa.transpose")
-def transpose_by_attribute(op: Op, t: Tosa) -> Value:
-    return _transposed(t, narrow(op.operand(0), t), op.attributes["perms"])
+@lowering(Transpose)
+def transpose_by_attribute(op: Transpose, t: Tosa) -> Value:
+    return _transposed(t, narrow(op.input, t), op.perms)
 
 
-@lowering("tfl.transpose")
-def transpose(op: Op, t: Tosa) -> Value:
-    x = narrow(op.operand(0), t)
+@lowering(TflTranspose)
+def transpose(op: TflTranspose, t: Tosa) -> Value:
+    x = narrow(op.input, t)
     rank = len(dims_of(x))
     return _transposed(t, x, [int(p) % rank for p in constant_of(op, 1, "permutation").reshape(-1)])
 
 
-def _transposed(t: Tosa, x: Value, perms: list[int]) -> Value:
+def _transposed(t: Tosa, x: Value, perms: Sequence[int]) -> Value:
     return x if list(perms) == sorted(perms) else t.transpose(x, perms)
 
 
-@lowering("tosa.tile")
-def tile_by_attribute(op: Op, t: Tosa) -> Value:
-    return t.tile(narrow(op.operand(0), t), op.attributes["multiples"])
+@lowering(Tile)
+def tile_by_attribute(op: Tile, t: Tosa) -> Value:
+    return t.tile(narrow(op.input1, t), op.multiples)
 
 
-@lowering("tfl.tile")
-def tile(op: Op, t: Tosa) -> Value:
-    x = narrow(op.operand(0), t)
+@lowering(TflTile)
+def tile(op: TflTile, t: Tosa) -> Value:
+    x = narrow(op.input, t)
     multiples = [int(m) for m in constant_of(op, 1, "multiples").reshape(-1)]
     if 0 in multiples:
         raise Refused("a result without elements has no form in TOSA")
     return t.tile(x, multiples)
 
 
-@lowering("tfl.broadcast_to")
-def broadcast_to(op: Op, t: Tosa) -> Value:
+@lowering(BroadcastTo)
+def broadcast_to(op: BroadcastTo, t: Tosa) -> Value:
     """TILE of the dims of 1."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     shape = [int(d) for d in constant_of(op, 1, "shape").reshape(-1)]
     x = t.ranked(x, len(shape))
     dims = zip(dims_of(x), shape, strict=True)
@@ -103,21 +112,21 @@ def broadcast_to(op: Op, t: Tosa) -> Value:
     return t.spread(x, shape)
 
 
-@lowering("tfl.fill")
-def fill(op: Op, t: Tosa) -> Value:
+@lowering(Fill)
+def fill(op: Fill, t: Tosa) -> Value:
     """TILE of one element."""
     shape = [int(d) for d in constant_of(op, 0, "shape").reshape(-1)]
-    value = op.operand(1)
+    value = op.value
     if value.is_constant:
         one = narrow(value, t)
         return t.constant(np.full(shape, one.array.reshape(())), one.type.storage)
     return t.spread(t.reshape(narrow(value, t), ()), shape)
 
 
-@lowering("tfl.zeros_like")
-def zeros_like(op: Op, t: Tosa) -> Value:
+@lowering(ZerosLike)
+def zeros_like(op: ZerosLike, t: Tosa) -> Value:
     """A constant; of an open dim, zeros as long as the operand: all of it covered by a choice that is never made."""
-    x = op.operand(0)
+    x = op.input
     shape, storage, zero = dims_of(x), kept_storage(t, op.result), t.zero_point(op.result)
     if None not in shape:
         return t.constant(np.full([d or 0 for d in shape], zero), storage)
@@ -126,15 +135,15 @@ def zeros_like(op: Op, t: Tosa) -> Value:
     return t.select(never, narrow(x, t), t.constant(np.full(one, zero), storage))
 
 
-@lowering("tosa.reverse")
-def reverse_by_attribute(op: Op, t: Tosa) -> Value:
-    return t.reverse(narrow(op.operand(0), t), op.attributes["axis"])
+@lowering(Reverse)
+def reverse_by_attribute(op: Reverse, t: Tosa) -> Value:
+    return t.reverse(narrow(op.input1, t), op.axis)
 
 
-@lowering("tfl.reverse_v2")
-def reverse(op: Op, t: Tosa) -> Value:
+@lowering(ReverseV2)
+def reverse(op: ReverseV2, t: Tosa) -> Value:
     """REVERSE along one axis after another."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     rank = len(dims_of(x))
     for axis in constant_of(op, 1, "axes").reshape(-1):
         x = t.reverse(x, int(axis) % rank)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Dilate, MirrorPad, PadV2
+from tflq.dialects.tfl.movement import Pad as TflPad
+from tflq.dialects.tosa.movement import Pad
 from tflq.ir.core import Op, Value
 from tflq.tosa.lowering.joining import joined, part
 from tflq.tosa.lowering.known import constant_of, dims_of, product
@@ -13,25 +16,23 @@ from tflq.tosa.lowering.wide import narrow
 __all__: list[str] = []
 
 
-@lowering("tosa.pad")
-def pad_by_attributes(op: Op, t: Tosa) -> Value:
-    pairs = np.reshape(op.attributes["padding"], (-1, 2)).tolist()
-    return t.pad(
-        narrow(op.operand(0), t), [(a, b) for a, b in pairs], op.attributes["pad_const"] - t.offset(op.operand(0))
-    )
+@lowering(Pad)
+def pad_by_attributes(op: Pad, t: Tosa) -> Value:
+    pairs = np.reshape(op.padding, (-1, 2)).tolist()
+    return t.pad(narrow(op.input1, t), [(a, b) for a, b in pairs], op.pad_const - t.offset(op.input1))
 
 
-@lowering("tfl.pad")
-def pad(op: Op, t: Tosa) -> Value:
+@lowering(TflPad)
+def pad(op: TflPad, t: Tosa) -> Value:
     """With zeros."""
-    x = op.operand(0)
+    x = op.input
     return t.pad(narrow(x, t), _pairs(op), t.zero_point(x))
 
 
-@lowering("tfl.padv2")
-def padv2(op: Op, t: Tosa) -> Value:
+@lowering(PadV2)
+def padv2(op: PadV2, t: Tosa) -> Value:
     """With a value; one that is computed is joined to each side, as often as it takes."""
-    x, fill = narrow(op.operand(0), t), narrow(op.operand(2), t)
+    x, fill = narrow(op.input, t), narrow(op.value, t)
     if fill.is_constant:
         return t.pad(x, _pairs(op), fill.array.reshape(()).item())
     fill = t.reshape(fill, (1,) * len(dims_of(x)))
@@ -47,11 +48,11 @@ def padv2(op: Op, t: Tosa) -> Value:
     return x
 
 
-@lowering("tfl.mirror_pad")
-def mirror_pad(op: Op, t: Tosa) -> Value:
+@lowering(MirrorPad)
+def mirror_pad(op: MirrorPad, t: Tosa) -> Value:
     """Each end of each dim, reversed; REFLECT leaves out the outermost element."""
-    x = narrow(op.operand(0), t)
-    edge = 1 if op.attributes["mode"] == "REFLECT" else 0
+    x = narrow(op.input, t)
+    edge = 1 if op.mode == "REFLECT" else 0
     for axis, (before, after) in enumerate(_pairs(op)):
         if not before and not after:
             continue
@@ -64,10 +65,10 @@ def mirror_pad(op: Op, t: Tosa) -> Value:
     return x
 
 
-@lowering("tfl.dilate")
-def dilate(op: Op, t: Tosa) -> Value:
+@lowering(Dilate)
+def dilate(op: Dilate, t: Tosa) -> Value:
     """Along each dim, a value between neighbours: the rows of a reshaped tensor end in it."""
-    x, fill = narrow(op.operand(0), t), narrow(op.operand(2), t)
+    x, fill = narrow(op.input, t), narrow(op.value, t)
     if not fill.is_constant:
         raise Refused("a value between the elements that is computed has no form in TOSA")
     for axis, step in enumerate(constant_of(op, 1, "dilations").reshape(-1).tolist()):

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D
+from tflq.dialects.tfl.pooling import MaxPool2D as TflMaxPool2D
+from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, i8, i16
 from tflq.numerics.pooling import average_is_exact
@@ -20,32 +23,32 @@ from tflq.tosa.lowering.window import fitted, same_or_valid
 __all__: list[str] = []
 
 
-@lowering("tosa.avg_pool2d", "tosa.max_pool2d")
-def pool(op: Op, t: Tosa) -> Value:
+@lowering(AvgPool2D, MaxPool2D)
+def pool(op: AvgPool2D | MaxPool2D, t: Tosa) -> Value:
     a = op.attributes
     sizes = (op.result.type.shape or (None,) * 4)[1:3]
-    return _pooled(op, t, t.value(op.operand(0)), op.name, a["kernel"], a["stride"], a["pad"], sizes)
+    return _pooled(op, t, t.value(op.input), op.name, a["kernel"], a["stride"], a["pad"], sizes)
 
 
-@lowering("tfl.average_pool_2d", "tfl.max_pool_2d")
-def kernel_pool(op: Op, t: Tosa) -> Value:
+@lowering(AveragePool2D, TflMaxPool2D)
+def kernel_pool(op: AveragePool2D | TflMaxPool2D, t: Tosa) -> Value:
     """Of float32, or of plain integers without an activation."""
-    a, x = op.attributes, op.operand(0)
+    a, x = op.attributes, op.input
     kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
     if x.type.storage.is_float:
         need_float(t, op.name.removeprefix("tfl.").upper())
     elif a["fused_activation_function"] != "NONE":
         raise Refused("an activation of integers without quantization parameters")
     pad, sizes = same_or_valid(t.value(x), kernel, stride, a["padding"])
-    name = "tosa.max_pool2d" if op.name == "tfl.max_pool_2d" else "tosa.avg_pool2d"
+    name = "tosa.max_pool2d" if isinstance(op, TflMaxPool2D) else "tosa.avg_pool2d"
     pooled = _pooled(op, t, t.value(x), name, kernel, stride, pad, sizes)
     return float_activation(t, pooled, a["fused_activation_function"])
 
 
-@lowering("tfl.l2_pool_2d")
-def l2_pool(op: Op, t: Tosa) -> Value:
+@lowering(L2Pool2D)
+def l2_pool(op: L2Pool2D, t: Tosa) -> Value:
     need_float(t, "L2_POOL_2D")
-    a, x = op.attributes, t.value(op.operand(0))
+    a, x = op.attributes, t.value(op.input)
     kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
     pad, sizes = same_or_valid(x, kernel, stride, a["padding"])
     mean = _pooled(op, t, t.mul(x, x), "tosa.avg_pool2d", kernel, stride, pad, sizes)

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.ir.core import Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i8, i16, i32, ui8
 from tflq.numerics.arrays import distinct
@@ -32,10 +33,10 @@ __all__: list[str] = []
 _LARGEST_TABLE = 1 << 20
 
 
-@lowering("quant.dcast")
-def dequantize(op: Op, t: Tosa) -> Value:
+@lowering(Dcast)
+def dequantize(op: Dcast, t: Tosa) -> Value:
     """The real values; of a constant, a constant."""
-    source = op.operand(0)
+    source = op.input
     if op.result.type.storage != f32:
         raise Refused(f"dequantization to {op.result.type.storage} has no form")
     scale, zero = parameters(source.type)
@@ -51,18 +52,18 @@ def dequantize(op: Op, t: Tosa) -> Value:
     return t.mul(x, t.constant(scale, f32))
 
 
-@lowering("quant.qcast")
-def quantize(op: Op, t: Tosa) -> Value:
+@lowering(Qcast)
+def quantize(op: Qcast, t: Tosa) -> Value:
     """The stored integers of float values."""
     need_float(t, "QUANTIZE")
     target, storage = op.result, op.result.type.storage
-    if op.operand(0).type.storage != f32:
-        raise Refused(f"quantization of {op.operand(0).type.storage} has no form")
+    if op.input.type.storage != f32:
+        raise Refused(f"quantization of {op.input.type.storage} has no form")
     if storage not in (i8, ui8, i16, i32):
         raise Refused(f"TOSA computes no tensor of {storage}")
     scale, zero = parameters(target.type)
     low, high = target.type.element.storage_min, target.type.element.storage_max  # type: ignore[union-attr]
-    x = t.value(op.operand(0))
+    x = t.value(op.input)
     if storage is i32 and "rounding" in op.attributes:
         raise Refused("quantization to i32 rounds half_away alone")
     if storage is i32:

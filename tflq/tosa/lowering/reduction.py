@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from tflq.dialects.tfl.reduction import Mean
+from tflq.dialects.tosa.reduction import ReduceSum
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
@@ -41,7 +43,7 @@ _KERNELS = {
 
 @lowering(*(f"tosa.reduce_{kind}" for kind in _TYPES))
 def reduce(op: Op, t: Tosa) -> Value:
-    (x,) = in_int32(op, t) if op.name == "tosa.reduce_sum" else t.values(op.operands)
+    (x,) = in_int32(op, t) if isinstance(op, ReduceSum) else t.values(op.operands)
     return _over(t, op.name.removeprefix("tosa.reduce_"), x, [op.attributes["axis"]])
 
 
@@ -55,8 +57,8 @@ def kernel_reduce(op: Op, t: Tosa) -> Value:
     return _shaped(op, t, _over(t, kind, x, axes), axes)
 
 
-@lowering("tfl.mean")
-def mean(op: Op, t: Tosa) -> Value:
+@lowering(Mean)
+def mean(op: Mean, t: Tosa) -> Value:
     x, axes = _operands(op, t)
     sizes = [(x.type.shape or ())[a] for a in axes]
     if None in sizes or 0 in sizes:

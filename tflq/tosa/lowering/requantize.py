@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleMean
+from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
@@ -52,10 +54,10 @@ def operand_range(op: Op, zero_point: int = 0) -> tuple[int, int]:
     return int(least) - zero_point, int(most) - zero_point
 
 
-@lowering("tosa.rescale")
-def rescale(op: Op, t: Tosa) -> Value:
+@lowering(Rescale)
+def rescale(op: Rescale, t: Tosa) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp)."""
-    a, source = op.attributes, op.operand(0)
+    a, source = op.attributes, op.input
     if source.type.storage not in _STORAGES or op.result.type.storage not in _STORAGES:
         raise Refused(f"RESCALE of {source.type.storage} to {op.result.type.storage} has no form")
     scaling = _Scaling(
@@ -77,10 +79,10 @@ def rescale(op: Op, t: Tosa) -> Value:
     return _rescale_32(x, _admissible(scaling), zero, t, to, output_zp)
 
 
-@lowering("ext.rescale_mean")
-def rescale_mean(op: Op, t: Tosa) -> Value:
+@lowering(RescaleMean)
+def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     """A RESCALE, where the number of elements is known."""
-    a, dims = op.attributes, t.value(op.operand(1)).type.shape or ()
+    a, dims = op.attributes, t.value(op.values).type.shape or ()
     sizes = [dims[axis] for axis in a["axes"]]
     if None in sizes or 0 in sizes:
         raise Refused("the number of elements in a mean is not known")
@@ -88,7 +90,7 @@ def rescale_mean(op: Op, t: Tosa) -> Value:
     numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
     scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op)))
     to, output_zp = t.storage(op.result), t.zero_point(op.result, a["output_zp"])
-    return _rescale_32(t.value(op.operand(0)), scaling, 0, t, to, output_zp)
+    return _rescale_32(t.value(op.sums), scaling, 0, t, to, output_zp)
 
 
 def _rescale_48(x: Value, s: _Scaling, zero: int, t: Tosa, to: ScalarType, output_zp: int) -> Value:
@@ -203,7 +205,7 @@ def emit_rescale(
 ) -> Value:
     """RESCALE by multipliers and shifts int64 [1 or C]."""
     return t.emit(
-        "tosa.rescale",
+        Rescale,
         [x],
         x.type.with_element(to),
         multiplier=multiplier.astype(np.int32),

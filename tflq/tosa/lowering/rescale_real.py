@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleF64, RoundingDivideByPot
+from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
 from tflq.numerics.rescale_fit import fit_rescale, told_apart
@@ -25,8 +27,8 @@ __all__: list[str] = []
 _I31 = (1 << 31) - 1
 
 
-@lowering("ext.rescale_f64")
-def rescale_f64(op: Op, t: Tosa) -> Value:
+@lowering(RescaleF64)
+def rescale_f64(op: RescaleF64, t: Tosa) -> Value:
     """saturate(round_half_away(acc * scale) + output_zp). 48-bit sums of a matrix product are of its own shape."""
     scaled = _scaled(op, t)
     shape = op.result.type.shape
@@ -119,18 +121,18 @@ def _threshold(line: ThresholdLine, n: Value, t: Tosa) -> Value:
     return t.add(whole, t.arithmetic_right_shift(below, constant_row(t, line.bits)))
 
 
-@lowering("ext.rounding_divide_by_pot")
-def rounding_divide_by_pot(op: Op, t: Tosa) -> Value:
+@lowering(RoundingDivideByPot)
+def rounding_divide_by_pot(op: RoundingDivideByPot, t: Tosa) -> Value:
     """x / 2^exponent of a 48-bit sum, halves away from zero: one is taken from what is negative, and halves go up.
 
     A RESIZE's sum that int32 does not hold is divided as `tflq.tosa.lowering.resize` can.
     """
-    exponent, source = int(op.attributes["exponent"]), op.operand(0).producer
+    exponent, source = int(op.exponent), op.input.producer
     if exponent > 16:
-        if source is not None and source.name == "tosa.resize":
+        if source is not None and isinstance(source, Resize):
             return divided(source, exponent, t)
         raise Refused(f"a sum of {16 + exponent} bits, rounded away from zero, has no form in TOSA")
-    x = t.value(op.operand(0))
+    x = t.value(op.input)
     if x.type.storage == i64:
         x = emit_rescale(t, x, np.asarray([1 << 14], np.int64), np.asarray([14], np.int64), i32)
     if not exponent:

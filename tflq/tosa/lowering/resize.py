@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
@@ -39,9 +41,9 @@ _STILL = Steps(1, 1, 0)
 """Each element as it is."""
 
 
-@lowering("tosa.resize")
-def resize(op: Op, t: Tosa) -> Value:
-    a, x, shape = op.attributes, t.value(op.operand(0)), op.result.type.shape or ()
+@lowering(Resize)
+def resize(op: Resize, t: Tosa) -> Value:
+    a, x, shape = op.attributes, t.value(op.input), op.result.type.shape or ()
     steps, sizes, out = steps_of(a["scale"], a["offset"]), _plane(x), _known(shape[1:3])
     if x.type.storage == i16:
         t.need("int16", "RESIZE of int16")
@@ -52,7 +54,7 @@ def resize(op: Op, t: Tosa) -> Value:
                 steps = (_STILL, steps[1]) if axis == 1 else (steps[0], _STILL)
         return _resized(t, x, steps, out, a["mode"])
     sums = _weighted(op, x, t)
-    offset = t.offset(op.operand(0)) * steps[0].n * steps[1].n
+    offset = t.offset(op.input) * steps[0].n * steps[1].n
     return t.add(sums, t.constant(np.full((1, 1, 1, 1), offset), i32)) if offset else sums
 
 
@@ -90,24 +92,24 @@ def _weighted(op: Op, x: Value, t: Tosa) -> Value:
     return sums
 
 
-@lowering("tfl.resize_nearest_neighbor")
-def resize_nearest(op: Op, t: Tosa) -> Value:
+@lowering(ResizeNearestNeighbor)
+def resize_nearest(op: ResizeNearestNeighbor, t: Tosa) -> Value:
     """The elements at the kernel's positions."""
-    x, out = t.value(op.operand(0)), _size(op)
-    flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
+    x, out = t.value(op.input), _size(op)
+    flags = op.align_corners, op.half_pixel_centers
     for axis, (size, made) in enumerate(zip(_plane(x), out, strict=True), 1):
         x = take(t, x, float_nearest_index(size, made, *flags), axis)
     return x
 
 
-@lowering("tfl.resize_bilinear")
-def resize_bilinear(op: Op, t: Tosa) -> Value:
+@lowering(ResizeBilinear)
+def resize_bilinear(op: ResizeBilinear, t: Tosa) -> Value:
     """Of float32."""
     need_float(t, "RESIZE_BILINEAR")
-    x, out = t.value(op.operand(0)), _size(op)
+    x, out = t.value(op.input), _size(op)
     if not x.type.storage.is_float:
         raise Refused(f"RESIZE_BILINEAR of plain {x.type.storage}")
-    flags = op.attributes["align_corners"], op.attributes["half_pixel_centers"]
+    flags = op.align_corners, op.half_pixel_centers
     sizes = _plane(x)
     steps = [rational_steps(n, o, *flags) for n, o in zip(sizes, out, strict=True)]
     if all(_within(t, s, n, o) for s, n, o in zip(steps, sizes, out, strict=True)):
@@ -154,7 +156,7 @@ def _resized(t: Tosa, x: Value, steps: Sequence[Steps], out: tuple[int, int], mo
         storage = i64 if storage == i16 else i32
     batch, *_, channels = x.type.shape or ()
     return t.emit(
-        "tosa.resize",
+        Resize,
         [x],
         TensorType((batch, *out, channels), storage),
         scale=(rows.n, rows.d, columns.n, columns.d),

@@ -13,6 +13,8 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.indexing import DynamicUpdateSlice, ScatterND
+from tflq.dialects.tosa.indexing import Scatter
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i1, i8, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
@@ -26,13 +28,13 @@ from tflq.tosa.lowering.wide import in_int32, narrow
 __all__: list[str] = []
 
 
-@lowering("tfl.scatter_nd")
-def scatter_nd(op: Op, t: Tosa) -> Value:
+@lowering(ScatterND)
+def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     """Row r: the sum of the updates whose index is r."""
-    if t.offset(op.operand(1)):
+    if t.offset(op.updates):
         raise Refused("SCATTER_ND of uint8 has no form in TOSA yet")
     shape = [int(d) for d in constant_of(op, 2, "shape").reshape(-1)]
-    if known_array(op.operand(0)) is None:
+    if known_array(op.indices) is None:
         return _summed_where_hit(op, t, shape)
     indices = constant_of(op, 0, "indices")
     depth = indices.shape[-1]
@@ -41,7 +43,7 @@ def scatter_nd(op: Op, t: Tosa) -> Value:
         raise Refused("an index of SCATTER_ND is out of bounds")
     strides = [math.prod(leading[i + 1 :]) for i in range(depth)]
     targets = (indices.reshape(-1, depth).astype(np.int64) * strides).sum(-1)
-    updates = reshaped(t, narrow(op.operand(1), t), (1, targets.size, inner))
+    updates = reshaped(t, narrow(op.updates, t), (1, targets.size, inner))
     updates = t.pad(updates, [(0, 0), (0, 1), (0, 0)])
     storage = updates.type.storage
     total: Value | None = None
@@ -94,18 +96,18 @@ def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
     return t.cast(t.add(t.cast(a, i32), t.cast(b, i32)), storage)
 
 
-@lowering("tfl.dynamic_update_slice")
-def dynamic_update_slice(op: Op, t: Tosa) -> Value:
+@lowering(DynamicUpdateSlice)
+def dynamic_update_slice(op: DynamicUpdateSlice, t: Tosa) -> Value:
     """The operand with a block in it replaced."""
-    x, update = narrow(op.operand(0), t), narrow(op.operand(1), t)
+    x, update = narrow(op.input, t), narrow(op.update, t)
     shape, block = dims_of(x), dims_of(update)
-    start = known_array(op.operand(2))
+    start = known_array(op.starts)
     if None in shape or None in block:
         raise Refused("DYNAMIC_UPDATE_SLICE beside a dim that is not known has no form in TOSA")
     most = [(d or 0) - (b or 0) for d, b in zip(shape, block, strict=True)]
     if start is not None:
         return _replaced(t, x, update, [int(s) for s in np.clip(start.reshape(-1), 0, most)], 0)
-    start_value = as_index(t, op.operand(2))
+    start_value = as_index(t, op.starts)
     rank = len(shape)
     zero = t.constant(np.zeros(rank))
     clamped = t.minimum(t.maximum(start_value, zero), t.constant(most))
@@ -114,9 +116,7 @@ def dynamic_update_slice(op: Op, t: Tosa) -> Value:
     places = t.add(base, t.constant(inside.reshape(1, -1)))
     held = i8 if x.type.storage == i1 else x.type.storage
     values = t.reshape(t.cast(x, held), (1, product(shape), 1))
-    written = t.emit(
-        "tosa.scatter", [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))], values.type
-    )
+    written = t.emit(Scatter, [values, places, t.reshape(t.cast(update, held), (1, product(block), 1))], values.type)
     return t.cast(t.reshape(written, shape), x.type.storage)
 
 

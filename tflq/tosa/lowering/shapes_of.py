@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.shape import Range, Rank, Shape
+from tflq.ir.core import Value
 from tflq.tosa.lowering.known import known_array
 from tflq.tosa.lowering.movement import kept_storage
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -12,8 +13,8 @@ from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 __all__: list[str] = []
 
 
-@lowering("tfl.shape", "tfl.rank", "tfl.range")
-def known_sizes(op: Op, t: Tosa) -> Value:
+@lowering(Shape, Rank, Range)
+def known_sizes(op: Shape | Rank | Range, t: Tosa) -> Value:
     """The constant that it is. Sources: kernels/shape.cc, rank.cc, range.cc."""
     array = known_array(op.result)
     if array is None:

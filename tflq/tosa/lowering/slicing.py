@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Slice as TflSlice
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.tosa.lowering.gathering import as_index, gathered
 from tflq.tosa.lowering.joining import part
@@ -23,15 +26,15 @@ from tflq.tosa.lowering.wide import narrow
 __all__: list[str] = []
 
 
-@lowering("tosa.slice")
-def slice_by_attributes(op: Op, t: Tosa) -> Value:
-    return t.slice(narrow(op.operand(0), t), op.attributes["start"], op.attributes["size"])
+@lowering(Slice)
+def slice_by_attributes(op: Slice, t: Tosa) -> Value:
+    return t.slice(narrow(op.input, t), op.start, op.size)
 
 
-@lowering("tfl.slice")
-def slice_(op: Op, t: Tosa) -> Value:
+@lowering(TflSlice)
+def slice_(op: TflSlice, t: Tosa) -> Value:
     """A size of -1 is the rest."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     begin = [int(b) for b in constant_of(op, 1, "begin").reshape(-1)]
     stated = [int(s) for s in constant_of(op, 2, "size").reshape(-1)]
     size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, stated, strict=True)]
@@ -47,11 +50,11 @@ class _Dim:
     step: int = 1
 
 
-@lowering("tfl.strided_slice")
-def strided_slice(op: Op, t: Tosa) -> Value:
+@lowering(StridedSlice)
+def strided_slice(op: StridedSlice, t: Tosa) -> Value:
     """Each dim sliced, then those of stride, then dims dropped and added."""
-    x = narrow(op.operand(0), t)
-    if known_array(op.operand(1)) is None and _picks(op, dims_of(x)):
+    x = narrow(op.input, t)
+    if known_array(op.begin) is None and _picks(op, dims_of(x)):
         return _picked(op, t, x)
     taken, shape = _interpret(op, dims_of(x))
     for axis, dim in enumerate(taken):

@@ -3,7 +3,8 @@ transpose, a reshape. Kernels of these names."""
 
 from __future__ import annotations
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.movement import BatchToSpaceND, DepthToSpace, SpaceToBatchND, SpaceToDepth
+from tflq.ir.core import Value
 from tflq.tosa.lowering.known import constant_of, dims_of
 from tflq.tosa.lowering.movement import reshaped
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -20,30 +21,30 @@ def _inner(x: Value) -> list[int]:
     return [d or 0 for d in dims]
 
 
-@lowering("tfl.space_to_depth")
-def space_to_depth(op: Op, t: Tosa) -> Value:
-    x, s = narrow(op.operand(0), t), op.attributes["block_size"]
+@lowering(SpaceToDepth)
+def space_to_depth(op: SpaceToDepth, t: Tosa) -> Value:
+    x, s = narrow(op.input, t), op.block_size
     n, (h, w, c) = dims_of(x)[0], _inner(x)
     x = t.transpose(reshaped(t, x, (n, h // s, s, w // s, s, c)), (0, 1, 3, 2, 4, 5))
     return reshaped(t, x, (n, h // s, w // s, s * s * c))
 
 
-@lowering("tfl.depth_to_space")
-def depth_to_space(op: Op, t: Tosa) -> Value:
-    x, s = narrow(op.operand(0), t), op.attributes["block_size"]
+@lowering(DepthToSpace)
+def depth_to_space(op: DepthToSpace, t: Tosa) -> Value:
+    x, s = narrow(op.input, t), op.block_size
     n, (h, w, c) = dims_of(x)[0], _inner(x)
     x = t.transpose(reshaped(t, x, (n, h, w, s, s, c // (s * s))), (0, 1, 3, 2, 4, 5))
     return reshaped(t, x, (n, h * s, w * s, c // (s * s)))
 
 
-@lowering("tfl.space_to_batch_nd")
-def space_to_batch(op: Op, t: Tosa) -> Value:
+@lowering(SpaceToBatchND)
+def space_to_batch(op: SpaceToBatchND, t: Tosa) -> Value:
     """Padded with zeros, then blocks to the batch."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
     pairs = [(int(a), int(b)) for a, b in constant_of(op, 2, "paddings").reshape(-1, 2)]
     spatial, rank = len(sizes), len(dims_of(x))
-    x = t.pad(x, [(0, 0), *pairs, *[(0, 0)] * (rank - 1 - spatial)], t.zero_point(op.operand(0)))
+    x = t.pad(x, [(0, 0), *pairs, *[(0, 0)] * (rank - 1 - spatial)], t.zero_point(op.input))
     n, inner = dims_of(x)[0], _inner(x)
     outer = [d // s for d, s in zip(inner, sizes, strict=False)]
     x = reshaped(t, x, (n, *(v for pair in zip(outer, sizes, strict=True) for v in pair), *inner[spatial:]))
@@ -55,10 +56,10 @@ def space_to_batch(op: Op, t: Tosa) -> Value:
     return reshaped(t, x, (batch, *outer, *inner[spatial:]))
 
 
-@lowering("tfl.batch_to_space_nd")
-def batch_to_space(op: Op, t: Tosa) -> Value:
+@lowering(BatchToSpaceND)
+def batch_to_space(op: BatchToSpaceND, t: Tosa) -> Value:
     """Blocks of the batch side by side, then cropped."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
     crops = [(int(a), int(b)) for a, b in constant_of(op, 2, "crops").reshape(-1, 2)]
     spatial, batch, inner = len(sizes), dims_of(x)[0], _inner(x)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.dialects.calls import callees
+from tflq.dialects.tfl.control import CallOnce, If
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType, resource
 
@@ -58,13 +60,13 @@ def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str,
         found[name] = use if known is None else Use(known.like, known.written or use.written)
 
     for op in function.ops:
-        if op.name == "tfl.var_handle":
+        if isinstance(op, VarHandle):
             names[op.result] = handle_name(op)
-        elif op.name in ("tfl.read_variable", "tfl.assign_variable") and op.operand(0) in names:
-            writes = op.name == "tfl.assign_variable"
+        elif isinstance(op, (ReadVariable, AssignVariable)) and op.operand(0) in names:
+            writes = isinstance(op, AssignVariable)
             add(names[op.operand(0)], Use(op.operand(1) if writes else op.result, writes))
-        elif op.name != "tfl.call_once":
-            given = op.operands[1:] if op.name == "tfl.if" else op.operands
+        elif not isinstance(op, CallOnce):
+            given = op.operands[1:] if isinstance(op, If) else op.operands
             passed = [None if v is None else names.get(v) for v in given]
             for called in callees(op):
                 for name, use in uses(module, called, passed).items():

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value, constant
+from tflq.dialects.ext.tables import Table2D, Table16Bit
+from tflq.dialects.tosa.indexing import Table
+from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32
 from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__: list[str] = []
 
 
-@lowering("tosa.table")
-def table(op: Op, t: Tosa) -> Value:
+@lowering(Table)
+def table(op: Table, t: Tosa) -> Value:
     """TABLE; of int8 to another type, the entry is gathered."""
-    x, entries = t.value(op.operand(0)), t.value(op.operand(1))
+    x, entries = t.value(op.input), t.value(op.table)
     if x.type.storage == i16:
         slopes = np.diff(entries.array.astype(np.int32))
         if np.abs(slopes).max() > i16.maximum:
@@ -27,16 +29,16 @@ def table(op: Op, t: Tosa) -> Value:
             whole = bases[:, None] + slopes[:, None] * np.arange(128)
             return _looked_up(x, constant(whole.astype(np.int32).reshape(-1)), t)
         t.need("int16", "TABLE of int16")
-        return t.emit("tosa.table", [x, entries], x.type.with_element(i32))
+        return t.emit(Table, [x, entries], x.type.with_element(i32))
     if entries.type.storage == i8:
-        return t.emit("tosa.table", [x, entries], x.type)
+        return t.emit(Table, [x, entries], x.type)
     return _looked_up(x, entries, t)
 
 
-@lowering("ext.table_16bit")
-def table_16bit(op: Op, t: Tosa) -> Value:
+@lowering(Table16Bit)
+def table_16bit(op: Table16Bit, t: Tosa) -> Value:
     """An entry for each int16."""
-    return _looked_up(t.value(op.operand(0)), t.value(op.operand(1)), t)
+    return _looked_up(t.value(op.input), t.value(op.table), t)
 
 
 def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
@@ -45,10 +47,10 @@ def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
     return t.lookup(entries, index)
 
 
-@lowering("ext.table_2d")
-def table_2d(op: Op, t: Tosa) -> Value:
+@lowering(Table2D)
+def table_2d(op: Table2D, t: Tosa) -> Value:
     """The entry at 256 (x - least) + (y - least)."""
     x, y = (t.cast(v, i32) for v in t.values(op.operands[:2]))
     offset = 256 * -i8.minimum - i8.minimum
     row = t.add(t.mul(x, t.constant(np.asarray(256))), t.constant(np.asarray(offset)))
-    return t.lookup(t.value(op.operand(2)), t.add(row, y))
+    return t.lookup(t.value(op.table), t.add(row, y))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.reduction import TopKV2
+from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.tosa.lowering.joining import joined
 from tflq.tosa.lowering.known import constant_of, dims_of
@@ -20,14 +21,14 @@ __all__: list[str] = []
 _MOST_ROUNDS = 256
 
 
-@lowering("tfl.topk_v2")
-def top_k(op: Op, t: Tosa) -> list[Value]:
+@lowering(TopKV2)
+def top_k(op: TopKV2, t: Tosa) -> list[Value]:
     """Values and their indices."""
-    x = narrow(op.operand(0), t)
+    x = narrow(op.input, t)
     k = int(constant_of(op, 1, "k").reshape(-1)[0])
     storage, rank = x.type.storage, len(dims_of(x))
     size = dims_of(x)[-1]
-    if size is None or storage.bits > 32 or op.results[1].type.storage != i32:
+    if size is None or storage.bits > 32 or op.indices.type.storage != i32:
         raise Refused("TOPK_V2 over a dim that is not known, or of 64 bits, has no form in TOSA")
     if not 0 < k <= _MOST_ROUNDS:
         raise Refused(f"TOPK_V2 of {k} elements has no form in TOSA; of 1 to {_MOST_ROUNDS} it has")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tosa.convolution import TransposeConv2D
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType
 from tflq.tosa.lowering.convolution import accumulated, bias_like, filters_of, narrowed
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -13,9 +14,9 @@ from tflq.tosa.lowering.wide_weights import side_by_side
 __all__: list[str] = []
 
 
-@lowering("tosa.transpose_conv2d")
-def transpose_conv2d(op: Op, t: Tosa) -> Value:
-    a, x, (weights, zero_point) = op.attributes, t.value(op.operand(0)), filters_of(t, op)
+@lowering(TransposeConv2D)
+def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
+    a, x, (weights, zero_point) = op.attributes, t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "transposed convolution")
     _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
     top, bottom, left, right = a["out_pad"]
@@ -23,12 +24,12 @@ def transpose_conv2d(op: Op, t: Tosa) -> Value:
         raise Refused("TOSA takes off less than the filter's size at each edge")
     acc = accumulated(t, op, x, weights, prod(shape[1:]))
     sums = t.emit(
-        "tosa.transpose_conv2d",
-        [x, weights, bias_like(t, op.operand(2), acc)],
+        TransposeConv2D,
+        [x, weights, bias_like(t, op.bias, acc)],
         TensorType(op.result.type.shape, acc),
         out_pad=tuple(a["out_pad"]),
         stride=tuple(a["stride"]),
-        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        input_zp=t.zero_point(op.input, a["input_zp"]),
         weight_zp=zero_point,
     )
     return narrowed(t, sums, op.result.type.storage)

@@ -12,6 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import CallOnce
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
 from tflq.tosa.lowering.joining import joined, part
@@ -21,56 +25,56 @@ from tflq.tosa.lowering.state import Scope, Use, handle_name, is_handle, uses
 __all__ = ["held", "hold", "scope_of"]
 
 
-@lowering("tfl.var_handle")
-def var_handle(op: Op, t: Tosa) -> Value:
+@lowering(VarHandle)
+def var_handle(op: VarHandle, t: Tosa) -> Value:
     """Nothing: a variable is found by its name."""
     handle = Value(op.result.type)
     t.handles[handle] = handle_name(op)
     return handle
 
 
-@lowering("tfl.call_once")
-def call_once(op: Op, t: Tosa) -> list[Value]:
+@lowering(CallOnce)
+def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     """Nothing: what the function assigns is initial values."""
     t.need("variable", "CALL_ONCE")
-    for inner in t.module.functions[op.attributes["init_subgraph_index"]].ops:
-        if inner.name == "tfl.assign_variable":
+    for inner in t.module.functions[op.init_subgraph_index].ops:
+        if isinstance(inner, AssignVariable):
             if _stored(inner.operand(1)) is None:
                 raise Refused(f"'{inner.operand(1).name}', which a variable starts as, is not a constant")
-        elif inner.name not in ("tfl.var_handle", "quant.scast"):
+        elif not isinstance(inner, (VarHandle, Scast)):
             raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
     return []
 
 
-@lowering("tfl.read_variable")
-def read_variable(op: Op, t: Tosa) -> Value:
+@lowering(ReadVariable)
+def read_variable(op: ReadVariable, t: Tosa) -> Value:
     return _read(t, _declared(op, t, op.result), op.result)
 
 
-@lowering("tfl.assign_variable")
-def assign_variable(op: Op, t: Tosa) -> list[Value]:
-    return _write(t, _declared(op, t, op.operand(1)), op.operand(1))
+@lowering(AssignVariable)
+def assign_variable(op: AssignVariable, t: Tosa) -> list[Value]:
+    return _write(t, _declared(op, t, op.value), op.value)
 
 
-@lowering("tosa.variable")
-def variable(op: Op, t: Tosa) -> list[Value]:
+@lowering(Variable)
+def variable(op: Variable, t: Tosa) -> list[Value]:
     """Its initial value, as the bytes it is kept in."""
     t.need("variable", "the state of an operator")
-    start = op.operand(0)
+    start = op.initial_value
     type = _kept_type(t, start)
     array = t.value(start).array
-    t.variables[op.attributes["name"]] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
+    t.variables[op.variable] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
     return []
 
 
-@lowering("tosa.variable_read")
-def read(op: Op, t: Tosa) -> Value:
-    return _read(t, op.attributes["name"], op.result)
+@lowering(VariableRead)
+def read(op: VariableRead, t: Tosa) -> Value:
+    return _read(t, op.variable, op.result)
 
 
-@lowering("tosa.variable_write")
-def write(op: Op, t: Tosa) -> list[Value]:
-    return _write(t, op.attributes["name"], op.operand(0))
+@lowering(VariableWrite)
+def write(op: VariableWrite, t: Tosa) -> list[Value]:
+    return _write(t, op.variable, op.input)
 
 
 def _read(t: Tosa, name: str, result: Value) -> Value:
@@ -81,7 +85,7 @@ def _read(t: Tosa, name: str, result: Value) -> Value:
 def _fetched(t: Tosa, name: str, result: Value) -> Value:
     """What a variable holds, put together from its bytes."""
     storage, shape = t.storage(result), _shape(result)
-    kept = t.op("tosa.variable_read", [], [_kept_type(t, result)], {"name": name}).result
+    kept = t.op(VariableRead, [], [_kept_type(t, result)], {"name": name}).result
     if storage == i1:
         return t.cast(kept, i1)
     if storage not in (i16, i32):
@@ -116,7 +120,7 @@ def _store(t: Tosa, name: str, x: Value) -> None:
         wide, one = t.reshape(t.cast(x, i32), (1, *shape)), (1,) * (len(shape) + 1)
         shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
         x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
-    t.written[name] = t.op("tosa.variable_write", [x], [], {"name": name})
+    t.written[name] = t.op(VariableWrite, [x], [], {"name": name})
 
 
 def _declared(op: Op, t: Tosa, value: Value) -> str:
@@ -168,7 +172,7 @@ def hold(t: Tosa, name: str, value: Value) -> None:
 def _name(op: Op) -> str | None:
     """The name of the variable that an operator's first operand is a handle of, in the same function."""
     handle = op.operand(0).producer
-    return None if handle is None or handle.name != "tfl.var_handle" else handle_name(handle)
+    return None if handle is None or not isinstance(handle, VarHandle) else handle_name(handle)
 
 
 def _shape(value: Value) -> tuple[int, ...]:
@@ -200,9 +204,9 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
     """What CALL_ONCE assigns to a variable, last: stored integers, signed."""
     found = None
     for op in t.module.ops():
-        if op.name == "tfl.call_once":
+        if isinstance(op, CallOnce):
             for inner in t.module.functions[op.attributes["init_subgraph_index"]].ops:
-                if inner.name == "tfl.assign_variable" and _name(inner) == name:
+                if isinstance(inner, AssignVariable) and _name(inner) == name:
                     found = _stored(inner.operand(1))
     if found is None:
         return None
@@ -213,6 +217,6 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
 
 def _stored(value: Value) -> Value | None:
     """The constant that a value is, of whatever type."""
-    while value.producer is not None and value.producer.name == "quant.scast":
+    while value.producer is not None and isinstance(value.producer, Scast):
         value = value.producer.operand(0)
     return value if value.is_constant else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.arithmetic import Mul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.passes.ranges import Range, value_range
@@ -50,7 +51,7 @@ def in_int32(op: Op, t: Tosa) -> list[Value]:
 def widened_product(value: Value) -> tuple[Value, Value] | None:
     """The operands of a product of int64s that may leave int32, both within it."""
     op = value.producer
-    if op is None or op.name != "tosa.mul" or value.type.storage != i64 or op.attributes.get("shift", 0):
+    if op is None or not isinstance(op, Mul) or value.type.storage != i64 or op.attributes.get("shift", 0):
         return None
     x, y = op.operand(0), op.operand(1)
     both = fits_int32(bounds(x)) and fits_int32(bounds(y))

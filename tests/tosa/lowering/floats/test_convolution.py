@@ -9,8 +9,8 @@ import pytest
 from harness import argument, const, one_op
 from on_tosa import assert_near_kernel, emitted, lowered_names
 
+from tflq.builder import Builder
 from tflq.errors import UnsupportedError
-from tflq.ir.builder import Builder
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32
 from tflq.numerics.convolution import window

@@ -11,6 +11,10 @@ from math import prod
 
 import numpy as np
 
+from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv
+from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.dialects.tosa.convolution import Conv3D as TosaConv3D
+from tflq.dialects.tosa.convolution import TransposeConv2D
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
 from tflq.legalize.known import known_elements
@@ -23,8 +27,8 @@ from tflq.tosa.lowering.window import extents, fitted, same_or_valid
 __all__: list[str] = []
 
 
-@lowering("tfl.conv_2d")
-def conv_2d(op: Op, t: Tosa) -> Value:
+@lowering(Conv2D)
+def conv_2d(op: Conv2D, t: Tosa) -> Value:
     x, weights = _operands(op, t, 0, 1, 4)
     outputs, kernel_h, kernel_w, inputs = _static(weights)
     depth = (x.type.shape or ())[3]
@@ -49,8 +53,8 @@ def conv_2d(op: Op, t: Tosa) -> Value:
     return _activated(op, t, t.concat(parts, 3, shape))
 
 
-@lowering("tfl.depthwise_conv_2d")
-def depthwise_conv_2d(op: Op, t: Tosa) -> Value:
+@lowering(DepthwiseConv2D)
+def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
     x, weights = _operands(op, t, 0, 1, 4, 3)
     one, kernel_h, kernel_w, outputs = _static(weights)
     depth = (x.type.shape or ())[3]
@@ -61,8 +65,8 @@ def depthwise_conv_2d(op: Op, t: Tosa) -> Value:
     return _activated(op, t, _planar(op, t, x, taps, bias, (kernel_h, kernel_w), depthwise=True))
 
 
-@lowering("tfl.conv_3d")
-def conv_3d(op: Op, t: Tosa) -> Value:
+@lowering(Conv3D)
+def conv_3d(op: Conv3D, t: Tosa) -> Value:
     x, weights = _operands(op, t, 0, 1, 5, 4)
     *kernel, inputs, outputs = _static(weights)
     if (x.type.shape or ())[4] != inputs:
@@ -80,39 +84,39 @@ def conv_3d(op: Op, t: Tosa) -> Value:
         filters = t.transpose(weights, order)
     type = TensorType(((x.type.shape or ())[0], *sizes, outputs), f32)
     options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
-    return _activated(op, t, t.emit("tosa.conv3d", [x, filters, _bias(op, t, 2, outputs)], type, **options))
+    return _activated(op, t, t.emit(TosaConv3D, [x, filters, _bias(op, t, 2, outputs)], type, **options))
 
 
-@lowering("tfl.transpose_conv")
-def transpose_conv(op: Op, t: Tosa) -> Value:
+@lowering(TransposeConv)
+def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
     x, weights = _operands(op, t, 2, 1, 4)
     outputs, kernel_h, kernel_w, inputs = _static(weights)
-    size = known_elements(op.operand(0))
+    size = known_elements(op.output_shape)
     batch, *planes, depth = x.type.shape or ()
     if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
         raise Refused("the height and width of the input or of the result are not known")
-    stride = (op.attributes["stride_h"], op.attributes["stride_w"])
+    stride = (op.stride_h, op.stride_w)
     out_pad: list[int] = []
     for given, made, kernel, step in zip(planes, size[1:3], (kernel_h, kernel_w), stride, strict=True):
-        found = window(made, kernel, step, 1, op.attributes["padding"])
+        found = window(made, kernel, step, 1, op.padding)
         if found is None or given is None or made is None or found.output != given:
             raise Refused(f"an input of {given} does not make a result of {made}")
         out_pad += -found.before, made - ((given - 1) * step + kernel) + found.before
     type = TensorType((batch, *size[1:3], outputs), f32)
     options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
-    sums = t.emit("tosa.transpose_conv2d", [x, weights, _bias(op, t, 3, outputs)], type, **options)
+    sums = t.emit(TransposeConv2D, [x, weights, _bias(op, t, 3, outputs)], type, **options)
     return _activated(op, t, sums)
 
 
-@lowering("tfl.fully_connected")
-def fully_connected(op: Op, t: Tosa) -> Value:
+@lowering(FullyConnected)
+def fully_connected(op: FullyConnected, t: Tosa) -> Value:
     """A 1x1 convolution of rows."""
-    if op.attributes.get("weights_format", "DEFAULT") != "DEFAULT":
+    if op.weights_format != "DEFAULT":
         raise Refused("the weights are stored in the shuffled format")
     x, weights = _operands(op, t, 0, 1, None)
     outputs, depth = _static(weights)
     shape = x.type.shape or ()
-    keep = bool(op.attributes["keep_num_dims"])
+    keep = bool(op.keep_num_dims)
     count = None if None in shape else prod(d or 0 for d in shape) // max(depth, 1)
     result = (*shape[:-1], outputs) if keep else (count, outputs)
     direct = len(shape) == 4 and shape[-1] == depth and keep

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.floats.arithmetic import float_activation
@@ -59,7 +60,7 @@ def local_response_normalization(op: Op, t: Tosa, x: Value) -> Value:
     distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
     band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
     rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))
-    sums = t.emit("tosa.matmul", [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
+    sums = t.emit(MatMul, [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
     base = t.add(t.mul(sums, scalar(t, op.attributes["alpha"], sums)), scalar(t, op.attributes["bias"], sums))
     factor = positive_power(t, base, scalar(t, -op.attributes["beta"], base))
     return t.mul(x, t.reshape(factor, shape))

@@ -20,6 +20,8 @@ from itertools import chain, count
 
 import numpy as np
 
+from tflq.dialects.tfl.recurrent import RNN, SVDF, BidirectionalSequenceRNN, UnidirectionalSequenceRNN
+from tflq.dialects.tosa.state import VariableRead, VariableWrite
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, f32
 from tflq.legalize.recurrent.signatures import repeated
@@ -42,11 +44,11 @@ def _read_state(t: Tosa, tensor: Value, shape: tuple[int, ...]) -> Value:
         name = next(n for n in chain([base], (f"{base}_{i}" for i in count(1))) if n not in t.variables)
         t.handles[tensor] = name
         t.variables[name] = t.constant(np.zeros(shape), f32)
-    return t.op("tosa.variable_read", [], [TensorType(shape, f32)], {"name": name}).result
+    return t.op(VariableRead, [], [TensorType(shape, f32)], {"name": name}).result
 
 
 def _write_state(t: Tosa, tensor: Value, value: Value) -> None:
-    t.op("tosa.variable_write", [value], [], {"name": t.handles[tensor]})
+    t.op(VariableWrite, [value], [], {"name": t.handles[tensor]})
 
 
 def _sizes(x: Value) -> tuple[int, ...]:
@@ -105,19 +107,19 @@ def _at(op: Op, t: Tosa, values: Value, x: Value, place: int) -> Value:
     return t.reshape(part(t, values, axis, place, 1), (batch, _sizes(values)[-1]))
 
 
-@lowering("tfl.rnn", "tfl.unidirectional_sequence_rnn")
-def rnn(op: Op, t: Tosa) -> Value:
+@lowering(RNN, UnidirectionalSequenceRNN)
+def rnn(op: RNN | UnidirectionalSequenceRNN, t: Tosa) -> Value:
     need_float(t, op.name.removeprefix("tfl.").upper())
-    x, bias = real(t, op.operand(0)), real(t, op.operand(3))
+    x, bias = real(t, op.input), real(t, op.bias)
     weights, recurrent = (factor(op, t, op.operand(i), 0) for i in (1, 2))
-    return _direction(op, t, x, _product(t, x, weights, bias), recurrent, op.operand(4))
+    return _direction(op, t, x, _product(t, x, weights, bias), recurrent, op.state)
 
 
-@lowering("tfl.bidirectional_sequence_rnn")
-def both_ways(op: Op, t: Tosa) -> list[Value]:
+@lowering(BidirectionalSequenceRNN)
+def both_ways(op: BidirectionalSequenceRNN, t: Tosa) -> list[Value]:
     need_float(t, "BIDIRECTIONAL_SEQUENCE_RNN")
-    x = real(t, op.operand(0))
-    linked = op.optional(9) if len(op.operands) > 9 else None
+    x = real(t, op.input)
+    linked = op.aux if len(op.operands) > 9 else None
     results = []
     for first in (1, 5):
         weights, recurrent = (factor(op, t, op.operand(first + i), 0) for i in range(2))
@@ -125,13 +127,13 @@ def both_ways(op: Op, t: Tosa) -> list[Value]:
         place = 10 if first == 1 else 11
         own = op.optional(place) if len(op.operands) > place else None
         source = x
-        if linked is not None and own is None and first == 5 and op.attributes["time_major"]:
+        if linked is not None and own is None and first == 5 and op.time_major:
             source = real(t, linked)
         given = _product(t, source, weights, bias)
         if linked is not None and own is not None:
             given = t.add(given, _product(t, real(t, linked), factor(op, t, own, 0)))
         results.append(_direction(op, t, x, given, recurrent, op.operand(first + 3), backward=first == 5))
-    return [joined(t, results, 2)] if op.attributes["merge_outputs"] else results
+    return [joined(t, results, 2)] if op.merge_outputs else results
 
 
 def _direction(
@@ -155,18 +157,18 @@ def _direction(
     return result
 
 
-@lowering("tfl.svdf")
-def svdf(op: Op, t: Tosa) -> Value:
+@lowering(SVDF)
+def svdf(op: SVDF, t: Tosa) -> Value:
     need_float(t, "SVDF")
-    x, feature, time = real(t, op.operand(0)), factor(op, t, op.operand(1), 0), real(t, op.operand(2))
+    x, feature, time = real(t, op.input), factor(op, t, op.feature, 0), real(t, op.time)
     (batch, _), (filters, memory) = _sizes(x), _sizes(time)
-    units, rank = filters // op.attributes["rank"], op.attributes["rank"]
+    units, rank = filters // op.rank, op.rank
     newest = t.reshape(_product(t, x, feature), (batch, filters, 1))
-    held = t.reshape(_read_state(t, op.operand(4), (batch, filters * memory)), (batch, filters, memory))
+    held = t.reshape(_read_state(t, op.state, (batch, filters * memory)), (batch, filters, memory))
     window = joined(t, [part(t, held, 2, 1, memory - 1), newest], 2) if memory > 1 else newest
-    _write_state(t, op.operand(4), t.reshape(window, (batch, filters * memory)))
+    _write_state(t, op.state, t.reshape(window, (batch, filters * memory)))
     terms = t.reshape(t.mul(window, t.reshape(time, (1, filters, memory))), (batch, units, rank * memory))
     result = t.reshape(t.reduce("sum", terms, 2), (batch, units))
-    if op.optional(3) is not None:
+    if op.bias is not None:
         result = t.add(result, t.reshape(real(t, op.operand(3)), (1, units)))
-    return float_activation(t, result, op.attributes["fused_activation_function"])
+    return float_activation(t, result, op.fused_activation_function)

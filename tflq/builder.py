@@ -2,27 +2,43 @@
 
 The ops keep TOSA 1.0's names and semantics. What TOSA passes as compile-time-constant operands (multiplier, shift,
 zero points, perms, pad amounts ...) are attributes here. Shapes broadcast as numpy's; layouts are NHWC with OHWI
-weights. `ext` holds the few numerics that TFLite has and TOSA lacks. `schema/tosa.toml` lists them all with their
-meaning.
+weights. `ext` holds the few numerics that TFLite has and TOSA lacks. The classes in `dialects/` say what each computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.ext.casts import Truncate
+from tflq.dialects.ext.tables import Table16Bit
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.bits import ArithmeticRightShift, Clz, LogicalLeftShift
+from tflq.dialects.tosa.casts import Cast, Rescale
+from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
+from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
+from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Transpose
+from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
 from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
-__all__ = ["Builder", "Emitter", "broadcast", "refined"]
+__all__ = ["Builder", "Emitter", "Kind", "broadcast", "refined"]
+
+Kind: TypeAlias = type[Operator] | str
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
+
+_REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
 
 @lru_cache(maxsize=4096)
@@ -62,21 +78,30 @@ class Emitter:
 
     def op(
         self,
-        name: str,
+        kind: Kind,
         operands: Sequence[Value | None],
         types: Sequence[TensorType],
         attributes: Mapping[str, Any] | None = None,
         info: Mapping[str, Any] | None = None,
     ) -> Op:
         """Any op, of given result types."""
-        op = Op(name, list(operands), [Value(t) for t in types], dict(attributes or {}), self.location, info=info or {})
+        op = Op(
+            kind if isinstance(kind, str) else kind.op_name,
+            list(operands),
+            [Value(t) for t in types],
+            dict(attributes or {}),
+            self.location,
+            info=info or {},
+        )
         self.ops.append(op)
         return op
 
-    def emit(self, name: str, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
+    def emit(self, kind: Kind, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
         """Any op with one result."""
         result = Value(type)
-        self.ops.append(Op(name, list(operands), [result], attributes, self.location))
+        self.ops.append(
+            Op(kind if isinstance(kind, str) else kind.op_name, list(operands), [result], attributes, self.location)
+        )
         return result
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
@@ -98,40 +123,40 @@ class Builder(Emitter):
 
     # Operand and result of these have one shape: what is known of either, if that is not the same.
 
-    def _cast(self, name: str, x: Value, type: TensorType, **attributes: Any) -> Value:
+    def _cast(self, kind: Kind, x: Value, type: TensorType, **attributes: Any) -> Value:
         if x.type.shape == type.shape:
-            return self.emit(name, [x], type, **attributes)
+            return self.emit(kind, [x], type, **attributes)
         shape = refined(type.shape, x.type.shape)
-        return self.emit(name, [self.restated(x, shape)], _reshaped(type, shape), **attributes)
+        return self.emit(kind, [self.restated(x, shape)], _reshaped(type, shape), **attributes)
 
     def restated(self, x: Value, shape: Shape) -> Value:
         """The same elements in a tensor of which another shape is known."""
-        return x if x.type.shape == shape else self.emit("tosa.identity", [x], _reshaped(x.type, shape))
+        return x if x.type.shape == shape else self.emit(Identity, [x], _reshaped(x.type, shape))
 
     def scast(self, x: Value, type: TensorType) -> Value:
         """quant.scast: the same stored integers under another type (quantized ↔ its storage type)."""
-        return self._cast("quant.scast", x, type)
+        return self._cast(Scast, x, type)
 
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
         element = x.type.element
         if isinstance(element, (ScalarType, FunctionType)) or element.expressed is None:
             raise TypeError(f"'{x.name}' is not quantized")
-        return self.emit("quant.dcast", [x], x.type.with_element(element.expressed))
+        return self.emit(Dcast, [x], x.type.with_element(element.expressed))
 
     def qcast(self, x: Value, type: TensorType, rounding: Rounding | None = None) -> Value:
         """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero."""
-        return self._cast("quant.qcast", x, type, **({"rounding": rounding} if rounding else {}))
+        return self._cast(Qcast, x, type, **({"rounding": rounding} if rounding else {}))
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the
         type is that already.
         """
-        return x if x.type.element == to else self.emit("tosa.cast", [x], x.type.with_element(to))
+        return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
 
     def truncate(self, x: Value, to: ScalarType) -> Value:
         """ext.truncate: a float's integer part, saturated."""
-        return self.emit("ext.truncate", [x], x.type.with_element(to))
+        return self.emit(Truncate, [x], x.type.with_element(to))
 
     def rescale(
         self,
@@ -160,7 +185,7 @@ class Builder(Emitter):
             mantissa, rounding_mode = reduce_to_16_bits(mantissa).astype(np.int32), "SINGLE_ROUND"
         shift = ((31 if scale32 else 15) - left).astype(np.int8)
         return self.emit(
-            "tosa.rescale",
+            Rescale,
             [x],
             x.type.with_element(to),
             multiplier=mantissa,
@@ -181,67 +206,65 @@ class Builder(Emitter):
         """
         entries = constant(np.ascontiguousarray(table))
         if table.size == 1 << 16:
-            return self.emit("ext.table_16bit", [x, entries], x.type.with_element(entries.type.storage))
+            return self.emit(Table16Bit, [x, entries], x.type.with_element(entries.type.storage))
         interpolated = x.type.storage is i16
-        return self.emit("tosa.table", [x, entries], x.type.with_element(i32 if interpolated else entries.type.storage))
+        return self.emit(Table, [x, entries], x.type.with_element(i32 if interpolated else entries.type.storage))
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
-    def _binary(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+    def _binary(self, kind: Kind, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
         type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
-        return self.emit(name, [a, b], type, **attributes)
+        return self.emit(kind, [a, b], type, **attributes)
 
     def add(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.add", a, b)
+        return self._binary(Add, a, b)
 
     def sub(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.sub", a, b)
+        return self._binary(Sub, a, b)
 
     def mul(self, a: Value, b: Value, shift: int = 0) -> Value:
         """tosa.mul: (a * b + 2^(shift-1)) >> shift for i32 with a shift (product in 64 bits), else a * b."""
-        return self._binary("tosa.mul", a, b, shift=shift)
+        return self._binary(Mul, a, b, shift=shift)
 
     def maximum(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.maximum", a, b)
+        return self._binary(Maximum, a, b)
 
     def minimum(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.minimum", a, b)
+        return self._binary(Minimum, a, b)
 
     def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
-        return self._binary("tosa.arithmetic_right_shift", a, b, round=round)
+        return self._binary(ArithmeticRightShift, a, b, round=round)
 
     def logical_left_shift(self, a: Value, b: Value) -> Value:
         """tosa.logical_left_shift by 0..31 bits; bits shifted out are lost."""
-        return self._binary("tosa.logical_left_shift", a, b)
+        return self._binary(LogicalLeftShift, a, b)
 
     def clz(self, x: Value) -> Value:
         """tosa.clz: leading zero bits of an i32."""
-        return self.emit("tosa.clz", [x], x.type)
+        return self.emit(Clz, [x], x.type)
 
     def equal(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.equal", a, b, i1)
+        return self._binary(Equal, a, b, i1)
 
     def greater(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.greater", a, b, i1)
+        return self._binary(Greater, a, b, i1)
 
     def greater_equal(self, a: Value, b: Value) -> Value:
-        return self._binary("tosa.greater_equal", a, b, i1)
+        return self._binary(GreaterEqual, a, b, i1)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
-        return self.emit("tosa.select", [condition, a, b], TensorType(shape, a.type.storage))
+        return self.emit(Select, [condition, a, b], TensorType(shape, a.type.storage))
 
     def clamp(self, x: Value, low: int, high: int) -> Value:
         """tosa.clamp to [low, high]; no op if the type holds no more than that."""
         storage = x.type.storage
         if low <= storage.minimum and high >= storage.maximum:
             return x
-        return self.emit(
-            "tosa.clamp", [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum)
-        )
+        return self.emit(Clamp, [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
 
     def identity(self, x: Value) -> Value:
-        return self.emit("tosa.identity", [x], x.type)
+        return self.emit(Identity, [x], x.type)
 
     # --- multiply-accumulate -------------------------------------------------------------------------------------
 
@@ -267,7 +290,7 @@ class Builder(Emitter):
         type `acc`.
         """
         return self.emit(
-            "tosa.depthwise_conv2d" if depthwise else "tosa.conv2d",
+            DepthwiseConv2D if depthwise else Conv2D,
             [x, weights, bias],
             TensorType(out_shape, acc),
             pad=tuple(pad),
@@ -281,14 +304,14 @@ class Builder(Emitter):
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """tosa.reshape; at most one dim may be unknown (None)."""
-        return self.emit("tosa.reshape", [x], TensorType(tuple(shape), x.type.element))
+        return self.emit(Reshape, [x], TensorType(tuple(shape), x.type.element))
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
-        return self.emit("tosa.transpose", [x], TensorType(shape, x.type.element), perms=tuple(perms))
+        return self.emit(Transpose, [x], TensorType(shape, x.type.element), perms=tuple(perms))
 
     def concat(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
-        return self.emit("tosa.concat", list(xs), TensorType(shape, xs[0].type.element), axis=axis)
+        return self.emit(Concat, list(xs), TensorType(shape, xs[0].type.element), axis=axis)
 
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
         """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
@@ -297,4 +320,4 @@ class Builder(Emitter):
             if x.type.shape is None
             else tuple(1 if i == axis % len(x.type.shape) else d for i, d in enumerate(x.type.shape))
         )
-        return self.emit(f"tosa.reduce_{kind}", [x], TensorType(shape, x.type.element), axis=axis)
+        return self.emit(_REDUCTIONS[kind], [x], TensorType(shape, x.type.element), axis=axis)

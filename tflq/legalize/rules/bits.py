@@ -1,0 +1,17 @@
+"""The rules of bits: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
+from tflq.legalize.reference import stored
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    BitwiseXor: (stored.stored,),
+    RightShift: (stored.stored,),
+    Bitcast: (stored.bitcast,),
+}

@@ -1,0 +1,19 @@
+"""The rules of casts: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.casts import Cast, Dequantize, FakeQuant, Quantize
+from tflq.legalize.real import unary
+from tflq.legalize.reference import movement, quantize
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    Cast: (movement.cast,),
+    Quantize: (quantize.quantize, unary.quantize),
+    Dequantize: (quantize.dequantize,),
+    FakeQuant: (unary.real_function,),
+}

@@ -1,0 +1,17 @@
+"""The rules of recurrent operators: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.recurrent import LSTM, SVDF, UnidirectionalSequenceLSTM
+from tflq.legalize.recurrent import lstm, svdf
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    LSTM: (lstm.lstm,),
+    UnidirectionalSequenceLSTM: (lstm.lstm,),
+    SVDF: (svdf.svdf,),
+}

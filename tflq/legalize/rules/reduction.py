@@ -1,0 +1,44 @@
+"""The rules of reductions: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.reduction import (
+    ArgMax,
+    ArgMin,
+    Cumsum,
+    Mean,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    SegmentSum,
+    Sum,
+    TopKV2,
+    UnsortedSegmentMax,
+    UnsortedSegmentMin,
+    UnsortedSegmentSum,
+)
+from tflq.legalize.real import functions, segments
+from tflq.legalize.real import reduction as real_reduction
+from tflq.legalize.reference import arg, movement
+from tflq.legalize.reference import reduction as reference_reduction
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    Mean: (reference_reduction.mean_or_sum, real_reduction.mean_or_sum),
+    Sum: (reference_reduction.mean_or_sum, real_reduction.mean_or_sum),
+    ReduceProd: (reference_reduction.product, real_reduction.product),
+    ReduceMax: (reference_reduction.extreme, real_reduction.extreme),
+    ReduceMin: (reference_reduction.extreme, real_reduction.extreme),
+    Cumsum: (functions.cumsum,),
+    ArgMax: (arg.arg,),
+    ArgMin: (arg.arg,),
+    TopKV2: (movement.move,),
+    SegmentSum: (segments.segment_sum,),
+    UnsortedSegmentSum: (segments.segment_sum,),
+    UnsortedSegmentMax: (segments.segment_extreme,),
+    UnsortedSegmentMin: (segments.segment_extreme,),
+}

@@ -1,0 +1,18 @@
+"""The rules of shapes and fills: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
+from tflq.legalize.reference import movement, stored
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    Shape: (movement.move,),
+    Rank: (movement.move,),
+    Fill: (movement.move,),
+    BroadcastArgs: (stored.stored,),
+}

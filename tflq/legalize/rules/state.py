@@ -1,0 +1,16 @@
+"""The rules of variables: for each operator, in the order in which they are tried."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable
+from tflq.legalize.reference import variables
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    ReadVariable: (variables.read,),
+    AssignVariable: (variables.assign,),
+}
