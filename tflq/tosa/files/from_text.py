@@ -1,8 +1,8 @@
 """TOSA 1.0's operators as MLIR spells them → the tosa form: `text.py` backwards, after the text form has been parsed.
 
 Compile-time-constant operands become attributes, enumerations words, a tensor that RESCALE reads or makes as unsigned
-is of an unsigned type, and i48 is i64. An operator that is in the tosa form already stays as it is. Control flow with regions and
-variables are not read: a .tosa file has them.
+is of an unsigned type, and i48 is i64. An operator that is in the tosa form already stays as it is. Control flow with
+regions and variables are not read: a .tosa file has them.
 """
 
 from __future__ import annotations
