@@ -30,7 +30,7 @@ def names(module: Module) -> list[str]:
 
 ADD = f'%0 = "tfl.add"(%x, %y) {{fused_activation_function = "NONE"}} : ({T}, {T}) -> {T}'
 ABS = f'%0 = "tfl.abs"(%x) : ({T}) -> {T}'
-SIN = f'%0 = "tfl.pow"(%x, %y) : ({T}, {T}) -> {T}'
+LOG_SOFTMAX = f'%0 = "tfl.log_softmax"(%x) : ({T}) -> {T}'
 
 
 def test_rescales_read_and_write_quantized_types() -> None:
@@ -53,9 +53,9 @@ def test_a_backend_gets_storage_types(quantized: str) -> None:
 
 
 def test_the_fallback_is_an_option() -> None:
-    assert "tosa.pow" in names(lowered(SIN))
-    with pytest.raises(UnsupportedError, match="POW"):
-        lowered(SIN, "{fallback=false}")
+    assert "tosa.exp" in names(lowered(LOG_SOFTMAX))
+    with pytest.raises(UnsupportedError, match="LOG_SOFTMAX"):
+        lowered(LOG_SOFTMAX, "{fallback=false}")
 
 
 def test_other_ops_are_none_of_the_form() -> None:
