@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import numpy as np
 import pytest
-from core_evaluator import run
 from hypothesis import given
 from hypothesis import strategies as st
+from support.core_evaluator import run
 
 from tflq.errors import OptionError, UnsupportedError
 from tflq.ir.core import Module, walk
@@ -52,19 +53,19 @@ TYPES = [
 ]
 
 
-def parameters(element: object) -> tuple[np.ndarray, np.ndarray]:
+def parameters(element: Any) -> tuple[np.ndarray, np.ndarray]:
     """Scales and zero points broadcast to 4x2x5, by the definition of the type."""
     scale, zero = np.empty((4, 2, 5), np.float32), np.empty((4, 2, 5), np.int64)
     for place in np.ndindex(4, 2, 5):
         if hasattr(element, "axes"):
             sizes = dict(zip(element.axes, element.block_sizes, strict=True))
             at = tuple(i // sizes[a] if a in sizes else 0 for a, i in enumerate(place))
-            scale[place], zero[place] = element.scales[at], element.zero_points[at]  # type: ignore[attr-defined]
+            scale[place], zero[place] = element.scales[at], element.zero_points[at]
         elif hasattr(element, "axis"):
             at = (place[element.axis],)
-            scale[place], zero[place] = element.scales[at], element.zero_points[at]  # type: ignore[attr-defined]
+            scale[place], zero[place] = element.scales[at], element.zero_points[at]
         else:
-            scale[place], zero[place] = element.scale, element.zero_point  # type: ignore[attr-defined]
+            scale[place], zero[place] = element.scale, element.zero_point
     return scale, zero
 
 
