@@ -48,6 +48,14 @@ def test_what_a_type_says_is_no_difference_where_it_is_the_usual_one() -> None:
     assert difference(module_of("array<i64: 1>"), module_of("dense<[1]> : tensor<1xi64>")) is not None
 
 
+def test_elements_of_odd_widths_are_as_many_bytes_as_they_need() -> None:
+    numbers = ", ".join(str((-3) ** (i % 25)) for i in range(70))
+    module = module_of(f"dense<[{numbers}]> : tensor<70xi48>")
+    printed = print_module(module)
+    assert len(printed.split("0x")[1].split('"')[0]) == 70 * 12
+    assert difference(module, parse_module(printed)) is None
+
+
 def test_aliases_are_what_they_stand_for() -> None:
     body = 'func.func @f() {\n"my.op"() {a = #m, b = #my.x<#m, !t>, c = !t} : () -> ()\nreturn\n}'
     module = parse_module(f'#m = affine_map<(d0)->(d0)>\n!t = tensor<2xi8>\n{body}\n#loc = loc("x")')

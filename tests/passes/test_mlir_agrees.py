@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from mlir_oracle import needs_mlir, random_calls, random_casts, run
+from support.mlir_oracle import needs_mlir, random_calls, random_casts, run
 
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module

@@ -74,10 +74,13 @@ def _function(function: Function, reasons: list[Reason]) -> None:
 
 
 def _place(module: Module, index: int, function: Function) -> None:
-    """Names results as their locations say, if no other tensor is called so, and gives every operator its place."""
+    """Names results as their locations say, if no other tensor is called so, and gives a place to operators that have
+    none."""
     taken = {value.name for value in function.values()}
     for position, op in enumerate(function.ops):
-        named = "" if op.location is None or op.location.file else op.location.tensor
+        if op.location is not None and (op.location.file or op.location.opcode):
+            continue
+        named = "" if op.location is None else op.location.tensor
         if op.results and named not in taken:
             op.results[0].name = named
             taken.add(named)
