@@ -14,7 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.runtime import version_info
+from tflq.dialects.traits.quantization import MultiplyAccumulate
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
     ElementType,
@@ -155,15 +157,14 @@ class TargetKernels:
         return found
 
 
-_BIASES = {"tfl.conv_2d": 2, "tfl.depthwise_conv_2d": 2, "tfl.fully_connected": 2, "tfl.transpose_conv": 3}
-"""Which operand is the bias."""
-
-
 def _foreign_bias(op: Op) -> str:
     """Why a quantized operator's bias is none that its kernels read, whatever the target says of it; else empty."""
-    bias = op.optional(_BIASES[op.name]) if op.name in _BIASES and op.result.type.quantized else None
+    sums = trait_of(op, MultiplyAccumulate)
+    bias = sums.bias.value(op) if sums is not None and op.result.type.quantized else None
+    if sums is None or bias is None:
+        return ""
     narrow = any(v is not None and v.type.quantized and v.type.storage == ui8 for v in op.operands)
-    if bias is None or (op.operand(1).type.storage == i16 and bias.type.storage in (i32, i64)):
+    if sums.weights.values(op)[0].type.storage == i16 and bias.type.storage in (i32, i64):
         return ""
     if narrow:
         return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"

@@ -17,7 +17,7 @@ from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Reason
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType
-from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
+from tflq.legalize.calls import Calls, Interface, is_call, plain_value
 from tflq.legalize.deciding import Decider, Policy
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.in_place import Memory
@@ -115,7 +115,7 @@ class Walk:
         start = len(self._b.ops)
         done = self._unbounded(self._with_body(op))
         try:
-            decision = self._call(done) if op.name in CALLS else self._decider.decide(done)
+            decision = self._call(done) if is_call(op) else self._decider.decide(done)
         except Refusal as refusal:
             self._shared.refused.append(Reason.at(op.location, refusal.why, remedy=refusal.remedy))
             for result in op.results:  # so that later operators can be looked at, too

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.kernels import Misreads
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, SameElementType, SameShape
 from tflq.ir.core import Value
@@ -148,7 +149,7 @@ class Select(Operator, name="tfl.select", newest=4):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output), Misreads("copied"))
     versions = (Needs(3, rank=5),)
 
 
@@ -160,7 +161,7 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output), Misreads("copied"))
 
 
 class Where(Operator, name="tfl.where", newest=2):
