@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
@@ -12,6 +14,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Comparison",
     "Equal",
     "Greater",
     "GreaterEqual",
@@ -171,3 +174,7 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+
+Comparison: TypeAlias = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
+"""Two tensors, compared element by element."""

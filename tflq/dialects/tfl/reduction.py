@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
@@ -22,6 +24,7 @@ __all__ = [
     "ReduceMax",
     "ReduceMin",
     "ReduceProd",
+    "Reduction",
     "SegmentSum",
     "Sum",
     "TopKV2",
@@ -237,3 +240,7 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     count: Value = operand(indices=True)
     output: Value = result()
     traits = (NonNegative(count),)
+
+
+Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+"""Numbers along axes, combined to one."""
