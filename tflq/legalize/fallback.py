@@ -29,7 +29,6 @@ from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, 
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
-from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.passes.effects import is_variable
 
 __all__ = ["fall_back"]
@@ -43,7 +42,10 @@ _NEAR = 2.0**26
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
-    op = as_builtin(op) or op
+    if family(op.name) == "stablehlo":
+        from tflq.legalize.stablehlo.builtins import as_builtin
+
+        op = as_builtin(op) or op
     if isinstance(op, Bitcast) and op.input.type.storage == op.output.type.storage == i4:
         plain = b.value(op.input)
         return [b.emit(Cast, [b.emit(Cast, [plain], plain.type.with_element(f32))], plain.type)]
