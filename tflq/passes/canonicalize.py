@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, replace_values, take_over
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import remove_ops, replace_values, take_over
 
 __all__ = ["Canonicalize"]
 

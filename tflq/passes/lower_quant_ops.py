@@ -25,6 +25,7 @@ from tflq.builder import Builder
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import (
     BareType,
     QuantizedType,
@@ -36,7 +37,6 @@ from tflq.ir.types import (
     index,
 )
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerQuantOps"]
 

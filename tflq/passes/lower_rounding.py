@@ -20,10 +20,10 @@ from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerRounding"]
 

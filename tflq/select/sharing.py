@@ -15,7 +15,7 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.passes.rewriting import remove_ops
+from tflq.ir.rewriting import remove_ops
 
 __all__ = ["keep_apart", "merge_views"]
 
