@@ -37,4 +37,4 @@ class Bitcast(Operator, name="tfl.bitcast"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (View(), ParametersUnread(input, output))
+    traits = (View(input), ParametersUnread(input, output))

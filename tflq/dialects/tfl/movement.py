@@ -54,7 +54,7 @@ class Reshape(Operator, name="tfl.reshape"):
         SameScale(input, output),
         Undescribed(),
         SameElementType(input, output),
-        View(),
+        View(input),
         ParametersUnread(input, output),
     )
 
@@ -66,7 +66,7 @@ class Squeeze(Operator, name="tfl.squeeze"):
     input: Value = operand()
     output: Value = result()
     squeeze_dims: Any = attribute(default=None)
-    traits = (SameScale(input, output), SameElementType(input, output), View())
+    traits = (SameScale(input, output), SameElementType(input, output), View(input))
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -76,7 +76,7 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), SameElementType(input, output), View())
+    traits = (SameScale(input, output), SameElementType(input, output), View(input))
 
 
 class Transpose(Operator, name="tfl.transpose", newest=8):
