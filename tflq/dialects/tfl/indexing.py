@@ -9,7 +9,8 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
-from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.quantization import ParametersUnread, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i2, i4, i8, i16, i64, ui8
@@ -51,6 +52,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Indices(indices, input, axis=axis),
         SameElementType(input, output),
         Misreads("packed"),
+        ParametersUnread(input, output),
     )
     versions = (
         Needs(6, indices, i16),
@@ -111,6 +113,7 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         SameShape(input, output),
         OnePerDim(starts, input),
         Misreads("copied"),
+        InPlace(input),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 

@@ -8,8 +8,9 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads, View
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
@@ -50,7 +51,14 @@ class Reshape(Operator, name="tfl.reshape"):
     shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
     new_shape: Any = attribute(default=None)
-    traits = (SameScale(input, output), Undescribed(), SameElementType(input, output), Misreads("copied"), View(input))
+    traits = (
+        SameScale(input, output),
+        Undescribed(),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        ParametersUnread(input, output),
+    )
 
 
 class Squeeze(Operator, name="tfl.squeeze"):
@@ -276,7 +284,13 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     new_axis_mask: int = attribute(default=0)
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
-    traits = (SameScale(input, output), NoZeros(strides), SameElementType(input, output), Misreads("copied"))
+    traits = (
+        SameScale(input, output),
+        NoZeros(strides),
+        SameElementType(input, output),
+        Misreads("copied"),
+        ParametersUnread(input, output, both=False),
+    )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
 
@@ -327,6 +341,7 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
         SameElementType(input, output),
         SameShape(input, output),
         Misreads("copied"),
+        ParametersUnread(input, output),
     )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
