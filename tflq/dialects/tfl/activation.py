@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
-from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
@@ -34,7 +34,7 @@ class Relu(Operator, name="tfl.relu", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -47,7 +47,7 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -60,7 +60,7 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -73,7 +73,7 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -87,7 +87,7 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -114,7 +114,7 @@ class Elu(Operator, name="tfl.elu"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -128,7 +128,7 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -141,7 +141,7 @@ class HardSwish(Operator, name="tfl.hard_swish"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -155,7 +155,7 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         QuantizedTogether(input, output),
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -169,7 +169,7 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         QuantizedTogether(input, output),
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 

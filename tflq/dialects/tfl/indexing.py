@@ -8,8 +8,9 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
-from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i64, ui8
 
@@ -49,6 +50,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Axis(axis, input),
         Indices(indices, input, axis=axis),
         SameElementType(input, output),
+        MovesElements(input),
     )
     versions = (
         Needs(6, indices, i16),
@@ -66,7 +68,7 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(indices), SameElementType(input, output))
+    traits = (SameScale(input, output), NonNegative(indices), SameElementType(input, output), MovesElements(input))
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
 
@@ -107,6 +109,7 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         SameElementType(input, update, output),
         SameShape(input, output),
         OnePerDim(starts, input),
+        MovesElements(input, update),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 
@@ -126,6 +129,7 @@ class OneHot(Operator, name="tfl.one_hot"):
         NonNegative(depth),
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
+        MovesElements(on, off),
     )
 
 
@@ -135,7 +139,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output),)
+    traits = (SameScale(input, output), MovesElements(input))
 
 
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
@@ -145,7 +149,7 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
     input: Value = operand()
     diagonal: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, diagonal, output),)
+    traits = (SameScale(input, diagonal, output), MovesElements(input, diagonal))
 
 
 class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
@@ -211,6 +215,7 @@ class Bucketize(Operator, name="tfl.bucketize"):
     input: Value = operand()
     output: Value = result()
     boundaries: Any = attribute(default=None)
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
@@ -21,6 +23,7 @@ __all__ = [
     "ReduceMax",
     "ReduceMin",
     "ReduceProd",
+    "Reduction",
     "SegmentSum",
     "Sum",
     "TopKV2",
@@ -114,6 +117,10 @@ class ReduceAll(Operator, name="tfl.reduce_all"):
     output: Value = result()
     keep_dims: bool = attribute(default=False)
     traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+
+
+Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
+"""What reduces over axes."""
 
 
 class Cumsum(Operator, name="tfl.cumsum"):

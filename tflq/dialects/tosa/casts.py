@@ -20,6 +20,7 @@ from tflq.dialects.declare import (
 )
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8, ui16
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Cast", "Rescale"]
 
@@ -48,4 +49,4 @@ class Rescale(Operator, name="tosa.rescale"):
     scale32: bool = attribute(BOOL)
     per_channel: bool = attribute(BOOL)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
