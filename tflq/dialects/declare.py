@@ -343,6 +343,14 @@ class Operator(Op):
                 slot.index = index
         register(name, cls)
 
+    @property
+    def missing(self) -> Slot | None:
+        """The first operand that is left out and must not be; None if all are there."""
+        for slot in self.operand_slots:
+            if not (slot.optional or slot.variadic) and slot.value(self) is None:
+                return slot
+        return None
+
     @classmethod
     def trait(cls, kind: type[T]) -> T | None:
         """The first of its traits that is of a kind; None if it has none."""
