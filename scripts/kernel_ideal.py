@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
-from harness import interpret
+from support.harness import interpret
 
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of

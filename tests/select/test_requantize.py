@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import assert_lowered, draw, kernels_of
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.ir.core import Value
