@@ -34,7 +34,7 @@ class Cast(Operator, name="tosa.cast"):
 
 
 class Rescale(Operator, name="tosa.rescale"):
-    """Integers of one scale and zero point as those of another. Input_range bounds the values that input - input_zp
+    """Integers of one scale and zero point as those of another. input_range bounds the values that input - input_zp
     takes; rounding, where it is given, is that of (input - input_zp) * multiplier / 2^shift, once, whatever
     rounding_mode says: half_away, half_up and half_even to nearest, toward_zero the integer part."""
 

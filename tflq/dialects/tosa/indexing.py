@@ -31,7 +31,7 @@ class Scatter(Operator, name="tosa.scatter"):
 
 
 class Table(Operator, name="tosa.table"):
-    """An entry of a table for each element. of 256 entries for 8 bits, the entry of the least value first; of 513 for
+    """An entry of a table for each element: of 256 entries for 8 bits, the entry of the least value first; of 513 for
     int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
 
     __slots__ = ()
