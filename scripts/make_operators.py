@@ -56,7 +56,7 @@ def page() -> str:
 def _row(declared: type[Operator]) -> str:
     short = declared.op_name.partition(".")[2]
     slots = (*declared.operand_slots, *declared.result_slots)
-    used = Counter(types for slot in slots for types in set(slot.types) if types.bound)
+    used = Counter(types for slot in slots for types in dict.fromkeys(slot.types) if types.bound)
     shared = (types for types, count in used.items() if count > 1)
     variables = {types: f"{name} ({_named(types)})" for name, types in zip("TUVW", shared, strict=False)}
     cells = (
