@@ -21,6 +21,7 @@ __all__ = [
     "ReduceMax",
     "ReduceMin",
     "ReduceProd",
+    "Reduction",
     "SegmentSum",
     "Sum",
     "TopKV2",
@@ -216,3 +217,7 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     count: Value = operand(indices=True)
     output: Value = result()
     traits = (NonNegative(count),)
+
+
+Reduction = Mean | ReduceAll | ReduceAny | ReduceMax | ReduceMin | ReduceProd | Sum
+"""Over several axes, `axes`."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from tflq.dialects.tfl.reduction import ArgMax as TflArgMax
 from tflq.dialects.tfl.reduction import ArgMin
+from tflq.dialects.tosa.arithmetic import Negate
+from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Cast
 from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Op, Value
@@ -34,7 +36,7 @@ def kernel_arg(op: TflArgMax | ArgMin, t: Tosa) -> Value:
     """Of plain tensors."""
     source = op.input
     x = real(t, source) if source.type.storage.is_float else t.value(source)
-    axis = known_axis(op, 1, max(len(dims_of(x)), 1))
+    axis = known_axis(op.axis, max(len(dims_of(x)), 1))
     return widened(op, t, _index(t, x, axis, "max" if isinstance(op, TflArgMax) else "min"))
 
 
@@ -62,7 +64,7 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     elif storage not in (i8, i16):
         raise Refused(f"TOSA has no ARGMAX of {storage}")
     if kind == "min":
-        x = t.unary("negate", x, input1_zp=0, output_zp=0) if storage.is_float else t.unary("bitwise_not", x)
+        x = t.unary(Negate, x, input1_zp=0, output_zp=0) if storage.is_float else t.unary(BitwiseNot, x)
     return t.emit(ArgMax, [x], TensorType(kept, i32), axis=axis)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tflq.dialects.ext.casts import Truncate
 from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tosa.activation import Ceil, Floor
 from tflq.dialects.tosa.casts import Cast
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f16, f32, i1, i8, i16, i32, ui8
@@ -72,4 +73,4 @@ def _to_float(t: Tosa, x: Value, offset: int, target: Value) -> Value:
 def _whole(t: Tosa, x: Value) -> Value:
     """The integer part of a float, as a float."""
     negative = t.greater(scalar(t, 0, x), x)
-    return t.select(negative, t.unary("ceil", x), t.unary("floor", x))
+    return t.select(negative, t.unary(Ceil, x), t.unary(Floor, x))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tosa.arithmetic import Sub
+from tflq.dialects.tosa.arithmetic import Mul, Sub
 from tflq.dialects.tosa.casts import Cast
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, ui8
 from tflq.tosa.lowering.registry import Tosa
 from tflq.tosa.lowering.requantize import emit_rescale
@@ -20,14 +20,14 @@ __all__ = ["centred_difference", "centred_product"]
 _LARGEST = 20  # k: differences of 8 bits are below 2^9
 
 
-def centred_difference(op: Op, t: Tosa) -> Value | None:
+def centred_difference(op: Sub, t: Tosa) -> Value | None:
     """What a SUB becomes, if it is of a widened 8-bit operand and its zero point."""
     return _centred(op.result, 0, t)
 
 
-def centred_product(op: Op, t: Tosa) -> Value | None:
+def centred_product(op: Mul, t: Tosa) -> Value | None:
     """What a MUL becomes, if it is of such a difference, or of a widened 8-bit operand, and a power of two."""
-    for x, y in ((op.operand(0), op.operand(1)), (op.operand(1), op.operand(0))):
+    for x, y in ((op.input1, op.input2), (op.input2, op.input1)):
         factor = _number(y)
         if factor is not None and factor > 1 and factor & (factor - 1) == 0 and factor <= 1 << _LARGEST:
             return _centred(x, factor.bit_length() - 1, t) if x.type.shape == op.result.type.shape else None
@@ -36,14 +36,14 @@ def centred_product(op: Op, t: Tosa) -> Value | None:
 
 def _centred(value: Value, up: int, t: Tosa) -> Value | None:
     op, zero = value.producer, 0
-    if op is not None and isinstance(op, Sub):
-        number = _number(op.operand(1))
+    if isinstance(op, Sub):
+        number = _number(op.input2)
         if number is None:
             return None
-        op, zero = op.operand(0).producer, number
-    if op is None or not isinstance(op, Cast) or op.result.type.storage != i32:
+        op, zero = op.input1.producer, number
+    if not isinstance(op, Cast) or op.result.type.storage != i32:
         return None
-    source = op.operand(0)
+    source = op.input
     zero = t.zero_point(source, zero)
     if source.type.storage not in (i8, ui8) or not i8.minimum <= zero <= i8.maximum:
         return None

@@ -6,6 +6,7 @@ TFLite's comparisons of plain integers are of the integers as they are. Source: 
 from __future__ import annotations
 
 from tflq.dialects.tfl.comparison import NotEqual
+from tflq.dialects.tosa.bits import LogicalNot, LogicalXor
 from tflq.dialects.tosa.comparison import Greater
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1
@@ -23,7 +24,7 @@ _SWAPPED = {"tfl.less": "greater", "tfl.less_equal": "greater_equal"}
 def compare(op: Op, t: Tosa) -> Value:
     x, y = op.operand(0), op.operand(1)
     if x.type.storage == i1 and op.name.endswith(".equal"):
-        return t.unary("logical_not", t.binary("logical_xor", t.value(x), t.value(y)))
+        return t.unary(LogicalNot, t.binary(LogicalXor, t.value(x), t.value(y)))
     if isinstance(op, Greater) and (is_wide_sum(x) or is_wide_sum(y)):
         return greater_wide(x, y, t)
     left, right = ordered(x, t), ordered(y, t)
@@ -37,5 +38,5 @@ def compare(op: Op, t: Tosa) -> Value:
 def not_equal(op: NotEqual, t: Tosa) -> Value:
     x, y = op.lhs, op.rhs
     if x.type.storage == i1:
-        return t.binary("logical_xor", t.value(x), t.value(y))
-    return t.unary("logical_not", t.equal(ordered(x, t), ordered(y, t)))
+        return t.binary(LogicalXor, t.value(x), t.value(y))
+    return t.unary(LogicalNot, t.equal(ordered(x, t), ordered(y, t)))

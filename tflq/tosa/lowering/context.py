@@ -19,13 +19,18 @@ from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.state import Scope
 from tflq.tosa.target import Target
 
-__all__ = ["Refused", "Tosa"]
+__all__ = ["Refused", "Tosa", "kernel_name"]
 
 Report = Callable[[Note], None]
 
 
 class Refused(Exception):  # noqa: N818  an answer, not an error
     """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division"."""
+
+
+def kernel_name(op: Op) -> str:
+    """What TFLite calls an operator: CONV_2D."""
+    return op.name.partition(".")[2].upper()
 
 
 class Tosa(TosaBuilder):

@@ -28,8 +28,8 @@ def cond_if(op: If, t: Tosa) -> list[Value]:
     then, otherwise = op.then_subgraph_index, op.else_subgraph_index
     inputs = _given(op.operands, t)
     for index in (then, otherwise):
-        _fits(t, index, op.operands[1:], op.results)
-    scope = scope_of(t, [then, otherwise], op.operands[1:])
+        _fits(t, index, op.inputs, op.results)
+    scope = scope_of(t, [then, otherwise], op.inputs)
     if any(is_handle(v) for v in op.results):
         raise Refused("it gives a handle, and a variable has to be known by its name")
     state = [held(t, name, type) for name, type in scope.given]

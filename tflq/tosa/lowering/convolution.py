@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D
 from tflq.dialects.tosa.matmul import MatMul
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
@@ -41,52 +41,54 @@ def conv2d(op: Conv2D, t: Tosa) -> Value:
 def depthwise_conv2d(op: DepthwiseConv2D, t: Tosa) -> Value:
     x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     if weights.type.storage != i16:
-        return _convolved(op, t, x, weights, zero_point, depthwise=True)
+        return _convolved(op, t, x, weights, zero_point)
     near, rest = halves(weights, "depthwise convolution")
     if op.result.type.storage != i32:
         raise Refused("TOSA adds no sums of 48 bits, which a depthwise convolution by weights of nine bits takes")
-    sums = _convolved(op, t, x, constant(near), zero_point, depthwise=True)
+    sums = _convolved(op, t, x, constant(near), zero_point)
     none = constant(np.zeros([d or 0 for d in op.bias.type.shape or ()], np.int32))
-    again = Op(op.name, [op.input, op.weight, none], [Value(op.result.type)], op.attributes, op.location)
-    return t.add(sums, _convolved(again, t, x, constant(rest), zero_point, depthwise=True))
+    return t.add(sums, _convolved(op, t, x, constant(rest), zero_point, none))
 
 
 @lowering(Conv3D)
 def conv3d(op: Conv3D, t: Tosa) -> Value:
-    a, shape = op.attributes, op.result.type.shape
+    shape = op.result.type.shape
     x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "convolution in three dims")
     filters = [d or 0 for d in weights.type.shape or ()]
-    x, pad = fitted(t, x, extents(filters[1:4], a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 5)[1:4])
+    x, pad = fitted(t, x, extents(filters[1:4], op.dilation), op.stride, op.pad, (shape or (None,) * 5)[1:4])
     acc = accumulated(t, op, x, weights, prod(filters[1:]))
     sums = t.emit(
         Conv3D,
         [x, weights, bias_like(t, op.bias, acc)],
         TensorType(shape, acc),
         pad=pad,
-        stride=a["stride"],
-        dilation=a["dilation"],
-        input_zp=t.zero_point(op.input, a["input_zp"]),
+        stride=op.stride,
+        dilation=op.dilation,
+        input_zp=t.zero_point(op.input, op.input_zp),
         weight_zp=zero_point,
     )
     return narrowed(t, sums, op.result.type.storage)
 
 
-def _convolved(op: Op, t: Tosa, x: Value, weights: Value, zero_point: int, *, depthwise: bool = False) -> Value:
-    a, shape = op.attributes, op.result.type.shape
+def _convolved(
+    op: Conv2D | DepthwiseConv2D, t: Tosa, x: Value, weights: Value, zero_point: int, bias: Value | None = None
+) -> Value:
+    """The sums, with another bias than the operator's if one is given."""
+    shape, depthwise = op.result.type.shape, isinstance(op, DepthwiseConv2D)
     kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
-    x, pad = fitted(t, x, extents(kernel, a["dilation"]), a["stride"], a["pad"], (shape or (None,) * 4)[1:3])
+    x, pad = fitted(t, x, extents(kernel, op.dilation), op.stride, op.pad, (shape or (None,) * 4)[1:3])
     terms = prod(d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 4)])
     acc = accumulated(t, op, x, weights, terms)
     sums = t.conv2d(
         x,
         weights,
-        bias_like(t, op.operand(2), acc),
+        bias_like(t, bias or op.bias, acc),
         shape,
         pad=pad,
-        stride=a["stride"],
-        dilation=a["dilation"],
-        input_zp=t.zero_point(op.operand(0), a["input_zp"]),
+        stride=op.stride,
+        dilation=op.dilation,
+        input_zp=t.zero_point(op.input, op.input_zp),
         weight_zp=zero_point,
         acc=acc,
         depthwise=depthwise,
@@ -94,14 +96,14 @@ def _convolved(op: Op, t: Tosa, x: Value, weights: Value, zero_point: int, *, de
     return narrowed(t, sums, op.result.type.storage)
 
 
-def filters_of(t: Tosa, op: Op) -> tuple[Value, int]:
+def filters_of(t: Tosa, op: Convolution) -> tuple[Value, int]:
     """The weights and their zero point, as TOSA takes them beside the operator's input.
 
     int4 is widened where TOSA has not the product, which it has with int8, or not the value: -8. Beside int16, which
     has no zero points, weights are less theirs, int16 where that does not fit int8.
     """
-    weights, beside = t.value(op.operand(1)), t.storage(op.operand(0))
-    zero_point = t.zero_point(op.operand(1), op.attributes["weight_zp"])
+    weights, beside = t.value(op.weight), t.storage(op.input)
+    zero_point = t.zero_point(op.weight, op.weight_zp)
     if weights.type.storage == i4 and (beside != i8 or weights.array.min(initial=0) == i4.minimum):
         weights = constant(np.ascontiguousarray(weights.array.astype(np.int8)))
     if beside == i16 and zero_point and weights.is_constant:
@@ -111,17 +113,16 @@ def filters_of(t: Tosa, op: Op) -> tuple[Value, int]:
     return weights, zero_point
 
 
-def accumulated(t: Tosa, op: Op, x: Value, weights: Value, terms: int) -> ScalarType:
+def accumulated(t: Tosa, op: Convolution, x: Value, weights: Value, terms: int) -> ScalarType:
     """What TOSA sums in: i32, or i48 (as i64) for int16. Refused where a sum of `terms` products may leave that."""
     if x.type.storage != i16:
         if op.result.type.storage != i32:
             raise Refused("the accumulator can leave the 32 bits that TOSA has for int8")
         return i32
     t.need("int16", "a convolution of int16")
-    if op.attributes["input_zp"] or (op.attributes["weight_zp"] and not weights.is_constant):
+    if op.input_zp or (op.weight_zp and not weights.is_constant):
         raise Refused("TOSA has no zero points beside int16")
-    bias = op.operand(2)
-    offset = bias.array if bias.is_constant else np.asarray([i32.minimum, i32.maximum])
+    offset = op.bias.array if op.bias.is_constant else np.asarray([i32.minimum, i32.maximum])
     low, high = crude_bounds(terms, -weights.type.storage.minimum, i16.minimum, i16.maximum, offset)
     if low < -(1 << 47) or high >= 1 << 47:
         raise Refused("the accumulator can leave the 48 bits that TOSA has for it")
@@ -143,20 +144,19 @@ def narrowed(t: Tosa, sums: Value, to: ScalarType) -> Value:
     return t.rescale(sums, _ONE, i32) if (sums.type.storage, to) == (i64, i32) else sums
 
 
-def _is_product(op: Op, weights: Value) -> bool:
+def _is_product(op: Conv2D, weights: Value) -> bool:
     """Whether a convolution is one of rows, as a matrix product is."""
-    a = op.attributes
-    return (weights.type.shape or ())[1:3] == (1, 1) and tuple(a["stride"]) == (1, 1) and not any(a["pad"])
+    return (weights.type.shape or ())[1:3] == (1, 1) and tuple(op.stride) == (1, 1) and not any(op.pad)
 
 
-def _wide_product(op: Op, t: Tosa, x: Value, weights: Value) -> Value:
+def _wide_product(op: Conv2D, t: Tosa, x: Value, weights: Value) -> Value:
     """A 1x1 convolution of int16 by int16: MATMUL [1, N, I + 4] by [1, I + 4, O].
 
     bias = 32768 h + l with 0 <= l < 32768: -h, in three parts, meets inputs of -32768, and l one of 1. Sums in 48 bits
     keep the product's shape, since i48 has no RESHAPE; what RESCALE makes of them is reshaped.
     """
     shape = op.result.type.shape
-    bias, depth = t.value(op.operand(2)), (weights.type.shape or ())[-1] or 0
+    bias, depth = t.value(op.bias), (weights.type.shape or ())[-1] or 0
     if not (weights.is_constant and bias.is_constant) or shape is None or x.type.shape is None:
         raise Refused("weights of int16 or their bias are not constant")
     accumulated(t, op, x, weights, depth)

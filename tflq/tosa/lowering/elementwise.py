@@ -14,6 +14,7 @@ import numpy as np
 from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.arithmetic import Maximum, Minimum, Mul
+from tflq.dialects.tosa.bits import BitwiseXor
 from tflq.dialects.tosa.casts import Cast
 from tflq.dialects.tosa.comparison import Select
 from tflq.ir.core import Op, Value
@@ -59,7 +60,7 @@ def stored(y: Value, result: Value, t: Tosa) -> Value:
 
 def _sign_changed(x: Value, t: Tosa) -> Value:
     """The same bits of an int8 but for the sign: uint8's, less 128, from int8's, and back."""
-    return t.binary("bitwise_xor", x, t.constant(np.asarray(-128), i8))
+    return t.binary(BitwiseXor, x, t.constant(np.asarray(-128), i8))
 
 
 @lowering(Maximum, Minimum)

@@ -158,7 +158,7 @@ def one_hot(op: OneHot, t: Tosa) -> Value:
     """on where the new axis counts to the index, else off."""
     where = op.indices
     indices = as_index(t, where)
-    depth = int(constant_of(op, 1, "depth").reshape(-1)[0])
+    depth = int(constant_of(op.depth, "depth").reshape(-1)[0])
     on, off = narrow(op.on, t), narrow(op.off, t)
     shape = dims_of(indices)
     axis = op.axis

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.convolution import Conv2D
-from tflq.dialects.tosa.movement import Slice
+from tflq.dialects.tosa.movement import Concat, Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import i8, i64
 from tflq.tosa.lowering.registry import Refused, Tosa, lowered
@@ -16,29 +17,28 @@ from tflq.tosa.lowering.registry import Refused, Tosa, lowered
 __all__ = ["grouped", "is_grouped"]
 
 
-def is_grouped(concat: Op) -> bool:
+def is_grouped(concat: Concat | Concatenation) -> bool:
     """Whether a concatenation is of the 48-bit sums of convolutions."""
     producers = [v.producer for v in concat.operands if v is not None]
-    return concat.result.type.storage == i64 and all(p is not None and isinstance(p, Conv2D) for p in producers)
+    return concat.result.type.storage == i64 and all(isinstance(p, Conv2D) for p in producers)
 
 
-def grouped(concat: Op, t: Tosa) -> Value:
+def grouped(concat: Concat | Concatenation, t: Tosa) -> Value:
     """The sums. Refused unless the convolutions are of slices of one tensor, and alike but for filters and bias."""
-    parts = [v.producer for v in concat.operands if v is not None and v.producer is not None]
-    slices = [p.operand(0).producer for p in parts]
-    sources = [s.operand(0) for s in slices if s is not None and isinstance(s, Slice)]
+    parts = [v.producer for v in concat.operands if v is not None and isinstance(v.producer, Conv2D)]
+    slices = [p.input.producer for p in parts if isinstance(p.input.producer, Slice)]
+    sources = [s.input for s in slices]
     attributes = parts[0].attributes
     alike = len(set(sources)) == 1 and len(sources) == len(parts) and all(p.attributes == attributes for p in parts)
-    known = all(p.operand(1).is_constant and p.operand(2).is_constant for p in parts)
+    known = all(p.weight.is_constant and p.bias.is_constant for p in parts)
     depth = (sources[0].type.shape or (None,))[-1] if alike else None
     if not known or depth is None:
         raise Refused("TOSA has no CONCAT of 48-bit sums")
-    bias = np.concatenate([p.operand(2).array for p in parts])
-    filters = np.full((bias.size, *parts[0].operand(1).array.shape[1:3], depth), attributes["weight_zp"], np.int8)
+    bias = np.concatenate([p.bias.array for p in parts])
+    filters = np.full((bias.size, *parts[0].weight.array.shape[1:3], depth), parts[0].weight_zp, np.int8)
     row = 0
     for part, source in zip(parts, slices, strict=True):
-        assert source is not None
-        weights, start = part.operand(1).array, source.attributes["start"][-1]
+        weights, start = part.weight.array, source.start[-1]
         filters[row : row + len(weights), ..., start : start + weights.shape[-1]] = weights
         row += len(weights)
     operands: list[Value | None] = [sources[0], constant(filters, i8), constant(bias)]

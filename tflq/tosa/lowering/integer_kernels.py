@@ -31,6 +31,11 @@ from tflq.dialects.tfl.bits import BitwiseXor, RightShift
 from tflq.dialects.tfl.comparison import LogicalAnd, LogicalNot, LogicalOr, Select, SelectV2
 from tflq.dialects.tfl.reduction import Cumsum
 from tflq.dialects.tfl.unary import Abs, Neg, Sign
+from tflq.dialects.tosa.arithmetic import Abs as TosaAbs
+from tflq.dialects.tosa.arithmetic import IntDiv, Negate
+from tflq.dialects.tosa.bits import BitwiseXor as TosaBitwiseXor
+from tflq.dialects.tosa.bits import LogicalAnd as TosaLogicalAnd
+from tflq.dialects.tosa.bits import LogicalNot as TosaLogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i16, i32, ui8
 from tflq.numerics.activation import integer_activation_range
@@ -96,7 +101,7 @@ def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
 @lowering(Abs)
 def absolute(op: Abs, t: Tosa) -> Value:
     _need_float(op, t)
-    return stored(t.unary("abs", plain(op.input, t)), op.result, t)
+    return stored(t.unary(TosaAbs, plain(op.input, t)), op.result, t)
 
 
 @lowering(Neg)
@@ -104,7 +109,7 @@ def negate(op: Neg, t: Tosa) -> Value:
     _need_float(op, t)
     x = plain(op.input, t)
     if _is_float(op):
-        return t.unary("negate", x, input1_zp=0, output_zp=0)
+        return t.unary(Negate, x, input1_zp=0, output_zp=0)
     return stored(t.sub(t.constant(np.asarray(0)), x), op.result, t)
 
 
@@ -119,7 +124,7 @@ def sign(op: Sign, t: Tosa) -> Value:
 @lowering(Div)
 def divide(op: Div, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    quotient = float_arithmetic.float_div(t, x, y) if _is_float(op) else t.binary("intdiv", x, y)
+    quotient = float_arithmetic.float_div(t, x, y) if _is_float(op) else t.binary(IntDiv, x, y)
     return _activated(op, t, quotient)
 
 
@@ -129,12 +134,12 @@ def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
     if _is_float(op):
         floats = {"tfl.floor_div": float_arithmetic.float_floor_div, "tfl.floor_mod": float_arithmetic.float_floor_mod}
         return floats[op.name](t, x, y)
-    quotient = t.binary("intdiv", x, y)
+    quotient = t.binary(IntDiv, x, y)
     rest = t.sub(x, t.mul(quotient, y))
     zero = t.constant(np.asarray(0))
     # the remainder is 0 or has the dividend's sign; with the divisor's, their exclusive or is not negative
-    other = t.greater(zero, t.binary("bitwise_xor", rest, y))
-    off = t.binary("logical_and", other, t.unary("logical_not", t.equal(rest, zero)))
+    other = t.greater(zero, t.binary(TosaBitwiseXor, rest, y))
+    off = t.binary(TosaLogicalAnd, other, t.unary(TosaLogicalNot, t.equal(rest, zero)))
     if isinstance(op, FloorDiv):
         return stored(t.sub(quotient, t.cast(off, i32)), op.result, t)
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)
@@ -152,8 +157,8 @@ def exclusive_or(op: BitwiseXor, t: Tosa) -> Value:
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
         raise Refused(f"TOSA has no {storage}")
-    found = t.binary("bitwise_xor", *t.values(op.operands))
-    return t.binary("bitwise_xor", found, t.constant(np.asarray(-128), i8)) if storage == ui8 else found
+    found = t.binary(TosaBitwiseXor, *t.values(op.operands))
+    return t.binary(TosaBitwiseXor, found, t.constant(np.asarray(-128), i8)) if storage == ui8 else found
 
 
 @lowering(RightShift)

@@ -61,7 +61,7 @@ def concatenation(op: Concat | Concatenation, t: Tosa) -> Value:
         return grouped(op, t)
     parts = [narrow(v, t) for v in op.operands if v is not None]
     result = joined(t, parts, op.axis % len(dims_of(parts[0])))
-    activation = op.attributes.get("fused_activation_function", "NONE")
+    activation = op.fused_activation_function if isinstance(op, Concatenation) else "NONE"
     if activation != "NONE" and not result.type.storage.is_float:
         raise Refused(f"CONCATENATION of integers has no activation {activation}")
     return float_activation(t, result, activation)
@@ -90,7 +90,7 @@ def unpack(op: Unpack, t: Tosa) -> list[Value]:
 def split(op: Split, t: Tosa) -> list[Value]:
     """As many equal parts as there are results."""
     x = narrow(op.input, t)
-    axis = known_axis(op, 0, len(dims_of(x)))
+    axis = known_axis(op.axis, len(dims_of(x)))
     size = _size(x, axis) // len(op.results)
     return [part(t, x, axis, i * size, size) for i in range(len(op.results))]
 
@@ -99,8 +99,8 @@ def split(op: Split, t: Tosa) -> list[Value]:
 def split_v(op: SplitV, t: Tosa) -> list[Value]:
     """Parts of the sizes stated; -1 is what the others leave."""
     x = narrow(op.input, t)
-    axis = known_axis(op, 2, len(dims_of(x)))
-    sizes = constant_of(op, 1, "sizes").reshape(-1).astype(np.int64)
+    axis = known_axis(op.axis, len(dims_of(x)))
+    sizes = constant_of(op.sizes, "sizes").reshape(-1).astype(np.int64)
     rest = _size(x, axis) - int(sizes[sizes >= 0].sum())
     sizes = np.where(sizes < 0, rest, sizes)
     starts = np.cumsum(sizes) - sizes

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleI64
-from tflq.dialects.tosa.convolution import DepthwiseConv2D
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalAnd, LogicalLeftShift, LogicalOr
+from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, i4, i8, i16, i32, i64
@@ -32,15 +33,14 @@ _I47 = 1 << 47
 _LIMB = 0xFFFF
 _MOST_TERMS = 32000
 """Products of two bytes, and of two more, whose sums fit int32."""
-_SUMS = frozenset({"tosa.matmul", "tosa.conv2d", "tosa.depthwise_conv2d"})
-_ZERO_POINTS = {"tosa.matmul": ("a_zp", "b_zp")}
+_Sum = MatMul | Conv2D | DepthwiseConv2D
 
 
 @lowering(RescaleI64)
 def rescale_i64(op: RescaleI64, t: Tosa) -> Value:
-    multiplier, shift = (np.atleast_1d(op.attributes[name]).astype(np.int64) for name in ("multiplier", "shift"))
+    multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     multiplier, shift = np.broadcast_arrays(multiplier, shift)
-    least, most = operand_range(op)
+    least, most = operand_range(op.input, op.input_range)
     source = op.input
     if _within_int32(least, most, multiplier, shift):
         x = t.value(source)
@@ -85,7 +85,7 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
         ]
     x = t.cast(t.value(operand), i32)
     high = t.cast(t.arithmetic_right_shift(x, _number(t, 8)), i8)
-    low = t.cast(t.sub(t.binary("bitwise_and", x, _number(t, 255)), _number(t, 128)), i8)
+    low = t.cast(t.sub(t.binary(BitwiseAnd, x, _number(t, 255)), _number(t, 128)), i8)
     made = []
     for byte, zero, place in ((high, 0, 1), (low, -128, 0)):
         part = Value(TensorType(operand.type.shape, i8))
@@ -97,13 +97,14 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
 def _sums(source: Value, t: Tosa) -> list[Value | None]:
     """p0, p1 and p2 of the op that makes a sum."""
     op = source.producer
-    if op is None or op.name not in _SUMS:
+    if not isinstance(op, _Sum):
         raise Refused("TOSA has no form for the low bits of scaled sums but of products and convolutions")
     if _terms(op) > _MOST_TERMS:
         raise Refused(f"TOSA has no form for the low bits of scaled sums of more than {_MOST_TERMS} products")
-    names = _ZERO_POINTS.get(op.name, ("input_zp", "weight_zp"))
-    left, right = (_parts(op.operand(i), op.attributes[name], t) for i, name in enumerate(names))
-    bias = op.optional(2)
+    if isinstance(op, MatMul):
+        left, right, bias = _parts(op.input1, op.a_zp, t), _parts(op.input2, op.b_zp, t), None
+    else:
+        left, right, bias = _parts(op.input, op.input_zp, t), _parts(op.weight, op.weight_zp, t), op.bias
     if bias is not None and not (bias.is_constant and np.abs(bias.array).max(initial=0) < 1 << 38):
         raise Refused("TOSA has no form for the low bits of scaled sums with a bias of 39 bits or more, or computed")
     sums: list[Value | None] = [None, None, None]
@@ -112,7 +113,8 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
             operands: list[Value | None] = [x.value, y.value]
             if bias is not None:
                 operands.append(constant(np.zeros(bias.array.shape, np.int32)))
-            attributes = {**op.attributes, names[0]: x.zero_point, names[1]: y.zero_point}
+            names = ("a_zp", "b_zp") if isinstance(op, MatMul) else ("input_zp", "weight_zp")
+            attributes = {**op.attributes, **dict(zip(names, (x.zero_point, y.zero_point), strict=True))}
             of_bytes = Op(op.name, operands, [Value(source.type.with_element(i32))], attributes, op.location)
             found = lowered(of_bytes, t)
             assert isinstance(found, Value)
@@ -127,11 +129,11 @@ def _sums(source: Value, t: Tosa) -> list[Value | None]:
     return sums
 
 
-def _terms(op: Op) -> int:
-    shape = op.operand(1).type.shape or (None,)
+def _terms(op: _Sum) -> int:
     if isinstance(op, MatMul):
-        depth = (op.operand(0).type.shape or (None,))[-1] or shape[-2]
+        depth = (op.input1.type.shape or (None,))[-1] or (op.input2.type.shape or (None, None))[-2]
         return _MOST_TERMS + 1 if depth is None else depth
+    shape = op.weight.type.shape or (None,)
     summed = shape[:2] if isinstance(op, DepthwiseConv2D) else shape[1:]
     return _MOST_TERMS + 1 if None in summed else math.prod(d or 0 for d in summed)
 
@@ -143,7 +145,7 @@ class _Word:
     t: Tosa
 
     def low(self, x: Value, mask: int) -> Value:
-        return self.t.binary("bitwise_and", x, _number(self.t, mask))
+        return self.t.binary(BitwiseAnd, x, _number(self.t, mask))
 
     def high(self, x: Value, bits: int) -> Value:
         return self.t.arithmetic_right_shift(x, _number(self.t, bits))
@@ -153,7 +155,7 @@ class _Word:
         t = self.t
         up, down = np.clip(left, 0, 31), np.clip(-left, 0, 31)
         if up.any():
-            x = t.binary("logical_left_shift", x, constant_row(t, up))
+            x = t.binary(LogicalLeftShift, x, constant_row(t, up))
         if down.any():
             x = t.arithmetic_right_shift(x, constant_row(t, down))
         return t.mul(x, constant_row(t, np.where(left < 32, 1, 0))) if (left >= 32).any() else x
@@ -176,7 +178,7 @@ def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray,
     a2 = t.add(t.mul(w.high(p2, 16), m), t.add(t.add(carry, w.high(a1, 16)), constant_row(t, r2)))
     limbs = (w.low(a0, _LIMB), -shift), (w.low(a1, _LIMB), 16 - shift), (a2, 32 - shift)
     first, second, third = (w.placed(x, left) for x, left in limbs)
-    return t.binary("bitwise_or", t.binary("bitwise_or", first, second), third)
+    return t.binary(BitwiseOr, t.binary(BitwiseOr, first, second), third)
 
 
 def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
@@ -185,12 +187,12 @@ def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
     p0, p1, p2 = (zero if v is None else v for v in sums)
     p1 = t.add(p1, w.high(p0, 8))
     p2 = t.add(p2, w.high(p1, 8))
-    return p2, t.binary("bitwise_or", w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
+    return p2, t.binary(BitwiseOr, w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
 
 
 def is_wide_sum(x: Value) -> bool:
     """Whether x, of the integer form, is a sum of 48 bits."""
-    return x.type.storage == i64 and x.producer is not None and x.producer.name in _SUMS
+    return x.type.storage == i64 and isinstance(x.producer, _Sum)
 
 
 def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
@@ -202,8 +204,8 @@ def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
     limits = constant_row(t, np.clip(bound >> 16, i32.minimum, i32.maximum)), constant_row(t, bound & _LIMB)
     sums = _halves(_sums(x if number is y else y, t), t)
     (high, low), (high_end, low_end) = (sums, limits) if number is y else (limits, sums)
-    alike = t.binary("logical_and", t.equal(high, high_end), t.greater(low, low_end))
-    return t.binary("logical_or", t.greater(high, high_end), alike)
+    alike = t.binary(LogicalAnd, t.equal(high, high_end), t.greater(low, low_end))
+    return t.binary(LogicalOr, t.greater(high, high_end), alike)
 
 
 def _number(t: Tosa, value: int) -> Value:

@@ -17,7 +17,7 @@ from tflq.dialects.tfl.movement import Transpose as TflTranspose
 from tflq.dialects.tfl.shape import Fill
 from tflq.dialects.tfl.unary import ZerosLike
 from tflq.dialects.tosa.movement import Reshape, Reverse, Tile, Transpose
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, i1, i32, i64
 from tflq.tosa.lowering.known import constant_of, dims_of, known_elements
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -52,10 +52,10 @@ def reshape(op: TflReshape, t: Tosa) -> Value:
     return reshaped(t, x, _stated_shape(op, x.type.shape))
 
 
-def _stated_shape(op: Op, source: Shape) -> Shape:
+def _stated_shape(op: TflReshape, source: Shape) -> Shape:
     """The result's dims, each as known as it gets."""
     result = op.result.type.shape
-    shape = op.operands[1] if len(op.operands) > 1 else None
+    shape = op.shape
     if shape is None:
         return result
     known = known_elements(shape)
@@ -79,7 +79,7 @@ def transpose_by_attribute(op: Transpose, t: Tosa) -> Value:
 def transpose(op: TflTranspose, t: Tosa) -> Value:
     x = narrow(op.input, t)
     rank = len(dims_of(x))
-    return _transposed(t, x, [int(p) % rank for p in constant_of(op, 1, "permutation").reshape(-1)])
+    return _transposed(t, x, [int(p) % rank for p in constant_of(op.perm, "permutation").reshape(-1)])
 
 
 def _transposed(t: Tosa, x: Value, perms: Sequence[int]) -> Value:
@@ -94,7 +94,7 @@ def tile_by_attribute(op: Tile, t: Tosa) -> Value:
 @lowering(TflTile)
 def tile(op: TflTile, t: Tosa) -> Value:
     x = narrow(op.input, t)
-    multiples = [int(m) for m in constant_of(op, 1, "multiples").reshape(-1)]
+    multiples = [int(m) for m in constant_of(op.multiples, "multiples").reshape(-1)]
     if 0 in multiples:
         raise Refused("a result without elements has no form in TOSA")
     return t.tile(x, multiples)
@@ -104,7 +104,7 @@ def tile(op: TflTile, t: Tosa) -> Value:
 def broadcast_to(op: BroadcastTo, t: Tosa) -> Value:
     """TILE of the dims of 1."""
     x = narrow(op.input, t)
-    shape = [int(d) for d in constant_of(op, 1, "shape").reshape(-1)]
+    shape = [int(d) for d in constant_of(op.shape, "shape").reshape(-1)]
     x = t.ranked(x, len(shape))
     dims = zip(dims_of(x), shape, strict=True)
     if any(d is None and s != 1 for d, s in dims):
@@ -115,7 +115,7 @@ def broadcast_to(op: BroadcastTo, t: Tosa) -> Value:
 @lowering(Fill)
 def fill(op: Fill, t: Tosa) -> Value:
     """TILE of one element."""
-    shape = [int(d) for d in constant_of(op, 0, "shape").reshape(-1)]
+    shape = [int(d) for d in constant_of(op.dims, "shape").reshape(-1)]
     value = op.value
     if value.is_constant:
         one = narrow(value, t)
@@ -145,6 +145,6 @@ def reverse(op: ReverseV2, t: Tosa) -> Value:
     """REVERSE along one axis after another."""
     x = narrow(op.input, t)
     rank = len(dims_of(x))
-    for axis in constant_of(op, 1, "axes").reshape(-1):
+    for axis in constant_of(op.axes, "axes").reshape(-1):
         x = t.reverse(x, int(axis) % rank)
     return x

@@ -6,13 +6,21 @@ MEAN of i32 truncates. Sources: TOSA 1.0 specification, REDUCE_*; kernels/reduce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.reduction import Mean
-from tflq.dialects.tosa.reduction import ReduceSum
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.reduction import Mean, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import ReduceAll as TflReduceAll
+from tflq.dialects.tfl.reduction import ReduceAny as TflReduceAny
+from tflq.dialects.tfl.reduction import ReduceMax as TflReduceMax
+from tflq.dialects.tfl.reduction import ReduceMin as TflReduceMin
+from tflq.dialects.tfl.reduction import Reduction as TflReduction
+from tflq.dialects.tosa.arithmetic import IntDiv
+from tflq.dialects.tosa.reduction import ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum, Reduction
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
@@ -23,36 +31,38 @@ from tflq.tosa.lowering.wide import in_int32
 
 __all__: list[str] = []
 
-_TYPES: dict[str, tuple[ScalarType, ...]] = {
-    "sum": (i32, f32),
-    "max": (i8, i16, i32, f32),
-    "min": (i8, i16, i32, f32),
-    "product": (i32, f32),
-    "any": (i1,),
-    "all": (i1,),
+_TYPES: Final[Mapping[type[Op], tuple[ScalarType, ...]]] = {
+    ReduceSum: (i32, f32),
+    ReduceMax: (i8, i16, i32, f32),
+    ReduceMin: (i8, i16, i32, f32),
+    ReduceProduct: (i32, f32),
+    ReduceAny: (i1,),
+    ReduceAll: (i1,),
 }
-_KERNELS = {
-    "tfl.sum": "sum",
-    "tfl.reduce_max": "max",
-    "tfl.reduce_min": "min",
-    "tfl.reduce_prod": "product",
-    "tfl.reduce_any": "any",
-    "tfl.reduce_all": "all",
+"""What TOSA reduces."""
+_KERNELS: Final[Mapping[type[Op], type[Operator]]] = {
+    Sum: ReduceSum,
+    TflReduceMax: ReduceMax,
+    TflReduceMin: ReduceMin,
+    ReduceProd: ReduceProduct,
+    TflReduceAny: ReduceAny,
+    TflReduceAll: ReduceAll,
 }
+"""TOSA's operator for each of TFLite's."""
 
 
-@lowering(*(f"tosa.reduce_{kind}" for kind in _TYPES))
-def reduce(op: Op, t: Tosa) -> Value:
-    (x,) = in_int32(op, t) if isinstance(op, ReduceSum) else t.values(op.operands)
-    return _over(t, op.name.removeprefix("tosa.reduce_"), x, [op.attributes["axis"]])
+@lowering(Reduction)
+def reduce(op: Reduction, t: Tosa) -> Value:
+    (x,) = in_int32(op, t) if isinstance(op, ReduceSum) else (t.value(op.input),)
+    return _over(t, type(op), x, [op.axis])
 
 
 @lowering(*_KERNELS)
-def kernel_reduce(op: Op, t: Tosa) -> Value:
+def kernel_reduce(op: TflReduction, t: Tosa) -> Value:
     """Over several axes, of plain tensors."""
     x, axes = _operands(op, t)
-    kind = _KERNELS[op.name]
-    if kind in ("sum", "product"):
+    kind = _KERNELS[type(op)]
+    if kind in (ReduceSum, ReduceProduct):
         in_int32(op, t)
     return _shaped(op, t, _over(t, kind, x, axes), axes)
 
@@ -65,39 +75,38 @@ def mean(op: Mean, t: Tosa) -> Value:
         raise Refused("the number of elements in a mean is not known")
     in_int32(op, t)
     count = prod(d or 0 for d in sizes)
-    total = _over(t, "sum", x, axes)
+    total = _over(t, ReduceSum, x, axes)
     if count > 1:
         one = (1,) * len(x.type.shape or ())
         if x.type.storage.is_float:
             total = t.mul(total, t.constant(np.full(one, 1 / count), f32))
         else:
-            total = t.binary("intdiv", total, t.constant(np.full(one, count), i32))
+            total = t.binary(IntDiv, total, t.constant(np.full(one, count), i32))
     return _shaped(op, t, total, axes)
 
 
-def _operands(op: Op, t: Tosa) -> tuple[Value, list[int]]:
+def _operands(op: TflReduction, t: Tosa) -> tuple[Value, list[int]]:
     """What is reduced, and the axes."""
-    source = op.operand(0)
-    x = real(t, source) if source.type.storage.is_float else t.value(source)
-    rank, axes = len(dims_of(x)), constant_of(op, 1, "axes")
+    x = real(t, op.input) if op.input.type.storage.is_float else t.value(op.input)
+    rank, axes = len(dims_of(x)), constant_of(op.axes, "axes")
     return x, sorted({int(a) % rank for a in axes.reshape(-1)}) if rank else []
 
 
-def _over(t: Tosa, kind: str, x: Value, axes: Sequence[int]) -> Value:
+def _over(t: Tosa, kind: type[Operator], x: Value, axes: Sequence[int]) -> Value:
     """x reduced over each axis."""
-    storage = x.type.storage
+    storage, word = x.type.storage, kind.op_name.rpartition("_")[2]
     rank = len(dims_of(x))
     if storage not in _TYPES[kind]:
-        raise Refused(f"TOSA has no {kind} of {storage}")
+        raise Refused(f"TOSA has no {word} of {storage}")
     if storage.is_float:
-        need_float(t, f"a {kind}")
+        need_float(t, f"a {word}")
     for axis in axes:
         axis %= rank
-        if kind == "product" and not storage.is_float:
+        if kind is ReduceProduct and not storage.is_float:
             x = _product(t, x, axis)
         else:
             type = TensorType(tuple(1 if a == axis else d for a, d in enumerate(x.type.shape or ())), storage)
-            x = t.emit(f"tosa.reduce_{kind}", [x], type, axis=axis)
+            x = t.emit(kind, [x], type, axis=axis)
     return x
 
 
@@ -129,9 +138,9 @@ def _appended(t: Tosa, x: Value, last: Value, axis: int) -> Value:
     return t.concat([x, last], axis, tuple(shape))
 
 
-def _shaped(op: Op, t: Tosa, x: Value, axes: Sequence[int]) -> Value:
+def _shaped(op: TflReduction, t: Tosa, x: Value, axes: Sequence[int]) -> Value:
     """Without the reduced dims, if they are not to be kept."""
-    if op.attributes["keep_dims"] or not axes:
+    if op.keep_dims or not axes:
         return x
     shape = tuple(d for a, d in enumerate(x.type.shape or ()) if a not in axes)
     if shape.count(None) > 1:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tosa.casts import Rescale
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.reduction import divided_multiplier
@@ -48,29 +48,29 @@ class _Scaling:
         return max(-self.least, self.most)
 
 
-def operand_range(op: Op, zero_point: int = 0) -> tuple[int, int]:
-    """Bounds of a requantization's operand less its zero point."""
-    least, most = op.attributes.get("input_range") or bounds(op.operand(0))
+def operand_range(operand: Value, noted: tuple[int, ...] | None, zero_point: int = 0) -> tuple[int, int]:
+    """Bounds of what is scaled, less its zero point: those noted on the operator, else those that follow."""
+    least, most = noted or bounds(operand)
     return int(least) - zero_point, int(most) - zero_point
 
 
 @lowering(Rescale)
 def rescale(op: Rescale, t: Tosa) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp)."""
-    a, source = op.attributes, op.input
+    source = op.input
     if source.type.storage not in _STORAGES or op.result.type.storage not in _STORAGES:
         raise Refused(f"RESCALE of {source.type.storage} to {op.result.type.storage} has no form")
     scaling = _Scaling(
-        a["multiplier"].astype(np.int64),
-        a["shift"].astype(np.int64),
-        a["rounding_mode"] == "DOUBLE_ROUND" and bool(a["scale32"]) and bool((a["shift"] > 31).any()),
-        *operand_range(op, a["input_zp"]),
+        op.multiplier.astype(np.int64),
+        op.shift.astype(np.int64),
+        op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and bool((op.shift > 31).any()),
+        *operand_range(source, op.input_range, op.input_zp),
     )
-    to, output_zp = t.storage(op.result), t.zero_point(op.result, a["output_zp"])
+    to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     factors = widened_product(source)
     if factors is not None:
         return _product(factors, scaling, t, to, output_zp)
-    x, zero = t.value(source), t.zero_point(source, a["input_zp"])
+    x, zero = t.value(source), t.zero_point(source, op.input_zp)
     if x.type.storage == i64:  # i48 has no RESHAPE: the sums of a matrix product have the shape of TOSA's
         scaled = _rescale_48(x, scaling, zero, t, to, output_zp)
         return scaled if op.result.type.shape is None else t.reshape(scaled, op.result.type.shape)
@@ -82,14 +82,14 @@ def rescale(op: Rescale, t: Tosa) -> Value:
 @lowering(RescaleMean)
 def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
     """A RESCALE, where the number of elements is known."""
-    a, dims = op.attributes, t.value(op.values).type.shape or ()
-    sizes = [dims[axis] for axis in a["axes"]]
+    dims = t.value(op.values).type.shape or ()
+    sizes = [dims[axis] for axis in op.axes]
     if None in sizes or 0 in sizes:
         raise Refused("the number of elements in a mean is not known")
-    mantissa, left = divided_multiplier(Multiplier(a["multiplier"], a["shift"]), math.prod(d or 0 for d in sizes))
+    mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), math.prod(d or 0 for d in sizes))
     numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
-    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op)))
-    to, output_zp = t.storage(op.result), t.zero_point(op.result, a["output_zp"])
+    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op.sums, None)))
+    to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     return _rescale_32(t.value(op.sums), scaling, 0, t, to, output_zp)
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleF64, RoundingDivideByPot
+from tflq.dialects.tosa.arithmetic import Abs
 from tflq.dialects.tosa.resize import Resize
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
 from tflq.numerics.rescale_fit import fit_rescale, told_apart
 from tflq.numerics.threshold_line import ThresholdLine, fit_threshold_line
@@ -35,11 +36,11 @@ def rescale_f64(op: RescaleF64, t: Tosa) -> Value:
     return scaled if shape is None or scaled.type.shape == shape else t.reshape(scaled, shape)
 
 
-def _scaled(op: Op, t: Tosa) -> Value:
-    to, zero = t.storage(op.result), t.zero_point(op.result, op.attributes["output_zp"])
-    scale = np.atleast_1d(np.asarray(op.attributes["scale"], np.float64))
-    least, most = operand_range(op)
-    x = t.value(op.operand(0))
+def _scaled(op: RescaleF64, t: Tosa) -> Value:
+    to, zero = t.storage(op.result), t.zero_point(op.result, op.output_zp)
+    scale = np.atleast_1d(np.asarray(op.scale, np.float64))
+    least, most = operand_range(op.input, op.input_range)
+    x = t.value(op.input)
     if x.type.storage == i64:
         x, scale, least, most = _coarse(x, scale, least, most, t)
     lows, highs = to.minimum - zero, to.maximum - zero
@@ -100,7 +101,7 @@ def _by_comparison(
     line = fit_threshold_line(scale, last, min(max(-least, most), _I31))
     if line is None:
         raise Refused("no integer form of a scale by a double is proven equal to it")
-    magnitude = t.unary("abs", x)
+    magnitude = t.unary(Abs, x)
     n = emit_rescale(t, magnitude, line.multiplier, line.shift, i32)
     n = t.minimum(n, constant_row(t, line.last - 1))
     reached = t.cast(t.greater_equal(magnitude, _threshold(line, n, t)), i32)

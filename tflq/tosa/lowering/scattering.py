@@ -14,8 +14,9 @@ import math
 import numpy as np
 
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice, ScatterND
+from tflq.dialects.tosa.bits import LogicalOr
 from tflq.dialects.tosa.indexing import Scatter
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.gathering import as_index, flat_index, taken
@@ -33,10 +34,10 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     """Row r: the sum of the updates whose index is r."""
     if t.offset(op.updates):
         raise Refused("SCATTER_ND of uint8 has no form in TOSA yet")
-    shape = [int(d) for d in constant_of(op, 2, "shape").reshape(-1)]
+    shape = [int(d) for d in constant_of(op.shape, "shape").reshape(-1)]
     if known_array(op.indices) is None:
         return _summed_where_hit(op, t, shape)
-    indices = constant_of(op, 0, "indices")
+    indices = constant_of(op.indices, "indices")
     depth = indices.shape[-1]
     leading, inner = shape[:depth], math.prod(shape[depth:])
     if (indices < 0).any() or (indices >= leading).any():
@@ -58,15 +59,15 @@ def scatter_nd(op: ScatterND, t: Tosa) -> Value:
     return reshaped(t, total, tuple(shape))
 
 
-def _summed_where_hit(op: Op, t: Tosa, shape: list[int]) -> Value:
+def _summed_where_hit(op: ScatterND, t: Tosa, shape: list[int]) -> Value:
     """With indices of the run: every row adds all updates whose index is its own, and zeros for the others."""
     in_int32(op, t)
-    x, places = narrow(op.operand(1), t), dims_of(op.operand(0))
+    x, places = narrow(op.updates, t), dims_of(op.indices)
     depth, count = places[-1] or 0, product(places[:-1])
     if x.type.storage.is_float or x.type.storage == i1 or count is None:
         raise Refused("indices of SCATTER_ND are computed when the model runs, and its updates are not integers")
     rows, inner = math.prod(shape[:depth]), math.prod(shape[depth:])
-    flat = reshaped(t, flat_index(t, as_index(t, op.operand(0)), shape[:depth]), (1, count, 1))
+    flat = reshaped(t, flat_index(t, as_index(t, op.indices), shape[:depth]), (1, count, 1))
     hit = t.equal(flat, t.constant(np.arange(rows).reshape(-1, 1, 1)))
     updates = t.cast(reshaped(t, x, (1, count, inner)), i32)
     total = t.reduce("sum", t.select(hit, updates, t.constant(np.zeros((1, 1, 1)))), 1)
@@ -92,7 +93,7 @@ def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
         need_float(t, "SCATTER_ND")
         return t.add(a, b)
     if storage == i1:
-        return t.binary("logical_or", a, b)
+        return t.binary(LogicalOr, a, b)
     return t.cast(t.add(t.cast(a, i32), t.cast(b, i32)), storage)
 
 

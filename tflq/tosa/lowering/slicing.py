@@ -15,7 +15,7 @@ import numpy as np
 from tflq.dialects.tfl.movement import Slice as TflSlice
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.tosa.lowering.gathering import as_index, gathered
 from tflq.tosa.lowering.joining import part
 from tflq.tosa.lowering.known import constant_of, dims_of, known_array, product
@@ -35,8 +35,8 @@ def slice_by_attributes(op: Slice, t: Tosa) -> Value:
 def slice_(op: TflSlice, t: Tosa) -> Value:
     """A size of -1 is the rest."""
     x = narrow(op.input, t)
-    begin = [int(b) for b in constant_of(op, 1, "begin").reshape(-1)]
-    stated = [int(s) for s in constant_of(op, 2, "size").reshape(-1)]
+    begin = [int(b) for b in constant_of(op.begin, "begin").reshape(-1)]
+    stated = [int(s) for s in constant_of(op.size, "size").reshape(-1)]
     size = [s if s >= 0 else None if d is None else d - b for d, b, s in zip(dims_of(x), begin, stated, strict=True)]
     return t.slice(x, begin, size)
 
@@ -71,27 +71,27 @@ def strided_slice(op: StridedSlice, t: Tosa) -> Value:
     return reshaped(t, x, tuple(d for d, kind in zip(dims, shape, strict=True) if kind != "drop"))
 
 
-def _picks(op: Op, shape: tuple[int | None, ...]) -> bool:
+def _picks(op: StridedSlice, shape: tuple[int | None, ...]) -> bool:
     """Whether of each dim all is taken, or one element of a known number, which is dropped."""
-    a, strides = op.attributes, known_array(op.operand(3))
-    if a["ellipsis_mask"] or a["new_axis_mask"] or strides is None:
+    strides = known_array(op.strides)
+    if op.ellipsis_mask or op.new_axis_mask or strides is None:
         return False
-    dropped, whole = a["shrink_axis_mask"], a["begin_mask"] & a["end_mask"]
+    dropped, whole = op.shrink_axis_mask, op.begin_mask & op.end_mask
     return all(
         shape[row] is not None if dropped >> row & 1 else whole >> row & 1 and step == 1
         for row, step in enumerate(strides.reshape(-1).tolist())
     )
 
 
-def _picked(op: Op, t: Tosa, x: Value) -> Value:
+def _picked(op: StridedSlice, t: Tosa, x: Value) -> Value:
     """One element of each dropped dim, at an index of the run; a negative one counts from the end."""
-    begin, a = as_index(t, op.operand(1)), op.attributes
+    begin = as_index(t, op.begin)
     for row in reversed(range(dims_of(begin)[0] or 0)):
-        if not a["shrink_axis_mask"] >> row & 1:
+        if not op.shrink_axis_mask >> row & 1:
             continue
         last = (dims_of(x)[row] or 1) - 1
         zero = t.constant(np.zeros(1))
-        index = zero if a["begin_mask"] >> row & 1 else t.slice(begin, [row], [1])
+        index = zero if op.begin_mask >> row & 1 else t.slice(begin, [row], [1])
         index = t.select(t.greater_equal(index, zero), index, t.add(index, t.constant([last + 1])))
         inside = t.minimum(t.maximum(index, zero), t.constant([last]))
         x = gathered(t, x, t.reshape(inside, ()), row, 0)
@@ -105,32 +105,30 @@ def _reversed(dim: _Dim, size: int | None) -> _Dim:
     return _Dim(size - 1 - dim.start, dim.count, -dim.step)
 
 
-def _interpret(op: Op, shape: tuple[int | None, ...]) -> tuple[list[_Dim], list[str]]:
+def _interpret(op: StridedSlice, shape: tuple[int | None, ...]) -> tuple[list[_Dim], list[str]]:
     """What is taken of each dim of the operand, and the result's dims, dropped ones among them: "keep", "drop", "new".
 
     An ellipsis stands for one dim at least; what then exceeds the rank is disregarded (BuildStridedSliceParams).
     """
-    a = op.attributes
-    begin, end, strides = (
-        [int(v) for v in constant_of(op, i, what).reshape(-1)] for i, what in ((1, "begin"), (2, "end"), (3, "strides"))
-    )
+    stated = ((op.begin, "begin"), (op.end, "end"), (op.strides, "strides"))
+    begin, end, strides = ([int(v) for v in constant_of(value, what).reshape(-1)] for value, what in stated)
     rows = len(begin)
-    added = (a["new_axis_mask"] & ~a["ellipsis_mask"] & ((1 << rows) - 1)).bit_count()
+    added = (op.new_axis_mask & ~op.ellipsis_mask & ((1 << rows) - 1)).bit_count()
     kinds: list[str] = []
     taken: list[_Dim] = []
     for row in range(rows):
         bit = 1 << row
-        if a["ellipsis_mask"] & bit:
+        if op.ellipsis_mask & bit:
             for _ in range(max(1, len(shape) + added - rows + 1)):
                 kinds.append("keep")
                 taken.append(_Dim(0, None))
-        elif a["new_axis_mask"] & bit:
+        elif op.new_axis_mask & bit:
             kinds.append("new")
         elif len(taken) < len(shape):
-            last = begin[row] + end[row] if a.get("offset") else end[row]
-            first_open, last_open = bool(a["begin_mask"] & bit), bool(a["end_mask"] & bit)
+            last = begin[row] + end[row] if op.offset else end[row]
+            first_open, last_open = bool(op.begin_mask & bit), bool(op.end_mask & bit)
             size = shape[len(taken)]
-            if a["shrink_axis_mask"] & bit:
+            if op.shrink_axis_mask & bit:
                 kinds.append("drop")
                 taken.append(_one(0 if first_open else begin[row], size))
             else:

@@ -41,8 +41,8 @@ def depth_to_space(op: DepthToSpace, t: Tosa) -> Value:
 def space_to_batch(op: SpaceToBatchND, t: Tosa) -> Value:
     """Padded with zeros, then blocks to the batch."""
     x = narrow(op.input, t)
-    sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
-    pairs = [(int(a), int(b)) for a, b in constant_of(op, 2, "paddings").reshape(-1, 2)]
+    sizes = [int(s) for s in constant_of(op.block, "block shape").reshape(-1)]
+    pairs = [(int(a), int(b)) for a, b in constant_of(op.paddings, "paddings").reshape(-1, 2)]
     spatial, rank = len(sizes), len(dims_of(x))
     x = t.pad(x, [(0, 0), *pairs, *[(0, 0)] * (rank - 1 - spatial)], t.zero_point(op.input))
     n, inner = dims_of(x)[0], _inner(x)
@@ -60,8 +60,8 @@ def space_to_batch(op: SpaceToBatchND, t: Tosa) -> Value:
 def batch_to_space(op: BatchToSpaceND, t: Tosa) -> Value:
     """Blocks of the batch side by side, then cropped."""
     x = narrow(op.input, t)
-    sizes = [int(s) for s in constant_of(op, 1, "block shape").reshape(-1)]
-    crops = [(int(a), int(b)) for a, b in constant_of(op, 2, "crops").reshape(-1, 2)]
+    sizes = [int(s) for s in constant_of(op.block, "block shape").reshape(-1)]
+    crops = [(int(a), int(b)) for a, b in constant_of(op.crops, "crops").reshape(-1, 2)]
     spatial, batch, inner = len(sizes), dims_of(x)[0], _inner(x)
     for s in sizes:
         batch = None if batch is None else batch // s

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tflq.dialects.calls import callees
 from tflq.dialects.tfl.control import CallOnce, If
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.core import Module, Value
 from tflq.ir.types import TensorType, resource
 
 __all__ = ["NO_STATE", "Scope", "Use", "handle_name", "is_handle", "uses"]
@@ -43,10 +43,9 @@ def is_handle(value: Value) -> bool:
     return value.type.element == resource
 
 
-def handle_name(op: Op) -> str:
+def handle_name(op: VarHandle) -> str:
     """The name of the variable that a VAR_HANDLE is of."""
-    words = [op.attributes.get("container"), op.attributes.get("shared_name")]
-    return "/".join(w for w in words if w) or "variable"
+    return "/".join(w for w in (op.container, op.shared_name) if w) or "variable"
 
 
 def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:
@@ -62,11 +61,12 @@ def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str,
     for op in function.ops:
         if isinstance(op, VarHandle):
             names[op.result] = handle_name(op)
-        elif isinstance(op, (ReadVariable, AssignVariable)) and op.operand(0) in names:
-            writes = isinstance(op, AssignVariable)
-            add(names[op.operand(0)], Use(op.operand(1) if writes else op.result, writes))
+        elif isinstance(op, AssignVariable) and op.resource in names:
+            add(names[op.resource], Use(op.value, written=True))
+        elif isinstance(op, ReadVariable) and op.resource in names:
+            add(names[op.resource], Use(op.result, written=False))
         elif not isinstance(op, CallOnce):
-            given = op.operands[1:] if isinstance(op, If) else op.operands
+            given = op.inputs if isinstance(op, If) else op.operands
             passed = [None if v is None else names.get(v) for v in given]
             for called in callees(op):
                 for name, use in uses(module, called, passed).items():

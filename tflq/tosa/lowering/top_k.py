@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.reduction import TopKV2
+from tflq.dialects.tosa.bits import LogicalAnd, LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.tosa.lowering.joining import joined
@@ -25,7 +26,7 @@ _MOST_ROUNDS = 256
 def top_k(op: TopKV2, t: Tosa) -> list[Value]:
     """Values and their indices."""
     x = narrow(op.input, t)
-    k = int(constant_of(op, 1, "k").reshape(-1)[0])
+    k = int(constant_of(op.k, "k").reshape(-1)[0])
     storage, rank = x.type.storage, len(dims_of(x))
     size = dims_of(x)[-1]
     if size is None or storage.bits > 32 or op.indices.type.storage != i32:
@@ -47,11 +48,11 @@ def top_k(op: TopKV2, t: Tosa) -> list[Value]:
         best = t.reduce("max", rest, rank - 1)
         hit = t.equal(rest, best)
         if left is not None:
-            hit = t.binary("logical_and", hit, left)
+            hit = t.binary(LogicalAnd, hit, left)
         first = t.reduce("min", t.select(hit, places, beyond), rank - 1)
         values.append(best)
         indices.append(first)
         if turn + 1 < k:
-            others = t.unary("logical_not", t.equal(places, first))
-            left = others if left is None else t.binary("logical_and", left, others)
+            others = t.unary(LogicalNot, t.equal(places, first))
+            left = others if left is None else t.binary(LogicalAnd, left, others)
     return [t.cast(joined(t, values, rank - 1), storage), joined(t, indices, rank - 1)]

@@ -16,10 +16,10 @@ __all__: list[str] = []
 
 @lowering(TransposeConv2D)
 def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
-    a, x, (weights, zero_point) = op.attributes, t.value(op.input), filters_of(t, op)
+    x, (weights, zero_point) = t.value(op.input), filters_of(t, op)
     x, weights = side_by_side(t, x, weights, "transposed convolution")
     _, kernel_h, kernel_w, _ = shape = [d or 0 for d in weights.type.shape or ()]
-    top, bottom, left, right = a["out_pad"]
+    top, bottom, left, right = op.out_pad
     if min(top, bottom) <= -kernel_h or min(left, right) <= -kernel_w:
         raise Refused("TOSA takes off less than the filter's size at each edge")
     acc = accumulated(t, op, x, weights, prod(shape[1:]))
@@ -27,9 +27,9 @@ def transpose_conv2d(op: TransposeConv2D, t: Tosa) -> Value:
         TransposeConv2D,
         [x, weights, bias_like(t, op.bias, acc)],
         TensorType(op.result.type.shape, acc),
-        out_pad=tuple(a["out_pad"]),
-        stride=tuple(a["stride"]),
-        input_zp=t.zero_point(op.input, a["input_zp"]),
+        out_pad=tuple(op.out_pad),
+        stride=tuple(op.stride),
+        input_zp=t.zero_point(op.input, op.input_zp),
         weight_zp=zero_point,
     )
     return narrowed(t, sums, op.result.type.storage)

@@ -15,10 +15,12 @@ import numpy as np
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
 from tflq.tosa.lowering.joining import joined, part
+from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 from tflq.tosa.lowering.state import Scope, Use, handle_name, is_handle, uses
 
@@ -39,8 +41,8 @@ def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     t.need("variable", "CALL_ONCE")
     for inner in t.module.functions[op.init_subgraph_index].ops:
         if isinstance(inner, AssignVariable):
-            if _stored(inner.operand(1)) is None:
-                raise Refused(f"'{inner.operand(1).name}', which a variable starts as, is not a constant")
+            if _stored(inner.value) is None:
+                raise Refused(f"'{inner.value.name}', which a variable starts as, is not a constant")
         elif not isinstance(inner, (VarHandle, Scast)):
             raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
     return []
@@ -96,10 +98,10 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
     for k in range(count):
         byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
         if k < count - 1:
-            byte = t.binary("bitwise_and", byte, t.constant(np.full(one, 255)))
+            byte = t.binary(BitwiseAnd, byte, t.constant(np.full(one, 255)))
         if k:
             byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
-        total = byte if total is None else t.binary("bitwise_or", total, byte)
+        total = byte if total is None else t.binary(BitwiseOr, total, byte)
     return t.cast(t.reshape(total or kept, shape), storage)
 
 
@@ -123,10 +125,10 @@ def _store(t: Tosa, name: str, x: Value) -> None:
     t.written[name] = t.op(VariableWrite, [x], [], {"name": name})
 
 
-def _declared(op: Op, t: Tosa, value: Value) -> str:
+def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
     """The name of the variable that an operator reads or writes, which holds such values."""
-    t.need("variable", op.name.removeprefix("tfl.").upper())
-    name = t.handles.get(t.value(op.operand(0)))
+    t.need("variable", kernel_name(op))
+    name = t.handles.get(t.value(op.resource))
     if name is None:
         raise Refused("the variable is not named by a VAR_HANDLE")
     _declare(t, name, value)
@@ -169,10 +171,10 @@ def hold(t: Tosa, name: str, value: Value) -> None:
         _store(t, name, value)
 
 
-def _name(op: Op) -> str | None:
-    """The name of the variable that an operator's first operand is a handle of, in the same function."""
-    handle = op.operand(0).producer
-    return None if handle is None or not isinstance(handle, VarHandle) else handle_name(handle)
+def _name(op: AssignVariable) -> str | None:
+    """The name of the variable that is assigned, if its handle is of the same function."""
+    handle = op.resource.producer
+    return handle_name(handle) if isinstance(handle, VarHandle) else None
 
 
 def _shape(value: Value) -> tuple[int, ...]:
@@ -205,9 +207,9 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
     found = None
     for op in t.module.ops():
         if isinstance(op, CallOnce):
-            for inner in t.module.functions[op.attributes["init_subgraph_index"]].ops:
+            for inner in t.module.functions[op.init_subgraph_index].ops:
                 if isinstance(inner, AssignVariable) and _name(inner) == name:
-                    found = _stored(inner.operand(1))
+                    found = _stored(inner.value)
     if found is None:
         return None
     if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
@@ -217,6 +219,6 @@ def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
 
 def _stored(value: Value) -> Value | None:
     """The constant that a value is, of whatever type."""
-    while value.producer is not None and isinstance(value.producer, Scast):
-        value = value.producer.operand(0)
+    while isinstance(value.producer, Scast):
+        value = value.producer.input
     return value if value.is_constant else None

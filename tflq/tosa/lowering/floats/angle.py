@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.arithmetic import Atan2
+from tflq.dialects.tosa.arithmetic import Abs
+from tflq.ir.core import Value
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
 from tflq.tosa.lowering.registry import Tosa
@@ -29,10 +31,10 @@ _ARC_TANGENT = (
 """Of 1, r^2, r^4, ..."""
 
 
-@floating("tfl.atan2")
-def atan2(op: Op, t: Tosa, y: Value, x: Value) -> Value:
+@floating(Atan2)
+def atan2(op: Atan2, t: Tosa, y: Value, x: Value) -> Value:
     zero, one = scalar(t, 0, x), scalar(t, 1, x)
-    width, height = t.unary("abs", x), t.unary("abs", y)
+    width, height = t.unary(Abs, x), t.unary(Abs, y)
     large, small = t.maximum(width, height), t.minimum(width, height)
     diagonal = t.select(t.greater(large, zero), one, zero)
     ratio = t.select(t.equal(small, large), diagonal, t.mul(small, reciprocal(t, large)))

@@ -29,20 +29,20 @@ __all__: list[str] = []
 
 @lowering(Conv2D)
 def conv_2d(op: Conv2D, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 0, 1, 4)
-    outputs, kernel_h, kernel_w, inputs = _static(weights)
+    x, weights = float_operands(op, t, op.input, op.filter, 4)
+    outputs, kernel_h, kernel_w, inputs = static_shape(weights)
     depth = (x.type.shape or ())[3]
     if not depth or not inputs or depth % inputs:
         raise Refused(f"{depth} channels do not make groups of {inputs}")
-    groups, bias = depth // inputs, _bias(op, t, 2, outputs)
+    groups, bias = depth // inputs, float_bias(t, op.bias, outputs)
     if groups == 1:
-        return _activated(op, t, _planar(op, t, x, weights, bias, (kernel_h, kernel_w)))
+        return float_activation(t, _planar(op, t, x, weights, bias, (kernel_h, kernel_w)), op.fused_activation_function)
     if not (weights.is_constant and bias.is_constant):
         raise Refused("a grouped convolution with weights or a bias that are not constant")
     if inputs == 1:
         taps = np.moveaxis(weights.array[..., 0], 0, -1).reshape(kernel_h, kernel_w, depth, outputs // depth)
         filters = constant(np.ascontiguousarray(taps))
-        return _activated(op, t, _planar(op, t, x, filters, bias, (kernel_h, kernel_w), depthwise=True))
+        return float_activation(t, _planar(op, t, x, filters, bias, (kernel_h, kernel_w), depthwise=True), op.fused_activation_function)
     parts, made = [], outputs // groups
     for group in range(groups):
         rows, start, size = slice(group * made, (group + 1) * made), group * inputs, (x.type.shape or ())[:3]
@@ -50,32 +50,31 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
         filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
         parts.append(_planar(op, t, part, filters, offset, (kernel_h, kernel_w)))
     shape = (*(parts[0].type.shape or ())[:3], outputs)
-    return _activated(op, t, t.concat(parts, 3, shape))
+    return float_activation(t, t.concat(parts, 3, shape), op.fused_activation_function)
 
 
 @lowering(DepthwiseConv2D)
 def depthwise_conv_2d(op: DepthwiseConv2D, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 0, 1, 4, 3)
-    one, kernel_h, kernel_w, outputs = _static(weights)
+    x, weights = float_operands(op, t, op.input, op.filter, 4, 3)
+    one, kernel_h, kernel_w, outputs = static_shape(weights)
     depth = (x.type.shape or ())[3]
     if one != 1 or not depth or outputs % depth:
         raise Refused(f"{outputs} output channels are no multiple of {depth} input channels")
     taps = t.reshape(weights, (kernel_h, kernel_w, depth, outputs // depth))
-    bias = _bias(op, t, 2, outputs)
-    return _activated(op, t, _planar(op, t, x, taps, bias, (kernel_h, kernel_w), depthwise=True))
+    bias = float_bias(t, op.bias, outputs)
+    return float_activation(t, _planar(op, t, x, taps, bias, (kernel_h, kernel_w), depthwise=True), op.fused_activation_function)
 
 
 @lowering(Conv3D)
 def conv_3d(op: Conv3D, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 0, 1, 5, 4)
-    *kernel, inputs, outputs = _static(weights)
+    x, weights = float_operands(op, t, op.input, op.filter, 5, 4)
+    *kernel, inputs, outputs = static_shape(weights)
     if (x.type.shape or ())[4] != inputs:
         raise Refused(f"filters of {inputs} input channels do not meet those of {x.type}")
-    a = op.attributes
-    stride = (a["stride_d"], a["stride_h"], a["stride_w"])
-    dilation = (a["dilation_d_factor"], a["dilation_h_factor"], a["dilation_w_factor"])
+    stride = (op.stride_d, op.stride_h, op.stride_w)
+    dilation = (op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor)
     reach = extents(kernel, dilation)
-    pad, sizes = same_or_valid(x, reach, stride, a["padding"])
+    pad, sizes = same_or_valid(x, reach, stride, op.padding)
     x, pad = fitted(t, x, reach, stride, pad, sizes)
     order = (4, 0, 1, 2, 3)
     if weights.is_constant:
@@ -84,13 +83,13 @@ def conv_3d(op: Conv3D, t: Tosa) -> Value:
         filters = t.transpose(weights, order)
     type = TensorType(((x.type.shape or ())[0], *sizes, outputs), f32)
     options = {"pad": pad, "stride": stride, "dilation": dilation, "input_zp": 0, "weight_zp": 0}
-    return _activated(op, t, t.emit(TosaConv3D, [x, filters, _bias(op, t, 2, outputs)], type, **options))
+    return float_activation(t, t.emit(TosaConv3D, [x, filters, float_bias(t, op.bias, outputs)], type, **options), op.fused_activation_function)
 
 
 @lowering(TransposeConv)
 def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
-    x, weights = _operands(op, t, 2, 1, 4)
-    outputs, kernel_h, kernel_w, inputs = _static(weights)
+    x, weights = float_operands(op, t, op.input, op.filter, 4)
+    outputs, kernel_h, kernel_w, inputs = static_shape(weights)
     size = known_elements(op.output_shape)
     batch, *planes, depth = x.type.shape or ()
     if size is None or len(size) != 4 or None in (*size[1:], *planes) or depth != inputs:
@@ -104,8 +103,8 @@ def transpose_conv(op: TransposeConv, t: Tosa) -> Value:
         out_pad += -found.before, made - ((given - 1) * step + kernel) + found.before
     type = TensorType((batch, *size[1:3], outputs), f32)
     options = {"out_pad": tuple(out_pad), "stride": stride, "input_zp": 0, "weight_zp": 0}
-    sums = t.emit(TransposeConv2D, [x, weights, _bias(op, t, 3, outputs)], type, **options)
-    return _activated(op, t, sums)
+    sums = t.emit(TransposeConv2D, [x, weights, float_bias(t, op.bias, outputs)], type, **options)
+    return float_activation(t, sums, op.fused_activation_function)
 
 
 @lowering(FullyConnected)
@@ -113,8 +112,8 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
     """A 1x1 convolution of rows."""
     if op.weights_format != "DEFAULT":
         raise Refused("the weights are stored in the shuffled format")
-    x, weights = _operands(op, t, 0, 1, None)
-    outputs, depth = _static(weights)
+    x, weights = float_operands(op, t, op.input, op.weights, None)
+    outputs, depth = static_shape(weights)
     shape = x.type.shape or ()
     keep = bool(op.keep_num_dims)
     count = None if None in shape else prod(d or 0 for d in shape) // max(depth, 1)
@@ -125,43 +124,46 @@ def fully_connected(op: FullyConnected, t: Tosa) -> Value:
     rows = x if direct else t.reshape(x, (count, 1, 1, depth))
     filters = t.reshape(weights, (outputs, 1, 1, depth))
     made = (*(rows.type.shape or ())[:3], outputs)
-    sums = t.reshape(t.conv2d(rows, filters, _bias(op, t, 2, outputs), made, acc=f32), result)
-    return _activated(op, t, sums)
+    sums = t.reshape(t.conv2d(rows, filters, float_bias(t, op.bias, outputs), made, acc=f32), result)
+    return float_activation(t, sums, op.fused_activation_function)
 
 
-def _operands(op: Op, t: Tosa, x: int, weights: int, rank: int | None, axis: int = 0) -> tuple[Value, Value]:
+def float_operands(
+    op: Op, t: Tosa, x: Value, weights: Value, rank: int | None, axis: int = 0
+) -> tuple[Value, Value]:
     """Input and weights in float, whose dim `axis` counts the results; Refused for another rank."""
-    need_float(t, op.name.removeprefix("tfl.").upper())
-    values = real(t, op.operand(x)), factor(op, t, op.operand(weights), axis)
+    need_float(t, op)
+    values = real(t, x), factor(op, t, weights, axis)
     if any(v.type.shape is None or (rank is not None and len(v.type.shape) != rank) for v in values):
         raise Refused("the rank of the input or of the weights is not the kernel's, or not known")
     return values
 
 
-def _static(weights: Value) -> tuple[int, ...]:
+def static_shape(weights: Value) -> tuple[int, ...]:
     if not weights.type.is_static or weights.type.shape is None:
         raise Refused("the weights' shape is not known")
     return tuple(d or 0 for d in weights.type.shape)
 
 
-def _bias(op: Op, t: Tosa, index: int, outputs: int) -> Value:
+def float_bias(t: Tosa, bias: Value | None, outputs: int) -> Value:
     """The bias, zeros if it is left out."""
-    bias = op.optional(index)
     return t.constant(np.zeros(outputs), f32) if bias is None else t.reshape(real(t, bias), (outputs,))
 
 
-def _activated(op: Op, t: Tosa, x: Value) -> Value:
-    return float_activation(t, x, op.attributes["fused_activation_function"])
-
-
 def _planar(
-    op: Op, t: Tosa, x: Value, weights: Value, bias: Value, kernel: Sequence[int], *, depthwise: bool = False
+    op: Conv2D | DepthwiseConv2D,
+    t: Tosa,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    kernel: Sequence[int],
+    *,
+    depthwise: bool = False,
 ) -> Value:
     """CONV2D or DEPTHWISE_CONV2D with the operator's window."""
-    a = op.attributes
-    stride, dilation = (a["stride_h"], a["stride_w"]), (a["dilation_h_factor"], a["dilation_w_factor"])
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     reach = extents(kernel, dilation)
-    pad, sizes = same_or_valid(x, reach, stride, a["padding"])
+    pad, sizes = same_or_valid(x, reach, stride, op.padding)
     x, pad = fitted(t, x, reach, stride, pad, sizes)
     shape: Shape = ((x.type.shape or ())[0], *sizes, (bias.type.shape or ())[0])
     return t.conv2d(x, weights, bias, shape, pad=pad, stride=stride, dilation=dilation, acc=f32, depthwise=depthwise)

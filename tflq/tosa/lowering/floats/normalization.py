@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.activation import Exp, Log, Rsqrt
+from tflq.dialects.tfl.activation import LogSoftmax, Softmax
+from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tosa.matmul import MatMul
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
@@ -27,42 +30,42 @@ __all__: list[str] = []
 _LEAST_NORM = 1e-6
 
 
-@floating("tfl.softmax")
-def softmax(op: Op, t: Tosa, x: Value) -> Value:
-    centred, beta = _centred(t, x), op.attributes.get("beta", 1.0)
+@floating(Softmax)
+def softmax(op: Softmax, t: Tosa, x: Value) -> Value:
+    centred, beta = _centred(t, x), op.beta
     if beta != 1:
         centred = t.mul(centred, scalar(t, beta, x))
-    powers = t.unary("exp", centred)
+    powers = t.unary(Exp, centred)
     return t.mul(powers, reciprocal(t, t.reduce("sum", powers, _last(x))))
 
 
-@floating("tfl.log_softmax")
-def log_softmax(op: Op, t: Tosa, x: Value) -> Value:
+@floating(LogSoftmax)
+def log_softmax(op: LogSoftmax, t: Tosa, x: Value) -> Value:
     centred = _centred(t, x)
-    return t.sub(centred, t.unary("log", t.reduce("sum", t.unary("exp", centred), _last(x))))
+    return t.sub(centred, t.unary(Log, t.reduce("sum", t.unary(Exp, centred), _last(x))))
 
 
-@floating("tfl.l2_normalization")
-def l2_normalization(op: Op, t: Tosa, x: Value) -> Value:
+@floating(L2Normalization)
+def l2_normalization(op: L2Normalization, t: Tosa, x: Value) -> Value:
     if not x.type.shape:
         raise Refused(f"{x.type} has no last dim")
-    inverse = t.unary("rsqrt", t.reduce("sum", t.mul(x, x), _last(x)))
+    inverse = t.unary(Rsqrt, t.reduce("sum", t.mul(x, x), _last(x)))
     scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
-    return float_activation(t, scaled, op.attributes.get("fused_activation_function", "NONE"))
+    return float_activation(t, scaled, op.fused_activation_function)
 
 
-@floating("tfl.local_response_normalization")
-def local_response_normalization(op: Op, t: Tosa, x: Value) -> Value:
+@floating(LocalResponseNormalization)
+def local_response_normalization(op: LocalResponseNormalization, t: Tosa, x: Value) -> Value:
     shape = x.type.shape
     if not shape or None in shape:
         raise Refused(f"LOCAL_RESPONSE_NORMALIZATION of a shape that is not known, {x.type}")
-    depth, radius = shape[-1] or 0, op.attributes["radius"]
+    depth, radius = shape[-1] or 0, op.radius
     distance = np.arange(depth)[:, None] - np.arange(depth)  # of the channel that is added, from the result's
     band = t.constant(((distance >= -radius) & (distance < radius))[None], f32)
     rows = t.reshape(t.mul(x, x), (1, int(np.prod([d or 0 for d in shape[:-1]])), depth))
     sums = t.emit(MatMul, [rows, band], TensorType(rows.type.shape, f32), a_zp=0, b_zp=0)
-    base = t.add(t.mul(sums, scalar(t, op.attributes["alpha"], sums)), scalar(t, op.attributes["bias"], sums))
-    factor = positive_power(t, base, scalar(t, -op.attributes["beta"], base))
+    base = t.add(t.mul(sums, scalar(t, op.alpha, sums)), scalar(t, op.bias, sums))
+    factor = positive_power(t, base, scalar(t, -op.beta, base))
     return t.mul(x, t.reshape(factor, shape))
 
 

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.arithmetic import Pow as TflPow
+from tflq.dialects.tosa.activation import Floor, Rsqrt
+from tflq.dialects.tosa.arithmetic import Abs, Pow
+from tflq.ir.core import Value
 from tflq.ir.types import f32
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
@@ -31,15 +34,15 @@ def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
         base = t.constant(np.clip(base.array, _LEAST, _GREATEST), f32)
     else:
         base = t.limits(base, _LEAST, _GREATEST)
-    return t.binary("pow", base, exponent)
+    return t.binary(Pow, base, exponent)
 
 
-@floating("tfl.pow")
-def power(op: Op, t: Tosa, base: Value, exponent: Value) -> Value:
+@floating(TflPow)
+def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
         return t.ranked(simple, len(op.result.type.shape or ()))
-    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.unary("abs", base)
+    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.unary(Abs, base)
     size = positive_power(t, size, exponent)
     zero, one = scalar(t, 0, exponent), scalar(t, 1, exponent)
     if not (base.is_constant and (base.array != 0).all()):
@@ -49,8 +52,8 @@ def power(op: Op, t: Tosa, base: Value, exponent: Value) -> Value:
     if base.is_constant and (base.array >= 0).all():
         return size
     half = t.mul(exponent, scalar(t, 0.5, exponent))
-    even = t.equal(half, t.unary("floor", half))
-    whole = t.equal(exponent, t.unary("floor", exponent))
+    even = t.equal(half, t.unary(Floor, half))
+    whole = t.equal(exponent, t.unary(Floor, exponent))
     odd = t.select(whole, t.sub(scalar(t, 0, size), size), scalar(t, np.nan, size))
     return t.select(t.greater(scalar(t, 0, base), base), t.select(even, size, odd), size)
 
@@ -58,11 +61,11 @@ def power(op: Op, t: Tosa, base: Value, exponent: Value) -> Value:
 def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
     """x^exponent as products, or as a square root."""
     if exponent == -0.5:
-        return t.unary("rsqrt", x)
+        return t.unary(Rsqrt, x)
     if exponent < 0 and (inverse := _simple(t, x, -exponent)) is not None:
         return reciprocal(t, inverse)
     if exponent == 0.5:
-        return reciprocal(t, t.unary("rsqrt", x))
+        return reciprocal(t, t.unary(Rsqrt, x))
     if exponent == 1:
         return x
     if exponent not in (2, 3, 4):

@@ -22,7 +22,7 @@ import numpy as np
 
 from tflq.dialects.tfl.recurrent import RNN, SVDF, BidirectionalSequenceRNN, UnidirectionalSequenceRNN
 from tflq.dialects.tosa.state import VariableRead, VariableWrite
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
 from tflq.legalize.recurrent.signatures import repeated
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
@@ -32,6 +32,7 @@ from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 
 __all__: list[str] = []
 
+_Network = RNN | UnidirectionalSequenceRNN | BidirectionalSequenceRNN
 _MOST_STEPS = 512
 
 
@@ -76,18 +77,18 @@ def _product(t: Tosa, x: Value, weights: Value, bias: Value | None = None) -> Va
     return t.reshape(made, (*outer, units))
 
 
-def _steps_of(op: Op, x: Value) -> tuple[int, int, int]:
+def _steps_of(op: _Network, x: Value) -> tuple[int, int, int]:
     """Steps, items of the batch and the dim that steps are."""
     *outer, _ = _sizes(x)
     if len(outer) == 1:
         return 1, outer[0], 0
-    axis = 0 if op.attributes.get("time_major", False) else 1
+    axis = 1 if isinstance(op, RNN) or not op.time_major else 0
     if outer[axis] > _MOST_STEPS:
         raise Refused(f"{outer[axis]} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
     return outer[axis], outer[1 - axis], axis
 
 
-def _walked(op: Op, t: Tosa, x: Value, step: Callable[[int], Value], *, backward: bool = False) -> Value:
+def _walked(op: _Network, t: Tosa, x: Value, step: Callable[[int], Value], *, backward: bool = False) -> Value:
     """The results [batch, units] of all steps, in one tensor as the input."""
     steps, batch, axis = _steps_of(op, x)
     order = range(steps)[::-1] if backward else range(steps)
@@ -99,7 +100,7 @@ def _walked(op: Op, t: Tosa, x: Value, step: Callable[[int], Value], *, backward
     return joined(t, [t.reshape(rows[place], shape) for place in range(steps)], axis)
 
 
-def _at(op: Op, t: Tosa, values: Value, x: Value, place: int) -> Value:
+def _at(op: _Network, t: Tosa, values: Value, x: Value, place: int) -> Value:
     """Of values [steps, batch, units], or the batch first, those of one step: [batch, units]."""
     _, batch, axis = _steps_of(op, x)
     if len(_sizes(values)) == 2:
@@ -109,42 +110,42 @@ def _at(op: Op, t: Tosa, values: Value, x: Value, place: int) -> Value:
 
 @lowering(RNN, UnidirectionalSequenceRNN)
 def rnn(op: RNN | UnidirectionalSequenceRNN, t: Tosa) -> Value:
-    need_float(t, op.name.removeprefix("tfl.").upper())
+    need_float(t, op)
     x, bias = real(t, op.input), real(t, op.bias)
-    weights, recurrent = (factor(op, t, op.operand(i), 0) for i in (1, 2))
+    weights, recurrent = (factor(op, t, v, 0) for v in (op.weights, op.recurrent))
     return _direction(op, t, x, _product(t, x, weights, bias), recurrent, op.state)
 
 
 @lowering(BidirectionalSequenceRNN)
 def both_ways(op: BidirectionalSequenceRNN, t: Tosa) -> list[Value]:
-    need_float(t, "BIDIRECTIONAL_SEQUENCE_RNN")
+    need_float(t, op)
     x = real(t, op.input)
-    linked = op.aux if len(op.operands) > 9 else None
+    sides = (
+        (op.fw_weights, op.fw_recurrent, op.fw_bias, op.fw_state, op.fw_aux),
+        (op.bw_weights, op.bw_recurrent, op.bw_bias, op.bw_state, op.bw_aux),
+    )
     results = []
-    for first in (1, 5):
-        weights, recurrent = (factor(op, t, op.operand(first + i), 0) for i in range(2))
-        bias = real(t, op.operand(first + 2))
-        place = 10 if first == 1 else 11
-        own = op.optional(place) if len(op.operands) > place else None
+    for backward, (inner, outer, offset, state, own) in enumerate(sides):
+        weights, recurrent, bias = factor(op, t, inner, 0), factor(op, t, outer, 0), real(t, offset)
         source = x
-        if linked is not None and own is None and first == 5 and op.time_major:
-            source = real(t, linked)
+        if op.aux is not None and own is None and backward and op.time_major:
+            source = real(t, op.aux)
         given = _product(t, source, weights, bias)
-        if linked is not None and own is not None:
-            given = t.add(given, _product(t, real(t, linked), factor(op, t, own, 0)))
-        results.append(_direction(op, t, x, given, recurrent, op.operand(first + 3), backward=first == 5))
+        if op.aux is not None and own is not None:
+            given = t.add(given, _product(t, real(t, op.aux), factor(op, t, own, 0)))
+        results.append(_direction(op, t, x, given, recurrent, state, backward=bool(backward)))
     return [joined(t, results, 2)] if op.merge_outputs else results
 
 
 def _direction(
-    op: Op, t: Tosa, x: Value, given: Value, recurrent: Value, state: Value, *, backward: bool = False
+    op: _Network, t: Tosa, x: Value, given: Value, recurrent: Value, state: Value, *, backward: bool = False
 ) -> Value:
     _, batch, _ = _steps_of(op, x)
     held = [_read_state(t, state, (batch, _sizes(recurrent)[0]))]
 
     def step(place: int) -> Value:
         total = t.add(_at(op, t, given, x, place), _product(t, held[0], recurrent))
-        held[0] = float_activation(t, total, op.attributes["fused_activation_function"])
+        held[0] = float_activation(t, total, op.fused_activation_function)
         return held[0]
 
     steps, _, _ = _steps_of(op, x)
@@ -159,7 +160,7 @@ def _direction(
 
 @lowering(SVDF)
 def svdf(op: SVDF, t: Tosa) -> Value:
-    need_float(t, "SVDF")
+    need_float(t, op)
     x, feature, time = real(t, op.input), factor(op, t, op.feature, 0), real(t, op.time)
     (batch, _), (filters, memory) = _sizes(x), _sizes(time)
     units, rank = filters // op.rank, op.rank
@@ -170,5 +171,5 @@ def svdf(op: SVDF, t: Tosa) -> Value:
     terms = t.reshape(t.mul(window, t.reshape(time, (1, filters, memory))), (batch, units, rank * memory))
     result = t.reshape(t.reduce("sum", terms, 2), (batch, units))
     if op.bias is not None:
-        result = t.add(result, t.reshape(real(t, op.operand(3)), (1, units)))
+        result = t.add(result, t.reshape(real(t, op.bias), (1, units)))
     return float_activation(t, result, op.fused_activation_function)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.activation import Erf, Exp, Floor, Rsqrt, Sigmoid, Tanh
 from tflq.ir.core import Op, Value
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
@@ -21,8 +22,16 @@ from tflq.tosa.lowering.registry import Tosa
 
 __all__: list[str] = []
 
-_SAME = ("ceil", "cos", "exp", "floor", "log", "rsqrt", "sin", "tanh")
-_RANGES = {"tfl.relu": "RELU", "tfl.relu6": "RELU6", "tfl.relu_n1_to_1": "RELU_N1_TO_1"}
+_SAME: Final[dict[type[Op], type[Operator]]] = {
+    tfl.Ceil: Ceil,
+    tfl.Cos: Cos,
+    tfl.Exp: Exp,
+    tfl.Floor: Floor,
+    tfl.Log: Log,
+    tfl.Rsqrt: Rsqrt,
+    tfl.Sin: Sin,
+}
+"""TOSA's operator for each of TFLite's that it has."""
 
 
 @floating(*(f"tfl.{name}" for name in _SAME))
@@ -33,7 +42,7 @@ def same(op: Op, t: Tosa, x: Value) -> Value:
 
 @floating("tfl.logistic")
 def logistic(op: Op, t: Tosa, x: Value) -> Value:
-    return t.unary("sigmoid", x)
+    return t.unary(Sigmoid, x)
 
 
 @floating(*_RANGES)
@@ -64,22 +73,22 @@ def square(op: Op, t: Tosa, x: Value) -> Value:
 
 @floating("tfl.sqrt")
 def sqrt(op: Op, t: Tosa, x: Value) -> Value:
-    return reciprocal(t, t.unary("rsqrt", x))
+    return reciprocal(t, t.unary(Rsqrt, x))
 
 
 @floating("tfl.round")
 def round_half_to_even(op: Op, t: Tosa, x: Value) -> Value:
-    whole = t.unary("floor", x)
+    whole = t.unary(Floor, x)
     above = t.sub(x, whole)
     zero, half, one, two = (scalar(t, v, x) for v in (0, 0.5, 1, 2))
-    odd = t.sub(whole, t.mul(t.unary("floor", t.mul(whole, half)), two))
+    odd = t.sub(whole, t.mul(t.unary(Floor, t.mul(whole, half)), two))
     nearest = t.select(t.greater(above, half), one, zero)
     return t.add(whole, t.select(t.equal(above, half), odd, nearest))
 
 
 @floating("tfl.elu")
 def elu(op: Op, t: Tosa, x: Value) -> Value:
-    below = t.sub(t.unary("exp", x), scalar(t, 1, x))
+    below = t.sub(t.unary(Exp, x), scalar(t, 1, x))
     return t.select(t.greater(scalar(t, 0, x), x), below, x)
 
 
@@ -94,7 +103,7 @@ def gelu(op: Op, t: Tosa, x: Value) -> Value:
     if op.attributes.get("approximate", False):
         cube = t.mul(t.mul(x, x), x)
         inner = t.add(x, t.mul(cube, scalar(t, 0.044715, x)))
-        gate = t.unary("tanh", t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x)))
+        gate = t.unary(Tanh, t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x)))
     else:
-        gate = t.unary("erf", t.mul(x, scalar(t, np.sqrt(0.5), x)))
+        gate = t.unary(Erf, t.mul(x, scalar(t, np.sqrt(0.5), x)))
     return t.mul(t.mul(x, scalar(t, 0.5, x)), t.add(gate, scalar(t, 1, x)))
