@@ -10,7 +10,7 @@ TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -112,14 +112,17 @@ def tosa_name(op: Op) -> str:
     return op.name.partition(".")[2]
 
 
-@cache
+_SLOTS: Final[dict[type[Op], tuple[Slot, ...]]] = {}
+
+
 def slots(kind: type[Op]) -> tuple[Slot, ...]:
     """TOSA's operands of an operator, in order; a variadic one is the last. KeyError if it is not declared."""
-    if kind in _ORDER:
-        return tuple(_slot(word) for word in _ORDER[kind].split())
-    if not issubclass(kind, Operator):
-        raise KeyError(kind.__name__)
-    return tuple(Slot(s.name, many=s.variadic) for s in kind.operand_slots)
+    if kind not in _SLOTS:
+        if not issubclass(kind, Operator):
+            raise KeyError(kind.__name__)
+        declared = tuple(Slot(s.name, many=s.variadic) for s in kind.operand_slots)
+        _SLOTS[kind] = tuple(map(_slot, _ORDER[kind].split())) if kind in _ORDER else declared
+    return _SLOTS[kind]
 
 
 def _slot(word: str) -> Slot:
@@ -127,19 +130,13 @@ def _slot(word: str) -> Slot:
     return Slot(name.removesuffix("*"), type, name.endswith("*"))
 
 
-@cache
-def _places(kind: type[Op]) -> dict[str, int]:
-    """The place among the IR's operands of each of TOSA's that is one."""
-    return {slot.name: i for i, slot in enumerate(slot for slot in slots(kind) if not slot.type)}
-
-
 def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
-    kind = type(op)
-    if kind not in _ORDER:
-        return [op.operand(i) for i in range(len(op.operands))]
-    places = _places(kind)
-    return [_constant(op, slot) if slot.type else op.operand(places[slot.name]) for slot in slots(kind)]
+    values = [v for v in op.operands if v is not None]
+    if type(op) not in _ORDER:
+        return [*values]
+    given = iter(values)
+    return [_constant(op, slot) if slot.type else next(given) for slot in slots(type(op))]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
@@ -175,9 +172,8 @@ def constant_type(op: Op, slot: Slot) -> ScalarType:
         return i32 if op.scale32 else i16
     if slot.type in SCALARS:
         return SCALARS[slot.type]
-    if slot.type == "output":
-        return element_storage(op.result.type.element)
-    return element_storage(op.operand(_places(type(op))[slot.type]).type.element)
+    value: Value = getattr(op, slot.type)
+    return element_storage(value.type.element)
 
 
 def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:

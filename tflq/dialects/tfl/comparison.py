@@ -11,6 +11,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Comparison",
     "Equal",
     "Greater",
     "GreaterEqual",
@@ -170,3 +171,7 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+
+Comparison = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
+"""Of `lhs` and `rhs`."""

@@ -6,7 +6,7 @@ from tflq.dialects.declare import FLOAT, INTEGER, OneOf, Operator, operand, resu
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 
-__all__ = ["Equal", "Greater", "GreaterEqual", "Select"]
+__all__ = ["Comparison", "Equal", "Greater", "GreaterEqual", "Select"]
 
 
 class Equal(Operator, name="tosa.equal"):
@@ -48,3 +48,7 @@ class Select(Operator, name="tosa.select"):
     on_true: Value = operand(T)
     on_false: Value = operand(T)
     output: Value = result(T)
+
+
+Comparison = Equal | Greater | GreaterEqual
+"""Of `input1` and `input2`."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import DIALECT as _DIALECT
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
@@ -88,10 +89,11 @@ class Block:
             name = _VARIABLE.get(union, name)
         if union != member(name) or (table is None and TOSA.table(union).fields):
             raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {union}'}")
+        kind: Any = _DIALECT.op_class(name.lower())
         if name in ("CONST", "CONST_SHAPE"):
             for output in outputs:
                 self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
-        elif (kind := _DIALECT.op_class(name.lower())) is None:
+        elif kind is None:
             raise UnsupportedError(f"the tosa form has no {name}")
         elif not self._lost.isdisjoint(inputs):
             self._lost.update(outputs)
@@ -100,7 +102,7 @@ class Block:
 
     def _emit(
         self,
-        kind: type[Op],
+        kind: type[Operator],
         name: str,
         inputs: Sequence[str],
         outputs: Sequence[str],

@@ -60,6 +60,10 @@ class TosaBuilder(Builder):
         """Any operator of two operands of one type (`BitwiseAnd`, `Pow`, `IntDiv`, `LogicalOr` ...)."""
         return self._binary(kind, a, b, **attributes)
 
+    def compare(self, kind: type[Operator], a: Value, b: Value) -> Value:
+        """EQUAL, GREATER or GREATER_EQUAL."""
+        return self._binary(kind, a, b, i1)
+
     def unary(self, kind: type[Operator], x: Value, **attributes: Any) -> Value:
         """Any elementwise operator of one operand (`Exp`, `Abs`, `LogicalNot`, ...)."""
         return self.emit(kind, [x], x.type, **attributes)

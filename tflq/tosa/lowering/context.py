@@ -16,7 +16,7 @@ from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
 from tflq.tosa.lowering.notes import Note
-from tflq.tosa.lowering.state import Scope
+from tflq.tosa.lowering.scopes import Scope
 from tflq.tosa.target import Target
 
 __all__ = ["Refused", "Tosa", "kernel_name"]

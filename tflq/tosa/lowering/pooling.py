@@ -19,7 +19,7 @@ from tflq.numerics.pooling import average_is_exact
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.quotient import reciprocal
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.window import fitted, same_or_valid
+from tflq.tosa.lowering.windows import fitted, same_or_valid
 
 __all__: list[str] = []
 

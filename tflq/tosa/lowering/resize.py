@@ -34,7 +34,7 @@ from tflq.numerics.resize import (
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.known import constant_of
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.take import take
+from tflq.tosa.lowering.shaping import take
 
 __all__ = ["divided"]
 

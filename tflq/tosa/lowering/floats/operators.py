@@ -16,8 +16,8 @@ from typing import TypeAlias
 from tflq.dialects.declare import Operator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f16, f32
-from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.context import kernel_name
+from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
 
 __all__ = ["floating"]
