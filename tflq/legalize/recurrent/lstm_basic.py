@@ -20,7 +20,7 @@ from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import bias_of, viewed, weight_zero_point
+from tflq.legalize.reference.generic.accumulate import bias_of, viewed, weight_zero_point
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, rounding_shift
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table

@@ -33,7 +33,7 @@ from tflq.dialects.tfl.recurrent import (
 )
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.reference.generic.accumulate import unused_zero_point
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.recurrent import power_of_two
 from tflq.passes.effects import is_variable

@@ -2,7 +2,7 @@
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both stop at a negative value, whatever is written for
-it here. ABS rescales |x - z1|; NEG negates the stored integer. For other functions and types: `real_unary`.
+it here. ABS rescales |x - z1|; NEG negates the stored integer. For other functions and types: `real.unary`.
 Sources: kernels/exp.cc, elementwise.cc, neg.cc, activations.cc, kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
-from tflq.legalize.reference import stored
+from tflq.legalize.reference.generic import stored
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -18,7 +18,8 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
-from tflq.legalize.reference import movement, scattering, stored
+from tflq.legalize.reference import indexing
+from tflq.legalize.reference.generic import movement, stored
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -26,8 +27,8 @@ __all__ = ["RULES"]
 RULES: Final[Rules] = {
     Gather: (movement.move,),
     GatherND: (movement.move,),
-    ScatterND: (scattering.scatter_nd,),
-    SparseToDense: (scattering.sparse_to_dense,),
+    ScatterND: (indexing.scatter_nd,),
+    SparseToDense: (indexing.sparse_to_dense,),
     DynamicUpdateSlice: (movement.move,),
     OneHot: (stored.one_hot,),
     MatrixDiag: (stored.matrix_diag,),

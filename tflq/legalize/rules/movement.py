@@ -30,7 +30,8 @@ from tflq.dialects.tfl.movement import (
     Transpose,
     Unpack,
 )
-from tflq.legalize.reference import joining, movement, padding, stored
+from tflq.legalize.reference.generic import movement, stored
+from tflq.legalize.reference.movement import joining, padding
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
-from tflq.legalize.reference import movement, stored
+from tflq.legalize.reference.generic import movement, stored
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -21,8 +21,8 @@ from tflq.dialects.tfl.unary import (
     ZerosLike,
 )
 from tflq.legalize.real import unary as real_unary
-from tflq.legalize.reference import stored
 from tflq.legalize.reference import unary as reference_unary
+from tflq.legalize.reference.generic import stored
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -59,7 +59,7 @@ from tflq.dialects.tfl.stablehlo import (
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
-from tflq.legalize.reference.movement import under
+from tflq.legalize.reference.generic.movement import under
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
