@@ -1,6 +1,6 @@
 """Unary functions that no kernel computes on the types at hand: the real function, rounded.
 
-Tables, of any storage types and any quantized axes (`real.generic.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
+Tables, of any storage types and quantized axes (`real.generic.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
 where the tables would be large.
 """
 

@@ -44,7 +44,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     if storages != [i8, i8, i16, i16, i8] or (bias is not None and bias.type.storage != i32):
         return NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
     if op.fused_activation_function != "RELU":
-        return NotApplicable("the kernel takes RELU alone")
+        return NotApplicable("the kernel takes only RELU")
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
         return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")

@@ -18,8 +18,8 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
-from tflq.legalize.reference import indexing
-from tflq.legalize.reference.generic import movement, stored
+from tflq.legalize.reference.generic import movement
+from tflq.legalize.reference.indexing import lookup, scattering
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -27,14 +27,14 @@ __all__ = ["RULES"]
 RULES: Final[Rules] = {
     Gather: (movement.move,),
     GatherND: (movement.move,),
-    ScatterND: (indexing.scatter_nd,),
-    SparseToDense: (indexing.sparse_to_dense,),
+    ScatterND: (scattering.scatter_nd,),
+    SparseToDense: (scattering.sparse_to_dense,),
     DynamicUpdateSlice: (movement.move,),
-    OneHot: (stored.one_hot,),
-    MatrixDiag: (stored.matrix_diag,),
-    MatrixSetDiag: (stored.matrix_set_diag,),
-    EmbeddingLookup: (stored.embedding_lookup,),
-    HashtableLookup: (stored.hashtable_lookup,),
+    OneHot: (lookup.one_hot,),
+    MatrixDiag: (lookup.matrix_diag,),
+    MatrixSetDiag: (lookup.matrix_set_diag,),
+    EmbeddingLookup: (lookup.embedding_lookup,),
+    HashtableLookup: (lookup.hashtable_lookup,),
     Unique: (movement.move,),
-    Bucketize: (stored.bucketize,),
+    Bucketize: (lookup.bucketize,),
 }

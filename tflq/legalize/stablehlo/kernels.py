@@ -92,7 +92,7 @@ def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMi
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
     if not one_shape or {x.type.storage, y.type.storage} != {storage}:
-        return NotApplicable(f"{kernel_name(op)} has a kernel for operands of one shape and type alone")
+        return NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
     if storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
     extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))

@@ -56,8 +56,8 @@ def _not_copied(reason: str, warning: str) -> NotApplicable:
 
 def _refused(op: Op) -> Rejected:
     return Rejected(
-        f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
-        " that are known, have; lower it to TFLite's builtins, or dequantize its operands, before converting"
+        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
+        "TFLite's builtins, or dequantize its operands, before converting"
     )
 
 

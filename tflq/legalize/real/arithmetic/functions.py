@@ -40,7 +40,7 @@ def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answ
     if isinstance(elements, NotApplicable):
         return elements
     if any(e.storage not in (i8, ui8) for e in elements):
-        return NotApplicable(f"{kernel_name(op)} has a table for 8 bits alone")
+        return NotApplicable(f"{kernel_name(op)} has a table only for 8 bits")
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
     table = real_table_of_two(REAL_FUNCTIONS_OF_TWO[kernel_name(op)], *stored)
     first, second = (op.y, op.x) if isinstance(op, Atan2) else (op.lhs, op.rhs)

@@ -1,5 +1,5 @@
-"""ATAN2, POW, FLOOR_DIV and FLOOR_MOD of one tensor and a constant that holds one number: a function of the tensor
-alone, a table for int16 and scales per axis, too. FLOOR_DIV and FLOOR_MOD compute in float32, as their float kernels.
+"""ATAN2, POW, FLOOR_DIV and FLOOR_MOD of a tensor and a constant that holds one number: a function of one tensor, so a
+table also for int16 and for scales per axis. FLOOR_DIV and FLOOR_MOD compute in float32, as their float kernels do.
 """
 
 from __future__ import annotations

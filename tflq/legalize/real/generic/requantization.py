@@ -1,4 +1,4 @@
-"""A sum in the result's counts, rounded half away from zero and saturated: what a real number per channel makes of it.
+"""A sum times a real number per channel: in the result's counts, rounded half away from zero and saturated.
 
     int8, uint8, int16      round_half_away(double(acc) * scale) + zp           ext.rescale_f64
     int32                   acc + zp at a scale of 1, else RESCALE rounded so   tosa.rescale

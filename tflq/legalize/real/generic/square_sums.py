@@ -47,7 +47,7 @@ def _elements(
         return elements
     source, output = elements
     if source.storage != output.storage or source.storage not in (i8, ui8) or not op.input.type.is_static:
-        return NotApplicable(f"{kernel_name(op)} has an integer form for 8 bits and known shapes alone")
+        return NotApplicable(f"{kernel_name(op)} has an integer form only for 8 bits and known shapes")
     if not all(0 < e.scale < np.inf for e in elements):
         return NotApplicable(f"{kernel_name(op)} has no integer form for scales of 0 or infinite ones")
     return source, output

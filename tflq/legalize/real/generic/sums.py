@@ -191,7 +191,7 @@ def _bias(
         return _Bias(np.zeros(1), b.value(bias))
     counts = b.value(bias).array.astype(np.float64).reshape(-1) - zeros
     if counts.size not in (1, reach.size) or not np.isfinite(counts).all():
-        return NotApplicable(f"bias '{bias.name}' has not one finite number per channel")
+        return NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
     with np.errstate(all="ignore"):
         if storage.is_float:
             counts = counts / units

@@ -4,8 +4,8 @@
     s = s_in * s_w / s_out
 
 The sums of a block are exact. Scaled, they have as many bits behind the point as the total leaves in 32, are added
-up and rounded half away from zero. No kernel computes it: kernels/fully_connected.cc takes such weights beside floats
-alone.
+up and rounded half away from zero. No kernel computes it: kernels/fully_connected.cc takes such weights only beside
+floats.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _bias(b: RuleBuilder, bias: Value | None, outputs: int, unit: float) -> np.n
     scale, zero = parameters(bias.type) if bias.type.quantized else (np.asarray(1.0), np.asarray(0))
     real = (b.value(bias).array.astype(np.float64).reshape(-1) - zero) * scale.astype(np.float64)
     if real.size not in (1, outputs) or not np.isfinite(real).all():
-        return NotApplicable(f"bias '{bias.name}' has not one finite number per channel")
+        return NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
     return np.broadcast_to(real / unit, (outputs,))
 
 

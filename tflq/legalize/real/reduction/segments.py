@@ -22,7 +22,7 @@ from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.rescaled import saturated
-from tflq.legalize.reference.indexing import sum_bounds
+from tflq.legalize.reference.indexing.scattering import sum_bounds
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, requantized
 from tflq.numerics.fixed_point import quotient

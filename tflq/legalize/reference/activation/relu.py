@@ -1,4 +1,4 @@
-"""Activations as operators of their own: RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH.
+"""Activations that are operators: RELU and its kin, LEAKY_RELU, PRELU, HARD_SWISH.
 
 The RELU kernels scale (x - z1) by input / output, add z and clamp. LEAKY_RELU and PRELU do so with one of two
 multipliers, by the sign of x - z1. HARD_SWISH is 16-bit fixed point all through, so a table. Source:
@@ -140,7 +140,9 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     source, output = elements
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     try:
-        alone, in_lanes = (hard_swish_table(source.storage.dtype, *parameters, vectorized=v) for v in (False, True))
+        one_by_one, in_lanes = (
+            hard_swish_table(source.storage.dtype, *parameters, vectorized=v) for v in (False, True)
+        )
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
     vectorized = False
@@ -150,6 +152,6 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
         known = math.prod(d for d in shape or () if d is not None)
         vectorized = b.probing or (shape is not None and known % _MOST_LANES == 0)
         settled = vectorized or (op.result.type.is_static and known < LANES)
-        if not settled and not np.array_equal(alone, in_lanes):
+        if not settled and not np.array_equal(one_by_one, in_lanes):
             return NotApplicable("the kernel's result is undefined in C++", unsettled=_SHIFTED_OUT)
-    return b.table(b.value(op.input), in_lanes if vectorized else alone)
+    return b.table(b.value(op.input), in_lanes if vectorized else one_by_one)

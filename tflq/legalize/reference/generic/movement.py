@@ -3,19 +3,26 @@
 The kernels copy raw, whatever the parameters of source and result say (kernels/reshape.cc, transpose.cc, split.cc,
 pack.cc, gather.cc, slice.cc, strided_slice.cc, tile.cc, reverse.cc ...). Where the result has other parameters than
 its source, that reproduces the interpreter and is a warning on the report; where parameters must hold, and where
-the kernel refuses other parameters, what is moved is requantized. Indices of types that a kernel has and plain integers
-have not become int32.
+the kernel refuses other parameters, what is moved is requantized. Indices become int32 where only
+kernels on quantized tensors take their type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tflq.dialects.tfl.comparison import Select, SelectV2
-from tflq.dialects.tfl.indexing import DynamicUpdateSlice, Gather, GatherND, Unique
+from tflq.dialects.tfl.indexing import (
+    DynamicUpdateSlice,
+    Gather,
+    GatherND,
+    Unique,
+)
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
+    Densify,
     DepthToSpace,
     Dilate,
     ExpandDims,
@@ -47,13 +54,13 @@ __all__ = ["COPIED", "under"]
 
 COPIED = "the result has other quantization parameters than its source: the kernel copies the integers as they are"
 
-_WIDENED: dict[str, frozenset[ScalarType]] = {
-    "tfl.tile": frozenset({i16}),
-    "tfl.space_to_depth": frozenset({i16}),
-    "tfl.depth_to_space": frozenset({i16}),
-    "tfl.broadcast_to": frozenset({ui8}),
-    "tfl.reverse_sequence": frozenset({i8}),
-    "tfl.fill": frozenset({ui8}),
+_WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
+    Tile: frozenset({i16}),
+    SpaceToDepth: frozenset({i16}),
+    DepthToSpace: frozenset({i16}),
+    BroadcastTo: frozenset({ui8}),
+    ReverseSequence: frozenset({i8}),
+    Fill: frozenset({ui8}),
 }
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
@@ -98,7 +105,7 @@ def move(
     if differ and (b.real or refused(op)):
         return _move_real(op, b)
     operands = [_index(op, b, v) for v in op.operands]
-    widened = storage in _WIDENED.get(op.name, ())
+    widened = storage in _WIDENED.get(type(op), ())
     if widened:
         operands = [
             b.cast(p, i32) if v and p and v.type.quantized else p for v, p in zip(op.operands, operands, strict=True)
@@ -134,7 +141,7 @@ def _move_real(op: Op, b: RuleBuilder) -> Answer:
         return NotApplicable(COPIED)
     common = sources[0] if len(sources) == 1 else targets[0]
     storage = common.storage
-    widened = storage in _WIDENED.get(op.name, ())
+    widened = storage in _WIDENED.get(type(op), ())
     operands: list[Value | None] = []
     for value in op.operands:
         plain = _index(op, b, value)
@@ -159,3 +166,11 @@ def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> li
             return None
         made.append(moved)
     return made
+
+
+def densify(op: Densify, b: RuleBuilder) -> Answer:
+    """result = the dense array of a sparse constant, zeros as they are stored."""
+    x = op.input
+    if not x.is_constant or x.type.storage != op.result.type.storage:
+        return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
+    return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")

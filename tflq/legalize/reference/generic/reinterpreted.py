@@ -216,9 +216,9 @@ def _summed(
 ) -> tuple[Sums, Bounds] | NotApplicable:
     """The accumulator and its bounds.
 
-    A zero point z that the type which is read has not is the nearest one that it has, y, and constant numbers v for
-    which y - z is the sum of v - y: (x - z) (w - z') is the sum of the products of all parts of either side. They are
-    side by side along the dim of input channels. Beside int16 y is 0, since TOSA has no other there.
+    The type that is read may not hold the zero point z. Then y, the nearest one that it holds, stands for it, with
+    constant numbers v such that y - z is the sum of v - y: (x - z) (w - z') is the sum of the products of all parts of
+    both sides. The parts are side by side along the dim of input channels. Beside int16 y is 0, as TOSA asks for.
     """
     x, weights = read
     within = [min(max(z, v.type.storage.minimum), v.type.storage.maximum) for v, z in zip(read, zeros, strict=True)]

@@ -139,7 +139,7 @@ def _fixed_i64(
     clamp: tuple[int, int],
     bounds: Bounds,
 ) -> Rescaled:
-    """int16 alone, which has no zero point."""
+    """Only of int16, which has no zero point."""
     lost = leaves_wide(*bounds, mantissa, left)
     low, high = bounds.range
     if not lost.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:

@@ -1,7 +1,7 @@
 """PAD, PADV2 and SPACE_TO_BATCH_ND: stored integers moved, and others put around them.
 
 PAD writes the zero point of the result, PADV2 a stored value. Both copy the operand as it is; PADV2 refuses a value
-that has not the result's parameters, SPACE_TO_BATCH_ND an operand: what no kernel takes is requantized. Source:
+that does not have the result's parameters, SPACE_TO_BATCH_ND an operand: what no kernel takes is requantized. Source:
 kernels/pad.cc (EvalInt), space_to_batch_nd.cc.
 """
 

@@ -1,17 +1,14 @@
-"""Operators whose kernels know no scales: stored integers are looked up, chosen, shifted, or taken for truth values.
+"""Elements looked up or placed by index: the kernels know no scales, and copy stored integers.
 
 EMBEDDING_LOOKUP is GATHER of rows, ONE_HOT a choice by comparison with 0, 1, 2 ..., MATRIX_DIAG and MATRIX_SET_DIAG one
-by a mask, DENSIFY and ZEROS_LIKE constants, BUCKETIZE a table; the others keep their kernel.
-Sources: kernels/embedding_lookup.cc (EvalSimple), hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc,
-densify.cc, where.cc, bitcast.cc, bitwise_xor.cc, right_shift.cc, zeros_like.cc.
+by a mask, BUCKETIZE a table; HASHTABLE_LOOKUP keeps its kernel. Sources: kernels/embedding_lookup.cc (EvalSimple),
+hashtable_lookup.cc, one_hot.cc, matrix_diag.cc, matrix_set_diag.cc, bucketize.cc.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
-from tflq.dialects.tfl.comparison import NotEqual, Where
 from tflq.dialects.tfl.indexing import (
     Bucketize,
     EmbeddingLookup,
@@ -21,26 +18,21 @@ from tflq.dialects.tfl.indexing import (
     MatrixSetDiag,
     OneHot,
 )
-from tflq.dialects.tfl.movement import Densify
 from tflq.dialects.tfl.runtime import version_info
-from tflq.dialects.tfl.shape import BroadcastArgs
-from tflq.dialects.tfl.unary import ZerosLike
-from tflq.dialects.tosa.activation import Clamp
-from tflq.dialects.tosa.bits import BitwiseAnd
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
-from tflq.ir.types import TensorType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.real.generic.grid import grids_of
 from tflq.legalize.real.generic.lookup import restored_by
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
 from tflq.legalize.reference.generic.movement import COPIED, under
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
-from tflq.legalize.scaling import kernel_name, per_layer
+from tflq.legalize.scaling import per_layer, zero_point_of
 
 __all__: list[str] = []
 
 _ZEROS = "zeros are stored, whatever the zero point"
+_OTHER_STORAGE = "no kernel copies {} to {}"
 
 
 def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
@@ -87,7 +79,7 @@ def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
 
 def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     """result = the stored on value where the index is the place along the axis, else the off value."""
-    indices, depth, on, off = (op.operand(i) for i in range(4))
+    indices, depth, on, off = op.indices, op.depth, op.on, op.off
     if not depth.is_constant or indices.type.shape is None or on.type.storage != off.type.storage:
         return NotApplicable(
             "the depth is not constant, the rank of the indices not known, or the values differ in type"
@@ -116,13 +108,13 @@ def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
     if not shape or shape[-1] is None or shape.count(None) > 1:
         return NotApplicable(f"the shape of '{x.name}' is not known")
     mask = b.constant(np.eye(shape[-1], dtype=bool), i1)
-    fill = _zero_point(x) or 0 if b.real else 0
+    fill = zero_point_of(x) or 0 if b.real else 0
     zero = b.constant(np.asarray(fill), x.type.storage)
     chosen = b.select(mask, b.reshape(b.value(x), [*shape, 1]), zero)
     if b.real and parameters_differ(op):
         one = isinstance(x.type.element, UniformQuantizedType)
         return _under(b, chosen, x, op.result) if one else NotApplicable(COPIED)
-    raw = not b.real and _zero_point(x) != 0 and shape[-1] != 1
+    raw = not b.real and zero_point_of(x) != 0 and shape[-1] != 1
     return Rewritten([chosen], warning=_ZEROS if raw else "")
 
 
@@ -144,64 +136,8 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=COPIED if ready is None and parameters_differ(op) else "")
 
 
-_OTHER_STORAGE = "no kernel copies {} to {}"
-
-
-def densify(op: Densify, b: RuleBuilder) -> Answer:
-    """result = the dense array of a sparse constant, zeros as they are stored."""
-    x = op.input
-    if not x.is_constant or x.type.storage != op.result.type.storage:
-        return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
-    return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")
-
-
-def _zero_point(value: Value) -> int | None:
-    element = value.type.element
-    return element.zero_point if isinstance(element, UniformQuantizedType) else None
-
-
-def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answer:
-    """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
-    operands = [None if v is None else b.value(v) for v in op.operands]
-    kind = op.lhs.type.storage
-    types = [v.type.with_element(kind if v.type.quantized else v.type.element) for v in op.results]
-    made = b.op(op.name, operands, types, op.attributes, version_info(op)).results
-    results = [b.cast(new, old.type.storage) for new, old in zip(made, op.results, strict=True)]
-    return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
-
-
-def where(op: Where, b: RuleBuilder) -> Answer:
-    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
-    x, zero = op.condition, _zero_point(op.condition)
-    plain = b.value(x)
-    if b.real and zero:
-        wide = b.cast(plain, i32)
-        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
-    elif plain.type.storage.bits == 16:
-        plain = b.cast(plain, i32)
-    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
-    raw = "WHERE takes the stored integers, whatever they stand for"
-    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
-
-
-def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
-    """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
-    x, result = op.input, op.result
-    storage, zero = result.type.storage, _zero_point(result)
-    if x.type.storage != storage or zero is None:
-        return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
-    raw = storage.bits > 16 and not b.real
-    fill = 0 if raw else zero
-    warning = _ZEROS if raw and zero else ""
-    if x.type.is_static:
-        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
-    plain = b.value(x)
-    filled = b.emit(Clamp, [plain], plain.type, min_val=fill, max_val=fill)
-    return Rewritten([filled], warning=warning)
-
-
 def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
-    """result = how many boundaries are not greater: a table of all stored values. Source: kernels/bucketize.cc."""
+    """result = how many boundaries are not greater: a table of all stored values."""
     x = op.input
     elements = per_layer(op, [x])
     if isinstance(elements, NotApplicable):
@@ -214,30 +150,3 @@ def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
     boundaries = np.asarray(op.boundaries, np.float32)
     buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
     return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
-
-
-def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
-    """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
-    x, result = b.value(op.input), op.result.type.stripped()
-    note = "BITCAST takes the stored integers, whatever they stand for"
-    widths = x.type.storage.bits, result.storage.bits
-    rank, open_dims = x.type.rank, (x.type.shape or ()).count(None)
-    if widths[0] == widths[1] and x.type.storage.is_integer and result.storage.is_integer:
-        return Rewritten([b.cast(x, result.storage)], note=note)
-    if rank is not None and not open_dims and widths == (16, 8):
-        low = b.cast(x, i32)
-        high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
-        shape = [*(x.type.shape or ()), 1]
-        parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
-        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], note=note)
-    if rank and not open_dims and widths == (8, 16):
-        shape = list(x.type.shape or ())
-        wide = b.cast(x, i32)
-        start, size = [0] * (rank - 1), shape[:-1]
-        types = TensorType((*size, 1), i32)
-        low, high = (b.emit(Slice, [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
-        low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
-        whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
-        return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
-    made = b.op(op.name, [x], [result], op.attributes, version_info(op))
-    return Rewritten(made.results, note=note)
