@@ -23,14 +23,21 @@ from tflq.ir.quant_constraints import (
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 
+_ROUNDING = words("half_away", "half_up", "half_even", "toward_zero")
+
 
 class Qcast(Operator, name="quant.qcast"):
-    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)"""
+    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)
+
+    `rounding` is that of the quotient, `sum_rounding` of the sum with the zero point; by default half to even, of the
+    quotient.
+    """
 
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: str | None = attribute(_ROUNDING, default=None)
+    sum_rounding: str | None = attribute(_ROUNDING, default=None)
     constraints = (
         one_operand_and_result,
         operand_float,
