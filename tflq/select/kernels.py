@@ -21,7 +21,7 @@ from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSli
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
-__all__ = ["KernelBuilder"]
+__all__ = ["KernelBuilder", "widened"]
 
 
 class KernelBuilder(Emitter):
@@ -170,6 +170,11 @@ class KernelBuilder(Emitter):
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
         return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+
+
+def widened(k: KernelBuilder, x: Value) -> Value:
+    """x in 32 bits at least."""
+    return k.cast(x, i32) if x.type.storage.bits < 32 else x
 
 
 def _filled(shape: Sequence[int | None], source: Shape) -> Shape:

@@ -22,7 +22,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped
+from tflq.select.rescale.integer import clamped
 
 __all__: list[str] = []
 

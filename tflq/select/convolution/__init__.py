@@ -1,0 +1,1 @@
+"""Convolutions as products of bytes, or on the float builtins."""

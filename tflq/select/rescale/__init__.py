@@ -1,0 +1,1 @@
+"""Integers and sums of one scale as those of another."""
