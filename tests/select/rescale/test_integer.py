@@ -9,7 +9,7 @@ import pytest
 from lowered import accumulators, assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
-from tflq.dialects.ext.rescale import RoundingDivideByPot
+from tflq.dialects.ext.rescale import RescaleI64, RoundingDivideByPot
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
