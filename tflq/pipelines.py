@@ -176,7 +176,7 @@ def _names(module: Module) -> frozenset[str]:
 def _simplification(real_semantics: bool) -> Sequence[Pass]:
     """Casts between neighbours cancelled, common ops shared, constants folded, dead ops dropped."""
     return (
-        Canonicalize(real_semantics=real_semantics),
+        Canonicalize(semantics="real" if real_semantics else "interpreter"),
         CommonSubexpressionElimination(),
         Fold(),
         DeadCodeElimination(),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, interpret
-from running import reference
+from support.harness import argument, interpret
+from support.running import reference
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError
@@ -147,6 +147,6 @@ def test_lower_quant_ops_rounds_as_qcast_says(rounding: Rounding, name: str) -> 
     assert name in [op.name for op in module.ops()]
 
 
-def test_lower_quant_ops_has_no_half_up() -> None:
+def test_lower_quant_ops_to_tosa_has_no_half_up() -> None:
     with pytest.raises(UnsupportedError, match="no op that rounds half_up"):
-        LowerQuantOps().run(quantization(0.1, i8, "half_up")[0])
+        LowerQuantOps("tosa").run(quantization(0.1, i8, "half_up")[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowered import assert_lowered, draw
+from support.lowered import assert_lowered, draw
 
 from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.ir.types import ScalarType, i8, i16, i32, i64

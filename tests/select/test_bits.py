@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness import interpret
-from lowered import assert_lowered, draw, kernels_of
+from support.harness import interpret
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.casts import Cast

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lowered import assert_lowered, draw, kernels_of
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.dialects.tosa.resize import Resize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowered import assert_lowered, draw
+from support.lowered import assert_lowered, draw
 
 from tflq.builder import Builder, broadcast
 from tflq.dialects.ext.tables import Table2D

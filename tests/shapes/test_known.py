@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const
+from support.harness import argument, const
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, i64

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
 from matrix import GENERATORS
 from matrix.run import case_of
+from support.harness import argument, const, interpret, one_op
 
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op, Value

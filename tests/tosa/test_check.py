@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from one_op import CASES, arg, module
-from validity import valid
+from support.one_op import CASES, arg, module
+from support.validity import valid
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant

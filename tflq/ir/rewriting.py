@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, walk
 
 __all__ = ["remove_ops", "replace_values", "stand_for", "take_over", "unneeded"]
 
@@ -41,6 +41,8 @@ def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op
             dead.add(op)
         else:
             live.update(value for value in op.operands if value is not None)
+            for inner in walk([op]) if op.regions else ():
+                live.update(value for value in inner.operands if value is not None)
     return dead
 
 

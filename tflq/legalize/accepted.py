@@ -19,6 +19,7 @@ from tflq.ir.quant_constraints import bounds_problem
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
+    NoQuantizedType,
     QuantizedType,
     ScalarType,
     f32,
@@ -80,7 +81,10 @@ def _take(value: Value, found: Accepted, *, held: bool) -> str:
             value.info = {"quantization": {"min": (element.minimum,), "max": (element.maximum,)}, **value.info}
         value.type = value.type.with_element(element.expressed)
         return ""
-    if not is_quantized(element) or isinstance(element, ScalarType):
+    if isinstance(element, NoQuantizedType):
+        value.type = value.type.with_element(element.expressed)
+        return ""
+    if not is_quantized(element):
         return ""
     if element.expressed != f32:
         return _EXPRESSED.format(element.expressed)

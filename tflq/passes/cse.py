@@ -60,7 +60,7 @@ class CommonSubexpressionElimination(Pass):
         replacements: dict[Value, Value] = {}
         merged: set[Op] = set()
         for op in function.ops:
-            if not is_pure(op):
+            if op.regions or not is_pure(op):
                 continue
             operands = (op.name, tuple(_final(v, replacements) for v in op.operands))
             known = self._known(first.setdefault(operands, op), alike.setdefault(operands, {}), op)

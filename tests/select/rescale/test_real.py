@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import accumulators, assert_lowered, draw
+from support.lowered import accumulators, assert_lowered, draw
 
 from tflq.builder import Builder
 from tflq.dialects.ext.rescale import RescaleF64

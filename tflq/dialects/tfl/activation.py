@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.kernels import Interpolates, Misreads
 from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
 from tflq.dialects.traits.types import SameElementType, SameShape
@@ -36,6 +37,7 @@ class Relu(Operator, name="tfl.relu", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -49,6 +51,7 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -62,6 +65,7 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -75,6 +79,7 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -89,6 +94,7 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -103,6 +109,7 @@ class Prelu(Operator, name="tfl.prelu"):
         QuantizedTogether(input, alpha, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales", "result type", "floats"),
     )
 
 
@@ -116,6 +123,7 @@ class Elu(Operator, name="tfl.elu"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -130,6 +138,8 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 
@@ -143,6 +153,7 @@ class HardSwish(Operator, name="tfl.hard_swish"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
     )
 
 
@@ -157,6 +168,8 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 
@@ -171,6 +184,8 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.kernels import Misreads
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Comparison",
     "Equal",
     "Greater",
     "GreaterEqual",
@@ -148,7 +152,7 @@ class Select(Operator, name="tfl.select", newest=4):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output), Misreads("copied"))
     versions = (Needs(3, rank=5),)
 
 
@@ -160,7 +164,7 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output), Misreads("copied"))
 
 
 class Where(Operator, name="tfl.where", newest=2):
@@ -170,3 +174,7 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+
+Comparison: TypeAlias = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
+"""Two tensors, compared element by element."""

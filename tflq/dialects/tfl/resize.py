@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
@@ -11,7 +13,7 @@ from tflq.dialects.traits.types import HasShape, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16
 
-__all__ = ["ResizeBilinear", "ResizeNearestNeighbor"]
+__all__ = ["Resize", "ResizeBilinear", "ResizeNearestNeighbor"]
 
 
 class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
@@ -51,3 +53,7 @@ class ResizeNearestNeighbor(Operator, name="tfl.resize_nearest_neighbor", newest
         Needs(3, attribute=align_corners),
         Needs(2, input, i8),
     )
+
+
+Resize: TypeAlias = ResizeBilinear | ResizeNearestNeighbor
+"""Images in another size."""

@@ -7,6 +7,7 @@ from typing import Any
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
+from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
 from tflq.ir.core import Value
 
 __all__ = [
@@ -74,6 +75,7 @@ class StablehloAdd(Operator, name="tfl.stablehlo_add"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloAnd(Operator, name="tfl.stablehlo_and"):
@@ -83,6 +85,7 @@ class StablehloAnd(Operator, name="tfl.stablehlo_and"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"),)
 
 
 class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
@@ -102,7 +105,7 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     branch_subgraph_indices: Any = attribute(default=None)
-    traits = (CALLS, Calls(branch_subgraph_indices), Impure())
+    traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
 
 class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
@@ -145,7 +148,7 @@ class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
     composite_attributes: Any = attribute(default=None)
     composite_attributes_format: str = attribute(default="FLEXBUFFERS")
     version: int = attribute(default=0)
-    traits = (CALLS, Calls(decomposition_subgraph_index), Impure())
+    traits = (CALLS, Calls(decomposition_subgraph_index, inputs=inputs), Impure())
 
 
 class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
@@ -289,6 +292,7 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     index_vector_dim: int = attribute(default=0)
     slice_sizes: Any = attribute(default=None)
     indices_are_sorted: bool = attribute(default=False)
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloIota(Operator, name="tfl.stablehlo_iota"):
@@ -322,6 +326,7 @@ class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
@@ -331,6 +336,7 @@ class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
@@ -340,6 +346,7 @@ class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), Unbounded(), FloatKernel())
 
 
 class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
@@ -369,6 +376,7 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     edge_padding_low: Any = attribute(default=None)
     edge_padding_high: Any = attribute(default=None)
     interior_padding: Any = attribute(default=None)
+    traits = (Misreads("packed"), FloatKernel())
 
 
 class StablehloPower(Operator, name="tfl.stablehlo_power"):
@@ -477,6 +485,7 @@ class StablehloShiftLeft(Operator, name="tfl.stablehlo_shift_left"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"),)
 
 
 class StablehloSlice(Operator, name="tfl.stablehlo_slice"):

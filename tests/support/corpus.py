@@ -9,7 +9,7 @@ import pytest
 
 __all__ = ["CORPUS", "models", "needs_corpus"]
 
-CORPUS = Path(os.environ.get("TFLQ_CORPUS") or Path(__file__).resolve().parents[2] / "shared")
+CORPUS = Path(os.environ.get("TFLQ_CORPUS") or Path(__file__).resolve().parents[3] / "shared")
 
 needs_corpus = [
     pytest.mark.corpus,

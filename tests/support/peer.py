@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from harness import argument, const, edge_inputs, interpret
 from matrix.draw import Case
 from matrix.run import run
 from matrix.run_tosa import run_tosa
 
 import tflq
+from support.harness import argument, const, edge_inputs, interpret
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, i8, i16, ui8
 

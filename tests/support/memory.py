@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness import in_child
+from support.harness import in_child
 
 __all__ = ["Memory", "memory"]
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from running import tosa_opt
+from support.running import tosa_opt
 
 __all__ = ["valid"]
 
