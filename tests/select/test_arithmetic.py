@@ -32,5 +32,5 @@ def test_mul_with_a_shift(shift: int) -> None:
 
 
 def test_division_truncates() -> None:
-    arrays = [draw(i32, SHAPE), draw(i32, (3,), 1, 1, 1000)]
+    arrays = [draw(i32, SHAPE), draw(i32, SHAPE[-1:], 1, 1, 1000)]
     assert_lowered(lambda b, v, w: b.emit(IntDiv, [v, w], v.type), arrays, [i32, i32])
