@@ -82,14 +82,14 @@ class KernelBuilder(Emitter):
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already. int4 is cast from
-        and to float32 alone."""
+        and to float32 only."""
         if x.type.element != to and min(x.type.storage.bits, to.bits) < 8 and f32 not in (x.type.element, to):
             x = self.cast(x, f32)
         return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
-        """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the
-        same type, which of int4 there is none of."""
+        """The same elements in another tensor (`type`: with or without quantization parameters): CAST to the
+        same type, which int4 does not have."""
         if x.type.storage.bits < 8:
             return self.emit(Cast, [self.cast(x, f32)], type or x.type.stripped())
         return self.emit(Cast, [x], type or x.type.stripped())

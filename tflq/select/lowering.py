@@ -60,7 +60,7 @@ class Kernels(KernelBuilder):
             state_version(made)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value with a name, or that is returned, has a tensor of its own."""
+        """Records what a value has become. A value with a name, or that is returned, is another tensor."""
         if (old.name or old in self._outputs) and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:

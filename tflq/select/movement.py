@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tosa.movement import Concat, Identity, Pad, Reshape, Reverse, Slice, Tile, Transpose
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i32
+from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -51,13 +51,10 @@ def concat(op: Concat, k: Kernels) -> Value:
     return k.concatenation([k.value(v) for v in op.inputs if v is not None], op.axis, op.result.type.shape)
 
 
-def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], **lacking: object) -> Value:
-    """`emit` of x in a type that the kernel has: `lacking` names those it has not, and what stands for them."""
-    through = lacking.get(x.type.storage.name)
-    if through is None:
-        return emit(x)
-    carrier = {"i8": i8, "i32": i32}[str(through)]
-    return k.cast(emit(k.cast(x, carrier)), x.type.storage)
+def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], carriers: Mapping[ScalarType, ScalarType]) -> Value:
+    """`emit` of x, in another type if the kernel lacks x's: `carriers` has the one to take."""
+    storage = x.type.storage
+    return k.cast(emit(k.cast(x, carriers[storage])), storage) if storage in carriers else emit(x)
 
 
 @lowering(Pad)
@@ -70,7 +67,7 @@ def pad(op: Pad, k: Kernels) -> Value:
     def padded(v: Value) -> Value:
         return k.padv2(v, amounts, op.pad_const, op.output.type.shape)
 
-    return _carried(k, x, padded, i1="i8")
+    return _carried(k, x, padded, {i1: i8})
 
 
 @lowering(Tile)
@@ -80,7 +77,7 @@ def tile(op: Tile, k: Kernels) -> Value:
     def tiled(v: Value) -> Value:
         return k.emit(tfl.Tile, [v, multiples], op.output.type.with_element(v.type.storage))
 
-    return _carried(k, k.value(op.input1), tiled, i1="i8", i16="i32")
+    return _carried(k, k.value(op.input1), tiled, {i1: i8, i16: i32})
 
 
 @lowering(Reverse)

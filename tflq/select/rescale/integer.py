@@ -142,7 +142,7 @@ def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, outpu
             return None
         x = clamped(k, x, first, last, least, most)
     numerator = k.mul(x, _row(k, fit.a))
-    if levels[0] > 0:  # nothing below zero is told apart
+    if levels[0] > 0:  # everything below zero gives the least result
         numerator = k.add(numerator, _row(k, fit.c), "RELU")
     else:
         numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), _row(k, fit.c)))
@@ -272,7 +272,7 @@ def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
 def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
     """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s), and of a shift of more than 32 its upper bits.
 
-    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) the lower bits of the word above count alone.
+    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) only the lower bits of the word above count.
     """
     x = k.value(op.input)
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
