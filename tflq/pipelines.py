@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.runtime import state_runtime
-from tflq.evaluate import control
+from tflq.evaluate import running
 from tflq.formats import is_tosa
 from tflq.ir.core import Module, Op
 from tflq.legalize import Decision, legalize
@@ -185,7 +185,7 @@ def _simplification(real_semantics: bool) -> Sequence[Pass]:
 
 def _path(op: Op) -> str:
     """How an operator of TOSA computes; control flow and variables stay what they are."""
-    if control.get(type(op)) is not None:
+    if running.get(type(op)) is not None:
         return "kept"
     return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"
 

@@ -21,6 +21,7 @@ from tflq.ir.quant_constraints import (
     same_shape,
     storage_width,
 )
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 
@@ -31,7 +32,7 @@ class Qcast(Operator, name="quant.qcast"):
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     traits = (Role("quantized"),)
     constraints = (
         one_operand_and_result,

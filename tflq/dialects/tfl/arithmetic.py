@@ -7,7 +7,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Misreads, Unbounded
 from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
-from tflq.dialects.traits.types import Broadcasts, SameElementType
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i8, i16, i64, ui32
 
@@ -212,3 +212,4 @@ class AddN(Operator, name="tfl.add_n"):
     __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
+    traits = (Elementwise(inputs, output, strict=False),)

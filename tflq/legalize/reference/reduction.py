@@ -18,7 +18,7 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from tflq.dialects.tfl.reduction import Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
@@ -174,7 +174,7 @@ class _Reduction(NamedTuple):
     target: UniformQuantizedType
 
 
-def _reduction(op: Reduction) -> _Reduction | NotApplicable:
+def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
     x, axis, result = op.input, op.axes, op.output
     source, target = x.type.element, result.type.element
@@ -192,7 +192,9 @@ def _reduction(op: Reduction) -> _Reduction | NotApplicable:
     return _Reduction(x, axes, source, target)
 
 
-def _reduced(op: Reduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+def _reduced(
+    op: NumberReduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]
+) -> Value:
     """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
     for axis in axes:
         x = b.reduce(kind, x, axis)
