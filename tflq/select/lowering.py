@@ -91,31 +91,6 @@ class Kernels(KernelBuilder):
 
 Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.select",
-    {
-        "ext.casts": ("casts",),
-        "ext.rescale": ("rescale.integer", "rescale.mean", "rescale.real"),
-        "ext.tables": ("tables",),
-        "quant.casts": ("casts",),
-        "tosa.activation": ("activation",),
-        "tosa.arithmetic": ("arithmetic",),
-        "tosa.bits": ("bits",),
-        "tosa.casts": ("casts", "rescale.integer"),
-        "tosa.comparison": ("comparison",),
-        "tosa.control": ("control",),
-        "tosa.convolution": (
-            "convolution.conv2d",
-            "convolution.conv3d",
-            "convolution.depthwise",
-            "convolution.transposed",
-        ),
-        "tosa.indexing": ("indexing", "tables"),
-        "tosa.matmul": ("matmul",),
-        "tosa.movement": ("movement",),
-        "tosa.pooling": ("pooling",),
-        "tosa.reduction": ("reduction",),
-        "tosa.resize": ("resize",),
-        "tosa.state": ("state",),
-    },
+    "tflq.select", {"tosa.casts": ("casts", "rescale"), "tosa.indexing": ("indexing", "tables")}
 )
 """The lowering of each op of the integer form."""
