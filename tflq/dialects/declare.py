@@ -51,6 +51,7 @@ __all__ = [
     "ints",
     "operand",
     "result",
+    "trait_of",
     "words",
 ]
 
@@ -395,3 +396,8 @@ class Operator(Op):
     def slot(cls, name: str) -> Slot | None:
         """Its operand or result of that name."""
         return next((s for s in (*cls.operand_slots, *cls.result_slots) if s.name == name), None)
+
+
+def trait_of(op: Op, kind: type[T]) -> T | None:
+    """The trait of an op, declared or not; None if it has none of that kind."""
+    return op.trait(kind) if isinstance(op, Operator) else None

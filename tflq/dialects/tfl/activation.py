@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.kernels import Interpolates, Misreads
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
 from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
@@ -35,6 +37,7 @@ class Relu(Operator, name="tfl.relu", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -48,6 +51,7 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -61,6 +65,7 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -74,6 +79,7 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -88,6 +94,7 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -102,6 +109,7 @@ class Prelu(Operator, name="tfl.prelu"):
         QuantizedTogether(input, alpha, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales", "result type", "floats"),
     )
 
 
@@ -115,6 +123,7 @@ class Elu(Operator, name="tfl.elu"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -129,6 +138,8 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 
@@ -142,6 +153,7 @@ class HardSwish(Operator, name="tfl.hard_swish"):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -156,6 +168,8 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 
@@ -170,6 +184,8 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Interpolates(),
     )
 
 
@@ -180,7 +196,7 @@ class Softmax(Operator, name="tfl.softmax", newest=3):
     input: Value = operand()
     output: Value = result()
     beta: float = attribute(default=0.0, finite=True)
-    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output))
+    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output), InPlace(input))
 
 
 class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.elements import Rearranges
+from tflq.dialects.traits.kernels import Misreads
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Comparison",
     "Equal",
     "Greater",
     "GreaterEqual",
@@ -152,7 +156,8 @@ class Select(Operator, name="tfl.select", newest=4):
     traits = (
         SameScale(on_true, on_false, output),
         SameElementType(on_true, on_false, output),
-        MovesElements(on_true, on_false),
+        Misreads("copied"),
+        Rearranges(on_true, on_false),
     )
     versions = (Needs(3, rank=5),)
 
@@ -168,7 +173,8 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
     traits = (
         SameScale(on_true, on_false, output),
         SameElementType(on_true, on_false, output),
-        MovesElements(on_true, on_false),
+        Misreads("copied"),
+        Rearranges(on_true, on_false),
         Broadcasts(condition, on_true, on_false, output, strict=False),
     )
 
@@ -180,3 +186,7 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+
+Comparison: TypeAlias = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
+"""Two tensors, compared element by element."""

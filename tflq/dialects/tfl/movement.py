@@ -8,8 +8,10 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.movement import MovesElements
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.elements import Rearranges
+from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
@@ -50,7 +52,15 @@ class Reshape(Operator, name="tfl.reshape"):
     shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
     new_shape: Any = attribute(default=None)
-    traits = (SameScale(input, output), Undescribed(), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        Undescribed(),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        ParametersUnread(input, output),
+        Rearranges(input),
+    )
 
 
 class Squeeze(Operator, name="tfl.squeeze"):
@@ -60,7 +70,13 @@ class Squeeze(Operator, name="tfl.squeeze"):
     input: Value = operand()
     output: Value = result()
     squeeze_dims: Any = attribute(default=None)
-    traits = (SameScale(input, output), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        Rearranges(input),
+    )
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -70,7 +86,14 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(input),
+    )
 
 
 class Transpose(Operator, name="tfl.transpose", newest=8):
@@ -80,7 +103,13 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
     input: Value = operand()
     perm: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), Permutation(perm, input), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        Permutation(perm, input),
+        SameElementType(input, output),
+        Misreads("copied"),
+        Rearranges(input),
+    )
     versions = (
         Needs(8, rank=7),
         Needs(7, input, i4),
@@ -104,7 +133,9 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
         QuantizedTogether(values, output),
         Axis(axis, output),
         SameElementType(values, output),
-        MovesElements(values),
+        Misreads("copied"),
+        AsksSameScale(i8),
+        Rearranges(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -122,7 +153,8 @@ class Split(Operator, name="tfl.split", newest=5):
         Axes(axis, input),
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
-        MovesElements(input),
+        Misreads("copied"),
+        Rearranges(input),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
@@ -141,7 +173,8 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         Axes(axis, input),
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
-        MovesElements(input),
+        Misreads("copied"),
+        Rearranges(input),
     )
     versions = (Needs(2, input, i8),)
 
@@ -159,7 +192,9 @@ class Pack(Operator, name="tfl.pack", newest=5):
         Axis(axis, values, more=1),
         Counts(values_count, values),
         SameElementType(values, output),
-        MovesElements(values),
+        Misreads("copied"),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -177,7 +212,9 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
         Axis(axis, input),
         Counts(num, outputs),
         SameElementType(input, outputs),
-        MovesElements(input),
+        Misreads("copied"),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(input),
     )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
@@ -194,7 +231,7 @@ class Pad(Operator, name="tfl.pad", newest=6):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
-        MovesElements(input),
+        Rearranges(input),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -212,7 +249,7 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
         NonNegative(paddings),
         SameElementType(input, value, output),
         OnePerDim(paddings, input, pairs=True),
-        MovesElements(input, value),
+        Rearranges(input, value),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -230,7 +267,8 @@ class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
-        MovesElements(input),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(input),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -249,7 +287,8 @@ class Slice(Operator, name="tfl.slice", newest=8):
         SameElementType(input, output),
         OnePerDim(begin, input),
         OnePerDim(size, input),
-        MovesElements(input),
+        Misreads("copied"),
+        Rearranges(input),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
 
@@ -269,7 +308,14 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     new_axis_mask: int = attribute(default=0)
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
-    traits = (SameScale(input, output), NoZeros(strides), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        NoZeros(strides),
+        SameElementType(input, output),
+        Misreads("copied"),
+        ParametersUnread(input, output, both=False),
+        Rearranges(input),
+    )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
 
@@ -285,7 +331,8 @@ class Tile(Operator, name="tfl.tile", newest=2):
         NonNegative(multiples),
         SameElementType(input, output),
         OnePerDim(multiples, input),
-        MovesElements(input),
+        Misreads("copied"),
+        Rearranges(input),
     )
     versions = (Needs(3, input, i8),)
 
@@ -297,7 +344,13 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
     input: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(shape), SameElementType(input, output), MovesElements(input))
+    traits = (
+        SameScale(input, output),
+        NonNegative(shape),
+        SameElementType(input, output),
+        Misreads("packed"),
+        Rearranges(input),
+    )
     versions = (
         Needs(3, input, i8),
         Needs(3, input, i16),
@@ -319,7 +372,9 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
         Axes(axes, input),
         SameElementType(input, output),
         SameShape(input, output),
-        MovesElements(input),
+        Misreads("copied"),
+        ParametersUnread(input, output),
+        Rearranges(input),
     )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
@@ -338,7 +393,8 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
         Axis(seq_dim, input),
         Axis(batch_dim, input),
         NonNegative(lengths),
-        MovesElements(input),
+        LacksKernel(i8),
+        Rearranges(input),
         SameShape(input, output, strict=False),
     )
 
@@ -350,7 +406,7 @@ class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), MovesElements(input))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), Rearranges(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -361,7 +417,7 @@ class DepthToSpace(Operator, name="tfl.depth_to_space"):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), MovesElements(input))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), Rearranges(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -378,7 +434,8 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
         NonNegative(block, paddings),
         NoZeros(block),
         SameElementType(input, output),
-        MovesElements(input),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -396,7 +453,8 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
         NonNegative(block, crops),
         NoZeros(block),
         SameElementType(input, output),
-        MovesElements(input),
+        AsksSameScale(i8, ui8, i16),
+        Rearranges(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -409,7 +467,7 @@ class Dilate(Operator, name="tfl.dilate"):
     dilations: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (NoZeros(dilations), NonNegative(dilations), MovesElements(input, value))
+    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), Rearranges(input, value))
 
 
 class Densify(Operator, name="tfl.densify"):

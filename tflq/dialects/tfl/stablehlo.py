@@ -7,6 +7,7 @@ from typing import Any
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
+from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 
@@ -76,7 +77,7 @@ class StablehloAdd(Operator, name="tfl.stablehlo_add"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloAnd(Operator, name="tfl.stablehlo_and"):
@@ -86,7 +87,7 @@ class StablehloAnd(Operator, name="tfl.stablehlo_and"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
@@ -106,7 +107,7 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     branch_subgraph_indices: Any = attribute(default=None)
-    traits = (CALLS, Calls(branch_subgraph_indices), Impure())
+    traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
 
 class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
@@ -151,7 +152,7 @@ class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
     composite_attributes: Any = attribute(default=None)
     composite_attributes_format: str = attribute(default="FLEXBUFFERS")
     version: int = attribute(default=0)
-    traits = (CALLS, Calls(decomposition_subgraph_index), Impure())
+    traits = (CALLS, Calls(decomposition_subgraph_index, inputs=inputs), Impure())
 
 
 class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
@@ -300,6 +301,7 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     index_vector_dim: int = attribute(default=0)
     slice_sizes: Any = attribute(default=None)
     indices_are_sorted: bool = attribute(default=False)
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloIota(Operator, name="tfl.stablehlo_iota"):
@@ -335,7 +337,7 @@ class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
@@ -345,7 +347,7 @@ class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
@@ -355,7 +357,7 @@ class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), Unbounded(), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
@@ -387,6 +389,7 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     edge_padding_low: Any = attribute(default=None)
     edge_padding_high: Any = attribute(default=None)
     interior_padding: Any = attribute(default=None)
+    traits = (Misreads("packed"), FloatKernel())
 
 
 class StablehloPower(Operator, name="tfl.stablehlo_power"):
@@ -498,7 +501,7 @@ class StablehloShiftLeft(Operator, name="tfl.stablehlo_shift_left"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
+    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloSlice(Operator, name="tfl.stablehlo_slice"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether
 from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
@@ -37,6 +38,7 @@ class Abs(Operator, name="tfl.abs", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
     )
 
 
@@ -72,6 +74,9 @@ class Exp(Operator, name="tfl.exp", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales", "result type"),
+        Unbounded(),
+        Interpolates(),
     )
 
 
@@ -94,6 +99,9 @@ class Log(Operator, name="tfl.log", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Unbounded(),
+        Interpolates(),
     )
 
 
@@ -103,7 +111,11 @@ class Neg(Operator, name="tfl.neg"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
+    traits = (
+        SameElementType(input, output, unless_quantized=True),
+        Elementwise(input, output),
+        Misreads("scales", "result type"),
+    )
 
 
 class Round(Operator, name="tfl.round"):
@@ -125,6 +137,9 @@ class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Unbounded(),
+        Interpolates(),
     )
 
 
@@ -161,6 +176,8 @@ class Sqrt(Operator, name="tfl.sqrt", newest=2):
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
         Elementwise(input, output),
+        Misreads("scales"),
+        Unbounded(),
     )
 
 
@@ -170,7 +187,7 @@ class Square(Operator, name="tfl.square"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output), Unbounded())
 
 
 class ZerosLike(Operator, name="tfl.zeros_like"):

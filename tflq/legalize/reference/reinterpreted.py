@@ -22,8 +22,8 @@ Sources: kernels/conv.cc, kernels/depthwise_conv.cc, kernels/fully_connected.cc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -50,12 +50,13 @@ from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []
 
-_OfSums: TypeAlias = Callable[[Op, RuleBuilder, Terms], Sums | NotApplicable]
+_Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
+_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums | NotApplicable]
 
-_SUMS: dict[str, tuple[_OfSums, int, tuple[int, ...]]] = {
-    "tfl.conv_2d": (conv_2d_sums, 0, (1, 2, 3)),
-    "tfl.depthwise_conv_2d": (depthwise_sums, 3, (1, 2)),
-    "tfl.fully_connected": (fully_connected_sums, 0, (1,)),
+_SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
+    Conv2D: (conv_2d_sums, 0, (1, 2, 3)),
+    DepthwiseConv2D: (depthwise_sums, 3, (1, 2)),
+    FullyConnected: (fully_connected_sums, 0, (1,)),
 }
 """How the sums are written; the weights' dim of the channels, and those that are summed over."""
 _MOST_FILLS = 256
@@ -72,16 +73,16 @@ class _Reading(NamedTuple):
     unpacked: tuple[ScalarType, ...] = ()
 
 
-def misread(op: FullyConnected | Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
+def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     """The operator on bytes taken apart, and put together as the kernel reads them."""
-    x, weights = op.input, op.operand(1)
+    x, weights = op.input, _weights(op)
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
     reading = _reading(op)
-    if b.real or reading is None or op.attributes.get("weights_format", "DEFAULT") != "DEFAULT":
+    if b.real or reading is None or _is_shuffled(op):
         return NotApplicable("")
-    of_sums, axis, summed = _SUMS[op.name]
+    of_sums, axis, summed = _SUMS[type(op)]
     scales, shape = scales_of(weights), weights.type.shape or ()
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
         return NotApplicable("")
@@ -117,6 +118,14 @@ def misread(op: FullyConnected | Conv2D | DepthwiseConv2D, b: RuleBuilder) -> An
     return scaled.rewritten(sums.finish(b, scaled.value), *words)
 
 
+def _weights(op: _Operator) -> Value:
+    return op.weights if isinstance(op, FullyConnected) else op.filter
+
+
+def _is_shuffled(op: _Operator) -> bool:
+    return isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"
+
+
 class _Bias(NamedTuple):
     """A bias in the type that the kernel sums in, and whether it is read as another one than it is."""
 
@@ -124,8 +133,8 @@ class _Bias(NamedTuple):
     halved: bool
 
 
-def _bias_as_read(op: Op, b: RuleBuilder, reading: _Reading) -> _Bias | NotApplicable:
-    bias, (_, axis, _) = op.optional(2), _SUMS[op.name]
+def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias | NotApplicable:
+    bias, (_, axis, _) = op.bias, _SUMS[type(op)]
     if isinstance(op, FullyConnected):
         found = bias_as_read(op, b, reading.x, reading.weights, bias)
     else:
@@ -133,14 +142,15 @@ def _bias_as_read(op: Op, b: RuleBuilder, reading: _Reading) -> _Bias | NotAppli
         found = acc if isinstance(acc, NotApplicable) else (acc, bias, False)
     if isinstance(found, NotApplicable):
         return found
-    channels = (op.operand(1).type.shape or ())[axis] or 0
+    channels = (_weights(op).type.shape or ())[axis] or 0
     return _Bias(bias_of(b, found[1], channels, found[0]), found[2])
 
 
-def _reading(op: Op) -> _Reading | None:
+def _reading(op: _Operator) -> _Reading | None:
     """None where no kernel runs on such types, or it reads all as what it is."""
-    x, weights, result = (v.type.storage for v in (op.operand(0), op.operand(1), op.result))
-    per_axis = not isinstance(op.operand(1).type.element, UniformQuantizedType)
+    filters = _weights(op)
+    x, weights, result = (v.type.storage for v in (op.input, filters, op.output))
+    per_axis = not isinstance(filters.type.element, UniformQuantizedType)
     if isinstance(op, FullyConnected):
         if x not in (i8, ui8, i16) or weights not in (i8, ui8, i16, i4, i2) or (per_axis and ui8 in (x, weights)):
             return None
@@ -151,7 +161,7 @@ def _reading(op: Op) -> _Reading | None:
         if x == i16 == result:
             return _Reading(i16, i8, (i4, i2))
         return _Reading(ui8, ui8) if result in (ui8, i16) and (weights.bits == 8 or result == i16) else None
-    zeros = np.atleast_1d(getattr(op.operand(1).type.element, "zero_points", weight_zero_point(op.operand(1))))
+    zeros = np.atleast_1d(getattr(filters.type.element, "zero_points", weight_zero_point(filters)))
     if x != result or (per_axis and weights not in (i8, i4)):
         return None
     if isinstance(op, Conv2D):
@@ -196,7 +206,7 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
 
 
 def _summed(
-    op: Op,
+    op: _Operator,
     b: RuleBuilder,
     of_sums: _OfSums,
     read: tuple[Value, Value],
@@ -241,12 +251,12 @@ def _split(storage: ScalarType, zero: int, near: int) -> tuple[int, list[int]]:
     return near, fills
 
 
-def _rows_of(op: Op, b: RuleBuilder, x: Value, depth: int) -> Value | None:
+def _rows_of(op: _Operator, b: RuleBuilder, x: Value, depth: int) -> Value | None:
     """x with `depth` input channels in its last dim, of FULLY_CONNECTED rows of them; None if that cannot be."""
     shape = x.type.shape
     if shape is None or shape[-1] == depth:
         return None if shape is None else x
-    if not isinstance(op, FullyConnected) or op.attributes["keep_num_dims"] or None in shape or not depth:
+    if not isinstance(op, FullyConnected) or op.keep_num_dims or None in shape or not depth:
         return None
     return b.reshape(x, (math.prod(d or 0 for d in shape) // depth, depth))
 
@@ -266,6 +276,6 @@ def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
     return b.concat(parts, len(outer), (*outer, (last or 0) * len(parts)))
 
 
-def _on(op: Op, x: Value) -> Op:
+def _on(op: _Operator, x: Value) -> Op:
     """The operator on another input, whose stored integers are at hand."""
     return Op(op.name, [x, *op.operands[1:]], op.results, op.attributes, op.location, info=op.info)
