@@ -12,7 +12,7 @@ from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
 from tflq.dialects.declare import Operator, Trait, trait_of
 from tflq.dialects.traits.kernels import Unbounded
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module, Value
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType

@@ -15,10 +15,10 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_variable
-from tflq.dialects.tfl.reduction import LogicalReduction, Reduction
+from tflq.dialects.tfl.reduction import Reduction
 from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.traits.elements import Rearranges
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.evaluate import evaluate_op, evaluator
 from tflq.ir.core import Op, Value
@@ -122,7 +122,7 @@ def _compute(op: Op, operands: list[Known]) -> list[Known] | None:
 
 def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> list[np.ndarray] | None:
     """Which elements of the results are open; None if that depends on elements that are."""
-    moved = op.trait(Rearranges)
+    moved = op.trait(MovesElements)
     if moved is not None:
         if not all(k.complete or moved.moves(i) for i, k in enumerate(operands)):
             return None
@@ -130,6 +130,6 @@ def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> 
         return [np.asarray(m, bool) for m in (made if isinstance(made, list) else [made])]
     if op.has(Broadcasts, Elementwise) or isinstance(op, BroadcastArgs):
         return [functools.reduce(np.logical_or, [k.flags for k in operands])]
-    if isinstance(op, Reduction | LogicalReduction) and operands[1].complete:
+    if isinstance(op, Reduction) and operands[1].complete:
         return [np.any(operands[0].flags, tuple(operands[1].array.reshape(-1).tolist()), keepdims=op.keep_dims)]
     return None

@@ -38,7 +38,7 @@ def _reduce(op: tosa.ReduceAll | tosa.ReduceAny | tosa.ReduceMax | tosa.ReduceMi
 
 
 @evaluator(tfl.ReduceAll, tfl.ReduceAny, tfl.ReduceMax, tfl.ReduceMin, tfl.ReduceProd, tfl.Sum)
-def _reduce_axes(op: tfl.Reduction | tfl.LogicalReduction, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+def _reduce_axes(op: tfl.Reduction, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
     along = tuple(int(a) % x.ndim for a in axes.reshape(-1))
     return np.asarray(_REDUCTIONS[type(op)](x, axis=along, keepdims=op.keep_dims))
 

@@ -13,7 +13,7 @@ from tflq.dialects.effects import is_pure, is_variable
 from tflq.dialects.tfl.bits import Bitcast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.shape import Range, Rank, Shape
-from tflq.dialects.traits.elements import Rearranges
+from tflq.dialects.traits.movement import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.syntax import pack
@@ -83,7 +83,7 @@ def _computes(op: Op) -> bool:
     """Whether an operator of TFLite computes numbers: its kernel does, in its own order and precision."""
     if not isinstance(op, Operator) or not op.name.startswith("tfl."):
         return False
-    return not (isinstance(op, _KEEPS_NUMBERS) or op.has(Rearranges))
+    return not (isinstance(op, _KEEPS_NUMBERS) or op.has(MovesElements))
 
 
 def _is_known(value: Value) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tflq.dialects.tfl.reduction import (
     ArgMax,
     ArgMin,
-    LogicalReduction,
     Reduction,
     SegmentSum,
     TopKV2,
@@ -20,8 +19,8 @@ from tflq.shapes.site import Misfit, Site, shape_of, text
 __all__: list[str] = []
 
 
-@shape_of(Reduction | LogicalReduction)
-def _reduce(op: Reduction | LogicalReduction, site: Site) -> Shape:
+@shape_of(Reduction)
+def _reduce(op: Reduction, site: Site) -> Shape:
     dims = site.dims(op.input)
     keep = op.keep_dims
     axes = site.ints(op.axes)

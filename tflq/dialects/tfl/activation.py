@@ -36,8 +36,8 @@ class Relu(Operator, name="tfl.relu", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -50,8 +50,8 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -64,8 +64,8 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -78,8 +78,8 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -93,8 +93,8 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -122,8 +122,8 @@ class Elu(Operator, name="tfl.elu"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -137,9 +137,9 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -152,8 +152,8 @@ class HardSwish(Operator, name="tfl.hard_swish"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -167,9 +167,9 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         QuantizedTogether(input, output),
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -183,9 +183,9 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         QuantizedTogether(input, output),
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 

@@ -24,10 +24,10 @@ class Cast(Operator, name="tfl.cast", newest=9):
     out_data_type: str = attribute(default="FLOAT32")
     traits = (
         Undescribed(),
-        Elementwise(input, output),
         Misreads("packed"),
         ParametersUnread(input, output),
         ComputesInFloat(),
+        Elementwise(input, output),
     )
     versions = (
         Needs(8, input, i2),
@@ -52,9 +52,9 @@ class Quantize(Operator, name="tfl.quantize", newest=6):
     traits = (
         ElementTypes(output, i2, i4, ui4, i8, ui8, i16, ui16, i32),
         NeedsParameters(output),
-        Elementwise(input, output),
         Misreads("scales"),
         ComputesInFloat(),
+        Elementwise(input, output),
     )
 
 
@@ -68,8 +68,8 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
         ElementTypes(input, i2, i4, ui4, i8, ui8, i16, f16, bf16),
         ElementTypes(output, f32, f16, bf16),
         NeedsParameters(input),
-        Elementwise(input, output),
         ComputesInFloat(),
+        Elementwise(input, output),
     )
 
 

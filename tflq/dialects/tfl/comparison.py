@@ -7,8 +7,8 @@ from typing import TypeAlias
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.elements import Rearranges
 from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
@@ -141,7 +141,7 @@ class LogicalNot(Operator, name="tfl.logical_not"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (Elementwise(input, output), Unquantized("its tensors are truth values"))
+    traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
 
 
 class Select(Operator, name="tfl.select", newest=4):
@@ -157,7 +157,7 @@ class Select(Operator, name="tfl.select", newest=4):
         SameScale(on_true, on_false, output),
         SameElementType(on_true, on_false, output),
         Misreads("copied"),
-        Rearranges(on_true, on_false),
+        MovesElements(on_true, on_false),
     )
     versions = (Needs(3, rank=5),)
 
@@ -174,7 +174,7 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
         SameScale(on_true, on_false, output),
         SameElementType(on_true, on_false, output),
         Misreads("copied"),
-        Rearranges(on_true, on_false),
+        MovesElements(on_true, on_false),
         Broadcasts(condition, on_true, on_false, output, strict=False),
     )
 

@@ -8,9 +8,9 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.elements import Rearranges
 from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
 from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, SameScale
 from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
@@ -54,7 +54,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         SameElementType(input, output),
         Misreads("packed"),
         ParametersUnread(input, output),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (
         Needs(6, indices, i16),
@@ -77,7 +77,7 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
         NonNegative(indices),
         SameElementType(input, output),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
@@ -122,7 +122,7 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         OnePerDim(starts, input),
         Misreads("copied"),
         InPlace(input),
-        Rearranges(input, update),
+        MovesElements(input, update),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 
@@ -143,7 +143,7 @@ class OneHot(Operator, name="tfl.one_hot"):
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
         LacksKernel(i16),
-        Rearranges(on, off),
+        MovesElements(on, off),
     )
 
 
@@ -153,7 +153,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output), Misreads("result type", "packed"), Rearranges(input))
+    traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input))
 
 
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
@@ -166,7 +166,7 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
     traits = (
         SameScale(input, diagonal, output),
         Misreads("result type", "packed", "floats"),
-        Rearranges(input, diagonal),
+        MovesElements(input, diagonal),
     )
 
 

@@ -8,9 +8,9 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.elements import Rearranges
 from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
 from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
@@ -59,7 +59,7 @@ class Reshape(Operator, name="tfl.reshape"):
         Misreads("copied"),
         View(input),
         ParametersUnread(input, output),
-        Rearranges(input),
+        MovesElements(input),
     )
 
 
@@ -75,7 +75,7 @@ class Squeeze(Operator, name="tfl.squeeze"):
         SameElementType(input, output),
         Misreads("copied"),
         View(input),
-        Rearranges(input),
+        MovesElements(input),
     )
 
 
@@ -92,7 +92,7 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
         Misreads("copied"),
         View(input),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(input),
+        MovesElements(input),
     )
 
 
@@ -108,7 +108,7 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
         Permutation(perm, input),
         SameElementType(input, output),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (
         Needs(8, rank=7),
@@ -135,7 +135,7 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
         SameElementType(values, output),
         Misreads("copied"),
         AsksSameScale(i8),
-        Rearranges(values),
+        MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -154,7 +154,7 @@ class Split(Operator, name="tfl.split", newest=5):
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
@@ -174,7 +174,7 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(2, input, i8),)
 
@@ -194,7 +194,7 @@ class Pack(Operator, name="tfl.pack", newest=5):
         SameElementType(values, output),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(values),
+        MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -214,7 +214,7 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
         SameElementType(input, outputs),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
@@ -231,7 +231,7 @@ class Pad(Operator, name="tfl.pad", newest=6):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -249,7 +249,7 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
         NonNegative(paddings),
         SameElementType(input, value, output),
         OnePerDim(paddings, input, pairs=True),
-        Rearranges(input, value),
+        MovesElements(input, value),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -268,7 +268,7 @@ class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -288,7 +288,7 @@ class Slice(Operator, name="tfl.slice", newest=8):
         OnePerDim(begin, input),
         OnePerDim(size, input),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
 
@@ -314,7 +314,7 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
         SameElementType(input, output),
         Misreads("copied"),
         ParametersUnread(input, output, both=False),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
@@ -332,7 +332,7 @@ class Tile(Operator, name="tfl.tile", newest=2):
         SameElementType(input, output),
         OnePerDim(multiples, input),
         Misreads("copied"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i8),)
 
@@ -349,7 +349,7 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
         NonNegative(shape),
         SameElementType(input, output),
         Misreads("packed"),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (
         Needs(3, input, i8),
@@ -374,7 +374,7 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
         SameShape(input, output),
         Misreads("copied"),
         ParametersUnread(input, output),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
@@ -394,7 +394,7 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
         Axis(batch_dim, input),
         NonNegative(lengths),
         LacksKernel(i8),
-        Rearranges(input),
+        MovesElements(input),
         SameShape(input, output, strict=False),
     )
 
@@ -406,7 +406,7 @@ class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), Rearranges(input))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -417,7 +417,7 @@ class DepthToSpace(Operator, name="tfl.depth_to_space"):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), Rearranges(input))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -435,7 +435,7 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
         NoZeros(block),
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -454,7 +454,7 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
         NoZeros(block),
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -467,7 +467,7 @@ class Dilate(Operator, name="tfl.dilate"):
     dilations: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), Rearranges(input, value))
+    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), MovesElements(input, value))
 
 
 class Densify(Operator, name="tfl.densify"):

@@ -18,8 +18,8 @@ __all__ = [
     "ArgMax",
     "ArgMin",
     "Cumsum",
-    "LogicalReduction",
     "Mean",
+    "NumberReduction",
     "ReduceAll",
     "ReduceAny",
     "ReduceMax",
@@ -141,6 +141,10 @@ class ReduceAll(Operator, name="tfl.reduce_all"):
     traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
 
 
+Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
+"""What reduces over axes."""
+
+
 class Cumsum(Operator, name="tfl.cumsum"):
     """The sum of the elements so far along an axis. Source: kernels/cumsum.cc."""
 
@@ -243,7 +247,5 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     traits = (NonNegative(count),)
 
 
-Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
 """Numbers along axes, combined to one."""
-LogicalReduction: TypeAlias = ReduceAny | ReduceAll
-"""Truth values along axes, combined to one."""

@@ -8,7 +8,7 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
 from tflq.dialects.traits.effects import ComputesInFloat
-from tflq.dialects.traits.elements import Rearranges
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import HasShape, SameElementType
 from tflq.ir.core import Value
@@ -52,7 +52,7 @@ class ResizeNearestNeighbor(Operator, name="tfl.resize_nearest_neighbor", newest
         NonNegative(size),
         SameElementType(input, output),
         HasShape(size, 2),
-        Rearranges(input),
+        MovesElements(input),
     )
     versions = (
         Needs(4, input, i16),

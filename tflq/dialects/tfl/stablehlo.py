@@ -220,10 +220,7 @@ class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
     api_version: int = attribute(default=0)
     called_computations: Any = attribute(default=None)
     custom_attributes: Any = attribute(default=None)
-    traits = (
-        Calls(called_computations),
-        Impure(),
-    )
+    traits = (Calls(called_computations), Impure())
 
 
 class StablehloDivide(Operator, name="tfl.stablehlo_divide"):

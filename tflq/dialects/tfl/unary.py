@@ -37,8 +37,8 @@ class Abs(Operator, name="tfl.abs", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -73,10 +73,10 @@ class Exp(Operator, name="tfl.exp", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales", "result type"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -98,10 +98,10 @@ class Log(Operator, name="tfl.log", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -113,8 +113,8 @@ class Neg(Operator, name="tfl.neg"):
     output: Value = result()
     traits = (
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales", "result type"),
+        Elementwise(input, output),
     )
 
 
@@ -136,10 +136,10 @@ class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -175,9 +175,9 @@ class Sqrt(Operator, name="tfl.sqrt", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
         Misreads("scales"),
         Unbounded(),
+        Elementwise(input, output),
     )
 
 
@@ -187,7 +187,7 @@ class Square(Operator, name="tfl.square"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output), Unbounded())
+    traits = (SameElementType(input, output, unless_quantized=True), Unbounded(), Elementwise(input, output))
 
 
 class ZerosLike(Operator, name="tfl.zeros_like"):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tflq.dialects.declare import Slot, Trait
 
-__all__ = ["MovesElements", "Rearranges", "Role", "Tabulable"]
+__all__ = ["Role", "Tabulable", "WithinRange"]
 
 
 class _OfSlots(Trait):
@@ -27,21 +27,10 @@ class Tabulable(_OfSlots):
     __slots__ = ()
 
 
-class MovesElements(_OfSlots):
-    """Each element of the result is an element of one of these operands, unchanged."""
+class WithinRange(_OfSlots):
+    """Each element of the result is an element of one of these operands, so its range is theirs."""
 
     __slots__ = ()
-
-
-class Rearranges(_OfSlots):
-    """It moves the elements of these operands, whatever they are, with constants around them. The other operands say
-    where."""
-
-    __slots__ = ()
-
-    def moves(self, index: int) -> bool:
-        """Whether the operand at an index is one of them."""
-        return any(slot.index == index or (slot.variadic and index > slot.index) for slot in self.slots)
 
 
 @dataclass(frozen=True, slots=True)
