@@ -28,7 +28,7 @@ from run_time import interpreter
 
 import tflq
 from tflq.ir.core import Module, Value
-from tflq.passes.contract import PassResult
+from tflq.contract import PassResult
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.select import highword, requantize
 from tflq.select.lowering import Kernels

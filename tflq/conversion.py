@@ -15,7 +15,7 @@ from tflq.files import replace_file
 from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
 from tflq.ir.core import Module
 from tflq.logs import LOG, stage
-from tflq.passes.contract import Pipeline
+from tflq.contract import Pipeline
 from tflq.pipelines import from_tosa, to_tflite, to_tosa
 from tflq.report import Report
 from tflq.select.lowering import Mac

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
-from tflq.passes.contract import Pass
+from tflq.contract import Pass
 from tflq.passes.pipeline_text import PASSES
 from tflq.tosa_pipeline import TflToTosa
 

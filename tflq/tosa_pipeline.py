@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 
 __all__ = ["TflToTosa"]
 

@@ -8,7 +8,7 @@ from harness import argument, const
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.legalize import legalize
-from tflq.passes.contract import verify_stage
+from tflq.contract import verify_stage
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 FULLY_CONNECTED = {

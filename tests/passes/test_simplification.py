@@ -11,7 +11,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.passes.contract import Pass, PassResult, Pipeline
+from tflq.contract import Pass, PassResult, Pipeline
 from tflq.passes.effects import is_pure
 from tflq.passes.pipeline_text import PASSES, parse_pipeline
 

@@ -27,7 +27,7 @@ from tflq.ir.types import (
     UniformQuantizedType,
     is_narrowed,
 )
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.rewriting import remove_ops, replace_values, take_over
 
 __all__ = ["Canonicalize"]

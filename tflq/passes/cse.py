@@ -14,7 +14,7 @@ from typing import ClassVar
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.equal import attribute_key
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.effects import is_pure, is_variable
 from tflq.passes.rewriting import remove_ops, replace_values, take_over
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.ir.core import Module
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.effects import is_pure
 from tflq.passes.rewriting import remove_ops, unneeded
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.syntax import pack
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.effects import is_pure, is_variable
 from tflq.passes.rewriting import remove_ops
 

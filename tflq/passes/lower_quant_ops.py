@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tflq.ir.core import Module, Op, Value
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.core_ops import CoreBuilder
 from tflq.passes.lower_quant_core import dequantize, quantize
 from tflq.passes.lower_quant_tosa import lowered

@@ -22,7 +22,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerRounding"]

@@ -21,7 +21,7 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 
 __all__ = ["NormalizeQuantTypes", "normalized"]
 

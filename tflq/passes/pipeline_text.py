@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from tflq.errors import OptionError
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pass, Pipeline
+from tflq.contract import Pass, Pipeline
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold

@@ -19,7 +19,7 @@ from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["RowUpdates"]

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import BareType, FunctionType, TensorType
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 
 __all__ = ["StripFuncQuantTypes"]
 

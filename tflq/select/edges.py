@@ -34,17 +34,16 @@ _NOT_BOTH = frozenset({"tfl.strided_slice"})
 """Kernels that XNNPACK takes, and refuses, where parameters stand on both sides and differ."""
 
 
-def trim_edges(module: Module) -> None:
-    """Removes the copies that nothing needs, in place."""
-    for function in module.functions:
-        _trim(function)
+def trim_edges(module: Module) -> bool:
+    """Removes the copies that nothing needs, in place; whether there were any."""
+    return any([_trim(function) for function in module.functions])
 
 
 def _is_copy(op: Op) -> bool:
     return isinstance(op, Cast) and op.operand(0).type.storage == op.result.type.storage
 
 
-def _trim(function: Function) -> None:
+def _trim(function: Function) -> bool:
     users, outputs = function.users(), set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
@@ -68,6 +67,7 @@ def _trim(function: Function) -> None:
     for op in function.ops:
         if "kept" in op.info:
             op.info = {key: value for key, value in op.info.items() if key != "kept"}
+    return bool(dropped)
 
 
 def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:

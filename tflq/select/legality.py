@@ -22,7 +22,7 @@ from tflq.select.lowering import Mac
 from tflq.targets import INTEGER, Target
 
 if TYPE_CHECKING:
-    from tflq.legalize import Decision
+    from tflq.records import Decision
 
 __all__ = ["check"]
 

@@ -21,7 +21,7 @@ from tflq.dialects.tosa.indexing import Table
 from tflq.evaluate import evaluate_op
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 from tflq.select import cost
 
 __all__ = ["Tabulate"]

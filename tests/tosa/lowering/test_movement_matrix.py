@@ -14,7 +14,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function
 from tflq.legalize import legalize
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pipeline
+from tflq.contract import Pipeline
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.tosa.lowering.engine import lower

@@ -41,12 +41,14 @@ def state_version(op: Op) -> None:
         op.info = {**op.info, "version": version}
 
 
-def state_runtime(module: Module, *, made: bool) -> None:
+def state_runtime(module: Module, *, made: bool) -> bool:
     """Has the module's metadata say which release its operators need, if it names one; in place. made: whether
-    selection made any."""
+    selection made any. Whether it names one."""
     items = module.metadata or ()
-    if any(item.name == RUNTIME for item in items):
+    stated = any(item.name == RUNTIME for item in items)
+    if stated:
         module.metadata = [_stating(item, module, made) if item.name == RUNTIME else item for item in items]
+    return stated
 
 
 def _stating(item: Metadata, module: Module, made: bool) -> Metadata:
