@@ -16,7 +16,7 @@ from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
-from tflq.pipelines import to_tflite
+from tflq.pipelines import Options, lower
 from tflq.targets import Target
 from tflq.targets.signature import parse_signature
 
@@ -52,9 +52,7 @@ def _ideal(trial: Trial) -> Results | None:
     fallback._NOT_FINITE = frozenset(op_names("tfl"))  # QUANTIZE wraps what is far out of range
     try:
         with patch("tflq.legalize.deciding.rules_of", lambda _: ()):
-            module, _ = to_tflite(
-                _scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT
-            )
+            module, _ = lower(_scaled(module, op), Options(kernels=FLOAT))
     except tflq.TflqError:
         return None
     finally:

@@ -12,9 +12,9 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
-from tflq.contract import Pass
 from tflq.passes.pipeline_text import PASSES
 from tflq.tosa_pipeline import TflToTosa
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tflq.select.lowering import Mac
     from tflq.tosa.target import Target
 
-__all__ = ["Options", "form_of", "integer_form", "lower", "lowering", "narrowing", "report_of"]
+__all__ = ["Options", "form_of", "integer_form", "lower", "lowering", "narrowing", "report_of", "to_integer_form", "to_kernels", "to_tosa"]
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
 def lowering(options: Options, form: Form) -> list[Pass]:
     """From the source to operators of the target, checked."""
     if options.tosa is None:
-        return [RecordNames(), *_to_integer_form(options, form), *_to_kernels(options, form)]
+        return [RecordNames(), *to_integer_form(options, form), *to_kernels(options, form)]
     if form == "tosa":
         return [_check_tosa(options)]
-    return [*_to_integer_form(options, form), *_to_tosa(options), _check_tosa(options)]
+    return [*to_integer_form(options, form), *to_tosa(options), _check_tosa(options)]
 
 
 def lower(module: Module, options: Options) -> tuple[Module, Report]:
@@ -108,7 +108,7 @@ def integer_form(module: Module, options: Options | None = None) -> Module:
     """A module in the tfl or the tosa form → the integer form that selection and TOSA's lowerings read.
     UnsupportedError lists every operator refused."""
     form = form_of(module)
-    return Pipeline(_to_integer_form(options or Options(), form), form).run(module).module
+    return Pipeline(to_integer_form(options or Options(), form), form).run(module).module
 
 
 def report_of(module: Module, options: Options) -> Report:
@@ -126,7 +126,7 @@ def report_of(module: Module, options: Options) -> Report:
     return report
 
 
-def _to_integer_form(options: Options, form: Form) -> list[Pass]:
+def to_integer_form(options: Options, form: Form) -> list[Pass]:
     if form == "tosa":
         from tflq.tosa.steps import CheckLaws, RaiseTosa
 
@@ -144,7 +144,7 @@ def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:
     return [Canonicalize(semantics), CommonSubexpressionElimination(), Fold(), DeadCodeElimination()]
 
 
-def _to_kernels(options: Options, form: Form) -> list[Pass]:
+def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.passes.runtime import StateRuntime
     from tflq.passes.tabulate import Tabulate
     from tflq.select.cost import table_pays
@@ -167,7 +167,7 @@ def _to_kernels(options: Options, form: Form) -> list[Pass]:
     ]
 
 
-def _to_tosa(options: Options) -> list[Pass]:
+def to_tosa(options: Options) -> list[Pass]:
     from tflq.passes.tabulate import Tabulate
     from tflq.tosa.lowering.cost import table_pays
     from tflq.tosa.steps import LowerToTosa

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflq.dialects.calls import callees, entry_functions, renumber
+from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.control import If, While
 from tflq.dialects.tfl.stablehlo import StablehloCase
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
-from tflq.passes.effects import is_variable
 
 __all__ = ["CALLS", "Calls", "Interface", "copied", "plain_value"]
 

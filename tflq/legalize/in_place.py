@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from tflq.dialects.effects import is_variable
 from tflq.ir.core import Function, Op, Value
-from tflq.passes.effects import is_variable
 
 __all__ = ["Memory"]
 

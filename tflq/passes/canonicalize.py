@@ -19,16 +19,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, replace_values, take_over
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
     is_narrowed,
 )
-from tflq.contract import Pass, PassResult
-from tflq.passes.rewriting import remove_ops, replace_values, take_over
 
 __all__ = ["Canonicalize"]
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.effects import is_pure
 from tflq.dialects.tfl.state import VarHandle
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.passes.effects import is_pure
+from tflq.ir.rewriting import remove_ops, unneeded
 from tflq.passes.entry import keep
-from tflq.passes.rewriting import remove_ops, unneeded
 
 __all__ = ["cut_at", "cut_before_custom"]
 

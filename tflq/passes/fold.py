@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.ir.syntax import pack
 from tflq.contract import Pass, PassResult
-from tflq.passes.effects import is_pure, is_variable
-from tflq.passes.rewriting import remove_ops
+from tflq.dialects.effects import is_pure, is_variable
+from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops
+from tflq.ir.syntax import pack
 
 __all__ = ["Fold"]
 

@@ -16,14 +16,14 @@ from typing import ClassVar
 import numpy as np
 
 from tflq.builder import Builder
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
-from tflq.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerRounding"]
 

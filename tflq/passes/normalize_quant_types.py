@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Value
 from tflq.ir.types import (
     ElementType,
@@ -21,7 +22,6 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
-from tflq.contract import Pass, PassResult
 
 __all__ = ["NormalizeQuantTypes", "normalized"]
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 
+from tflq.contract import Pass, Pipeline
 from tflq.errors import OptionError
 from tflq.passes.canonicalize import Canonicalize
-from tflq.contract import Pass, Pipeline
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold

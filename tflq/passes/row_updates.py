@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["RowUpdates"]

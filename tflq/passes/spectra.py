@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.signal import RFFT2D, ComplexAbs, Real
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
-from tflq.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["Spectra", "fourier"]

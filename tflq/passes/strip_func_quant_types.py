@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import BareType, FunctionType, TensorType
-from tflq.contract import Pass, PassResult
 
 __all__ = ["StripFuncQuantTypes"]
 

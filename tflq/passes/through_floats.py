@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
 from tflq.builder import Emitter
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import QuantizedType, TensorType
-from tflq.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized", "through_floats"]
 

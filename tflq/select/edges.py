@@ -36,7 +36,8 @@ _NOT_BOTH = frozenset({"tfl.strided_slice"})
 
 def trim_edges(module: Module) -> bool:
     """Removes the copies that nothing needs, in place; whether there were any."""
-    return any([_trim(function) for function in module.functions])
+    trimmed = [_trim(function) for function in module.functions]
+    return any(trimmed)
 
 
 def _is_copy(op: Op) -> bool:

@@ -17,9 +17,9 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
 from tflq.legalize.hybrid import computes_in_float
-from tflq.select.kernel_rules import load_rules
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER, Target
+from tflq.targets.kernel_rules import load_rules
 
 if TYPE_CHECKING:
     from tflq.records import Decision

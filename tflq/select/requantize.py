@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.analysis.ranges import value_range
 from tflq.dialects.ext.rescale import RescaleI64
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.unary import Sign
@@ -23,7 +24,6 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
-from tflq.passes.ranges import value_range
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift

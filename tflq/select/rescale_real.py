@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.ranges import Range
 from tflq.dialects.ext.rescale import RescaleF64
 from tflq.dialects.tfl.arithmetic import FloorMod
 from tflq.dialects.tfl.unary import Sign
@@ -20,7 +21,6 @@ from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
 from tflq.numerics.staircase import float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
-from tflq.passes.ranges import Range
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.requantize import clamped, divide, filled, input_range, result_range, squeezed

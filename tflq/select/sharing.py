@@ -15,7 +15,7 @@ from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.passes.rewriting import remove_ops
+from tflq.ir.rewriting import remove_ops
 
 __all__ = ["keep_apart", "merge_views"]
 
@@ -54,7 +54,8 @@ def merge_views(module: Module) -> bool:
 
 def keep_apart(module: Module) -> bool:
     """Puts copies where a tensor would be overwritten that is still to be read; in place. Whether there are any."""
-    return any([_Plan(function).run() for function in module.functions])
+    copied = [_Plan(function).run() for function in module.functions]
+    return any(copied)
 
 
 class _Plan:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.movement import Concatenation, Split
@@ -19,7 +20,6 @@ from tflq.dialects.tfl.shape import Fill, Range, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
-from tflq.passes.effects import is_variable
 from tflq.shapes.arithmetic import ARITHMETIC, REDUCTIONS, reduced
 
 __all__ = ["LIMIT", "Known", "constant_elements", "elements_of"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
@@ -180,7 +181,7 @@ class Softmax(Operator, name="tfl.softmax", newest=3):
     input: Value = operand()
     output: Value = result()
     beta: float = attribute(default=0.0, finite=True)
-    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output))
+    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output), InPlace(input))
 
 
 class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):

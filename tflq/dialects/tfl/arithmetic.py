@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, SameElementType
 from tflq.ir.core import Value
@@ -39,6 +40,7 @@ class Add(Operator, name="tfl.add", newest=5):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(5, lhs, i16), Needs(4, lhs, i64))
 
@@ -57,6 +59,7 @@ class Sub(Operator, name="tfl.sub", newest=5):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(4, lhs, i64), Needs(3, broadcast_rank=5))
 
@@ -74,6 +77,7 @@ class Mul(Operator, name="tfl.mul", newest=7):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
 
@@ -86,7 +90,7 @@ class Div(Operator, name="tfl.div", newest=2):
     rhs: Value = operand()
     output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output), InPlace(lhs, rhs))
     versions = (Needs(2, broadcast_rank=5),)
 
 

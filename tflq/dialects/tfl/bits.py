@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.dialects.traits.types import Broadcasts, SameElementType
 from tflq.ir.core import Value
 
@@ -35,3 +37,4 @@ class Bitcast(Operator, name="tfl.bitcast"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (View(), ParametersUnread(input, output))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.quantization import NeedsParameters
+from tflq.dialects.traits.effects import ComputesInFloat, Undescribed
+from tflq.dialects.traits.quantization import NeedsParameters, ParametersUnread
 from tflq.dialects.traits.types import ElementTypes, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
@@ -21,7 +21,7 @@ class Cast(Operator, name="tfl.cast", newest=9):
     output: Value = result()
     in_data_type: str = attribute(default="FLOAT32")
     out_data_type: str = attribute(default="FLOAT32")
-    traits = (Undescribed(), SameShape(input, output))
+    traits = (Undescribed(), SameShape(input, output), ParametersUnread(input, output), ComputesInFloat())
     versions = (
         Needs(8, input, i2),
         Needs(8, output, i2),
@@ -46,6 +46,7 @@ class Quantize(Operator, name="tfl.quantize", newest=6):
         ElementTypes(output, i2, i4, ui4, i8, ui8, i16, ui16, i32),
         NeedsParameters(output),
         SameShape(input, output),
+        ComputesInFloat(),
     )
 
 
@@ -60,6 +61,7 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
         ElementTypes(output, f32, f16, bf16),
         NeedsParameters(input),
         SameShape(input, output),
+        ComputesInFloat(),
     )
 
 

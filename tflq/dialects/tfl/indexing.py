@@ -8,7 +8,8 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.quantization import SameScale
+from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.quantization import ParametersUnread, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i64, ui8
@@ -49,6 +50,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Axis(axis, input),
         Indices(indices, input, axis=axis),
         SameElementType(input, output),
+        ParametersUnread(input, output),
     )
     versions = (
         Needs(6, indices, i16),
@@ -107,6 +109,7 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         SameElementType(input, update, output),
         SameShape(input, output),
         OnePerDim(starts, input),
+        InPlace(input),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
+from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, ParametersUnread, QuantizedTogether
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16
 
@@ -42,5 +42,5 @@ class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     adj_x: bool = attribute(default=False)
     adj_y: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (Int16Symmetric(lhs, rhs, output),)
+    traits = (Int16Symmetric(lhs, rhs, output), ParametersUnread(lhs, rhs))
     versions = (Needs(3, lhs, i16), Needs(2, lhs, i8))

@@ -8,7 +8,8 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
@@ -49,7 +50,13 @@ class Reshape(Operator, name="tfl.reshape"):
     shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
     new_shape: Any = attribute(default=None)
-    traits = (SameScale(input, output), Undescribed(), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        Undescribed(),
+        SameElementType(input, output),
+        View(),
+        ParametersUnread(input, output),
+    )
 
 
 class Squeeze(Operator, name="tfl.squeeze"):
@@ -59,7 +66,7 @@ class Squeeze(Operator, name="tfl.squeeze"):
     input: Value = operand()
     output: Value = result()
     squeeze_dims: Any = attribute(default=None)
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (SameScale(input, output), SameElementType(input, output), View())
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -69,7 +76,7 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (SameScale(input, output), SameElementType(input, output), View())
 
 
 class Transpose(Operator, name="tfl.transpose", newest=8):
@@ -250,7 +257,12 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     new_axis_mask: int = attribute(default=0)
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
-    traits = (SameScale(input, output), NoZeros(strides), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NoZeros(strides),
+        SameElementType(input, output),
+        ParametersUnread(input, output, both=False),
+    )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
 
@@ -294,7 +306,13 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
     input: Value = operand()
     axes: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output), SameShape(input, output))
+    traits = (
+        SameScale(input, output),
+        Axes(axes, input),
+        SameElementType(input, output),
+        SameShape(input, output),
+        ParametersUnread(input, output),
+    )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
 

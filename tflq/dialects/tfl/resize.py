@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
+from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import HasShape, SameElementType
 from tflq.ir.core import Value
@@ -30,6 +31,7 @@ class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
         Exclusive(align_corners, half_pixel_centers),
         SameElementType(input, output),
         HasShape(size, 2),
+        ComputesInFloat(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.ir.core import Value
 
 __all__ = ["Ceil", "Clamp", "Cos", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Rsqrt", "Sigmoid", "Sin", "Tanh"]
@@ -28,6 +29,7 @@ class Clamp(Operator, name="tosa.clamp"):
     output: Value = result(T)
     min_val: Any = attribute(NUMBER)
     max_val: Any = attribute(NUMBER)
+    traits = (Tabulable(input), Role("clamped"))
 
 
 class Cos(Operator, name="tosa.cos"):

@@ -18,6 +18,7 @@ from tflq.dialects.declare import (
     result,
     words,
 )
+from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8, ui16
 
@@ -30,6 +31,7 @@ class Cast(Operator, name="tosa.cast"):
     __slots__ = ()
     input: Value = operand(OneOf(INTEGER, FLOAT, i1))
     output: Value = result(OneOf(INTEGER, FLOAT, i1))
+    traits = (Tabulable(input),)
 
 
 class Rescale(Operator, name="tosa.rescale"):
@@ -49,3 +51,4 @@ class Rescale(Operator, name="tosa.rescale"):
     per_channel: bool = attribute(BOOL)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
     rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    traits = (Tabulable(input), Role("rescaled"))

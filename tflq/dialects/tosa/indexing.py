@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import ANY, INTEGER, OneOf, Operator, operand, result
+from tflq.dialects.traits.elements import MovesElements, Role, Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 
@@ -17,6 +18,7 @@ class Gather(Operator, name="tosa.gather"):
     values: Value = operand(T)
     indices: Value = operand(i32)
     output: Value = result(T)
+    traits = (MovesElements(values),)
 
 
 class Scatter(Operator, name="tosa.scatter"):
@@ -28,6 +30,7 @@ class Scatter(Operator, name="tosa.scatter"):
     indices: Value = operand(i32)
     input: Value = operand(T)
     values_out: Value = result(T)
+    traits = (MovesElements(values_in, input),)
 
 
 class Table(Operator, name="tosa.table"):
@@ -39,3 +42,4 @@ class Table(Operator, name="tosa.table"):
     input: Value = operand(OneOf(i8, ui8), i16)
     table: Value = operand(T, i16, constant=True)
     output: Value = result(T, i32)
+    traits = (Tabulable(input), Role("looked_up"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.traits.elements import MovesElements
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, ui8
 
@@ -33,3 +34,4 @@ class MaxPool2D(Operator, name="tosa.max_pool2d"):
     kernel: tuple[int, ...] = attribute(ints(2))
     stride: tuple[int, ...] = attribute(ints(2))
     pad: tuple[int, ...] = attribute(ints(4))
+    traits = (MovesElements(input),)

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.recurrent import LSTM, SVDF, BidirectionalSequenceLSTM, BidirectionalSequenceRNN
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
 from tflq.legalize.reference.accumulate import unused_zero_point
 from tflq.numerics.recurrent import power_of_two
-from tflq.passes.effects import is_variable
 
 __all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "unset", "without_kernel"]
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.analysis.ranges import Range, value_range
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.convolution import exact_channel_bounds
-from tflq.passes.ranges import Range, value_range
 
 __all__ = [
     "IGNORED_ZERO_POINT",

@@ -3,8 +3,8 @@
 A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
 scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
 needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
-ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target (`select.cost`: it costs less than the
-ops). Tensors with names stay: they are sources of what follows them. The entries are the evaluator's.
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names stay: they are
+sources of what follows them. The entries are the evaluator's.
 """
 
 from __future__ import annotations
@@ -16,31 +16,18 @@ from typing import ClassVar
 import numpy as np
 
 from tflq.builder import broadcast
+from tflq.contract import Pass, PassResult
+from tflq.dialects.declare import Operator
 from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.traits.elements import Tabulable
 from tflq.evaluate import evaluate_op
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
-from tflq.contract import Pass, PassResult
-from tflq.select import cost
 
 __all__ = ["Tabulate"]
-
-_ELEMENTWISE = frozenset(
-    {
-        *("tosa.rescale", "tosa.clamp", "tosa.table", "tosa.cast", "tosa.identity", "tosa.add", "tosa.sub", "tosa.mul"),
-        *(
-            "tosa.minimum",
-            "tosa.maximum",
-            "tosa.arithmetic_right_shift",
-            "tosa.logical_left_shift",
-            "tosa.clz",
-            "tosa.intdiv",
-        ),
-        *("tosa.equal", "tosa.greater", "tosa.greater_equal", "tosa.select"),
-        *("ext.rescale_f64", "ext.rounding_divide_by_pot", "ext.table_2d"),
-    }
-)
 
 _SOURCES = 2
 _PALETTE_ELEMENTS = 1 << 16
@@ -54,7 +41,7 @@ class Tabulate(Pass):
     """
 
     name: ClassVar[str] = "tabulate"
-    worth: Callable[[Sequence[Op], int], bool] = cost.table_pays
+    worth: Callable[[Sequence[Op], int], bool]
 
     def run(self, module: Module) -> PassResult:
         modified = False
@@ -95,16 +82,12 @@ class _Tabulation:
 
     def _sources_of(self, op: Op) -> tuple[Value, ...] | None:
         """The 8-bit tensors that the op's result is an elementwise function of."""
-        if op.name not in _ELEMENTWISE or op.attributes.get("per_channel", False):
-            return None
-        if isinstance(op, RescaleF64) and np.size(op.attributes["scale"]) > 1:
-            return None
-        tables = {"tosa.table": (1,), "ext.table_2d": (2,)}.get(op.name, ())
-        if isinstance(op, Table) and op.operand(0).type.storage.bits != 8:
+        trait = op.trait(Tabulable) if isinstance(op, Operator) else None
+        if trait is None or _is_per_channel(op) or (isinstance(op, Table) and op.input.type.storage.bits != 8):
             return None
         found: dict[Value, None] = {}
-        for i, operand in enumerate(op.operands):
-            if operand is None or i in tables or (operand.is_constant and operand.array.size == 1):
+        for operand in (v for slot in trait.slots for v in slot.values(op)):
+            if operand.is_constant and operand.array.size == 1:
                 continue
             inner = self.sources.get(operand)
             if inner is not None and not (operand.name and _is_8bit(operand)):
@@ -159,8 +142,8 @@ class _Tabulation:
                 return None
             env.update(zip(inner.results, results, strict=True))
         entries = np.broadcast_to(env[op.result], [256] * len(sources)).reshape(-1)
-        name = "tosa.table" if len(sources) == 1 else "ext.table_2d"
-        return Op(name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+        kind = Table if len(sources) == 1 else Table2D
+        return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
 
     def _shared(self, entries: np.ndarray) -> Value:
         """A constant; equal tables are one."""
@@ -169,6 +152,10 @@ class _Tabulation:
         if key not in self.tables:
             self.tables[key] = constant(entries)
         return self.tables[key]
+
+
+def _is_per_channel(op: Op) -> bool:
+    return (isinstance(op, Rescale) and op.per_channel) or (isinstance(op, RescaleF64) and np.size(op.scale) > 1)
 
 
 def _is_8bit(value: Value) -> bool:

@@ -14,7 +14,8 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.passes.dce import DeadCodeElimination
-from tflq.select.tabulate import Tabulate
+from tflq.passes.tabulate import Tabulate
+from tflq.select.cost import table_pays
 
 SHAPE = (2, 3, 5)
 TWICE = Multiplier(1 << 30, 21)
@@ -34,7 +35,7 @@ def _tabulated(b: Builder, inputs: list[Value], outputs: list[Value]) -> list[st
         for v in inputs
     }
     want = [copy.copy(evaluate_function(module.main, arrays)[v]) for v in outputs]
-    Tabulate().run(module)
+    Tabulate(table_pays).run(module)
     DeadCodeElimination().run(module)
     got = evaluate_function(module.main, arrays)
     for output, array in zip(outputs, want, strict=True):
@@ -111,7 +112,7 @@ def test_equal_tables_are_one_constant() -> None:
     b, x, y = Builder(), argument(SHAPE, i8), argument(SHAPE, i8)
     outputs = [b.rescale(v, THIRD, i8, input_zp=3) for v in (x, y)]
     module = Module([Function("main", [x, y], outputs, b.ops)])
-    Tabulate().run(module)
+    Tabulate(table_pays).run(module)
     first, second = (op.operand(1) for op in module.ops())
     assert first is second
 

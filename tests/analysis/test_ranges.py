@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered import draw
 
+from tflq.analysis.ranges import value_range
 from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Value
 from tflq.ir.types import f32, i8, i16, i32
 from tflq.numerics.fixed_point import Multiplier
-from tflq.passes.ranges import value_range
 
 
 def _grow(b: Builder, pool: list[Value], choice: int, number: int) -> Value:
