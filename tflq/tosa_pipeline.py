@@ -26,6 +26,7 @@ class TflToTosa(Pass):
     (interpreter). UnsupportedError lists every operator refused."""
 
     name: ClassVar[str] = "tfl-to-tosa-pipeline"
+    makes: ClassVar[Literal["any"]] = "any"
     fallback: bool = True
     target_compilation_backend: bool = False
     semantics: Literal["real", "interpreter"] = "real"

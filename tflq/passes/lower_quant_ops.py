@@ -30,6 +30,7 @@ class LowerQuantOps(Pass):
     bits."""
 
     name: ClassVar[str] = "lower-quant-ops"
+    makes: ClassVar[Literal["any"]] = "any"
     dialect: Literal["core", "tosa"] = "core"
     rounding: Literal["", "half_even", "half_away", "half_up", "toward_zero"] = ""
 

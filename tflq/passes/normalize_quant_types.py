@@ -8,7 +8,7 @@ type of a module can be replaced at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class NormalizeQuantTypes(Pass):
     """Replaces quantized types by equivalent simpler ones."""
 
     name: ClassVar[str] = "normalize-quant-types"
+    makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
         known: dict[TensorType, TensorType] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
@@ -73,6 +73,7 @@ class DequantizeFallback(Pass):
     regions are left as they are."""
 
     name: ClassVar[str] = "dequantize-fallback"
+    makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
         modified = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
@@ -12,7 +12,6 @@ from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select
 from tflq.select.legality import check
-from tflq.select.lowering import Mac
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.variables import declare_variables
@@ -42,7 +41,7 @@ class Select(Pass):
     title: ClassVar[str] = "selection of kernels"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "kernels"
-    mac: Mac = "integer"
+    mac: Literal["integer", "float32"] = "integer"
 
     def run(self, module: Module) -> PassResult:
         return PassResult(select(module, mac=self.mac), modified=True)
@@ -102,7 +101,7 @@ class CheckLegality(Pass):
     title: ClassVar[str] = "check of the result"
     takes: ClassVar[Form] = "kernels"
     target: Target = INTEGER
-    mac: Mac = "integer"
+    mac: Literal["integer", "float32"] = "integer"
 
     def run(self, module: Module) -> PassResult:
         check(module, Decisions.of(module), self.mac, self.target)
