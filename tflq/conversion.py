@@ -130,6 +130,7 @@ def convert(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     force: bool = False,
+    dump_ir: str | os.PathLike[str] | None = None,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
@@ -158,6 +159,8 @@ def convert(
         not depend on them stay; a signature that loses an output is dropped, with a warning.
     cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
+    dump_ir: a folder for the text of the model as it was read, and after each pass that changed something: `00-read.mlir`,
+        `03-legalize.mlir`, ... What is in it of an earlier run is an error without `force`, and goes with it.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
@@ -192,10 +195,17 @@ def convert(
         cut=cut,
         cut_before_custom=cut_before_custom,
     )
+    dump = None
+    if dump_ir is not None:
+        from tflq.dump import Dump
+
+        dump = Dump(dump_ir, module, force=force)
     timings = []
     for step in Pipeline([*narrowing(options, form), *lowering(options, form)], form).steps(module):
         module = step.module
         timings.append(Timing.of(step))
+        if dump is not None:
+            dump.after(step)
     report = report_of(module, options)
     conversion = Conversion(module, report, format, tosa, tuple(timings))
     for text in dict.fromkeys(report.warnings):
