@@ -16,7 +16,8 @@ from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
-from tflq.pipelines import Options, lower
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.targets import Target
 from tflq.targets.signature import parse_signature
 

@@ -17,7 +17,8 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, ui8
 from tflq.legalize.hybrid import computes_in_float
-from tflq.pipelines import Options, lower
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.targets import Target, Verdict
 
 __all__ = ["Outcome", "measure"]

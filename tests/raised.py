@@ -13,7 +13,8 @@ from tflq.evaluate import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64
-from tflq.pipelines import Options, lower
+from tflq.options import Options
+from tflq.pipelines import lower
 
 __all__ = ["RESOLVERS", "assert_same", "one_op", "outputs_of"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tflq.contract import Pipeline, Step
 from tflq.errors import FileError, OptionError, Reason, TflqError
@@ -17,21 +17,15 @@ from tflq.files import replace_file
 from tflq.formats import Format, Source, named_by, read, serialize
 from tflq.ir.core import Module
 from tflq.logs import LOG, stage
-from tflq.pipelines import Options, form_of, lowering, narrowing, report_of
+from tflq.options import Fallback, Semantics, State, asked, check_for_source_of_tosa
+from tflq.pipelines import form_of, lowering, narrowing, report_of
 from tflq.report import Report
 from tflq.select.lowering import Mac
-from tflq.targets import INTEGER
-from tflq.targets import Target as Kernels
-from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
 
 __all__ = ["Conversion", "Timing", "convert"]
-
-Fallback = Literal["float", "error"]
-Semantics = Literal["interpreter", "real"]
-State = Literal["kept", "variables"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +153,27 @@ def convert(
         not depend on them stay; a signature that loses an output is dropped, with a warning.
     cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
-    dump_ir: a folder for the text of the model as it was read, and after each pass that changed something: `00-read.mlir`,
-        `03-legalize.mlir`, ... What is in it of an earlier run is an error without `force`, and goes with it.
+    dump_ir: a folder for the text of the model as it was read, and after each pass that changed something
+        (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
     """
     format = _format(format, destination)
-    _check_options(mac, fallback, semantics, state)
-    tosa, kernels = _target(target, format)
-    if tosa is not None:
-        _check_for_tosa(format, mac, state, reset_signature)
+    options = asked(
+        format,
+        target,
+        mac=mac,
+        fallback=fallback,
+        semantics=semantics,
+        state=state,
+        reset_signature=reset_signature,
+        batch=batch,
+        shapes=shapes,
+        signature=signature,
+        cut=cut,
+        cut_before_custom=cut_before_custom,
+    )
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
@@ -177,24 +181,7 @@ def convert(
         module = read(source)
     form = form_of(module)
     if form == "tosa":
-        _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
-        if batch is not None or shapes:
-            raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
-    options = Options(
-        format=format,
-        kernels=kernels,
-        tosa=tosa,
-        mac=mac,
-        fallback=fallback == "float",
-        semantics=semantics,
-        state=state,
-        reset_signature=reset_signature,
-        batch=batch,
-        shapes=dict(shapes or {}),
-        signature=signature,
-        cut=cut,
-        cut_before_custom=cut_before_custom,
-    )
+        check_for_source_of_tosa(options, target)
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump
@@ -207,7 +194,7 @@ def convert(
         if dump is not None:
             dump.after(step)
     report = report_of(module, options)
-    conversion = Conversion(module, report, format, tosa, tuple(timings))
+    conversion = Conversion(module, report, format, options.tosa, tuple(timings))
     for text in dict.fromkeys(report.warnings):
         LOG.warning("%s", text)
     if path is not None:
@@ -255,54 +242,6 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
-
-
-def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]:
-    """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
-    UnsupportedError for a target of another format."""
-    if format == "tflite":
-        return None, load_kernels(target)
-    from tflq.tosa.target import load_target
-
-    if target in ("integer", "kernels"):
-        what = f"target '{target}' is for TFLite files"
-        raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
-    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
-
-
-def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -> None:
-    for name, value, known in (
-        ("mac", mac, get_args(Mac)),
-        ("fallback", fallback, get_args(Fallback)),
-        ("semantics", semantics, get_args(Semantics)),
-        ("state", state, (None, *get_args(State))),
-    ):
-        if value not in known:
-            listed = ", ".join(str(k) for k in known if k is not None)
-            raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
-
-
-def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
-    """Refuses options that do nothing for a TOSA file."""
-    if state == "kept":
-        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
-    if reset_signature:
-        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
-    if mac != "integer":
-        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
-
-
-def _check_from_tosa(target: str | None, fallback: Fallback, semantics: Semantics, state: State | None) -> None:
-    """Refuses options that do nothing for a model that is TOSA already."""
-    for name, value, usual in (
-        ("target", target, "integer"),
-        ("fallback", fallback, "float"),
-        ("semantics", semantics, "interpreter"),
-        ("state", state, None),
-    ):
-        if value not in (None, usual):
-            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
-            raise OptionError(Reason(what, value=value, remedy="leave it out"))
 
 
 def _check_destination(path: Path, force: bool) -> None:

@@ -10,14 +10,13 @@ What is asked for stands in `Options`, which the call or the command makes; no p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tflq.contract import Pass, Pipeline
 from tflq.dialects.forms import Form
-from tflq.formats import Format, is_tosa
+from tflq.formats import is_tosa
 from tflq.ir.core import Module
+from tflq.options import Options
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
@@ -26,37 +25,11 @@ from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature, RecordNames
 from tflq.records import Decisions
 from tflq.report import Report
-from tflq.targets import INTEGER
-from tflq.targets import Target as Kernels
 
-if TYPE_CHECKING:
-    from tflq.select.lowering import Mac
-    from tflq.tosa.target import Target
-
-__all__ = ["Options", "form_of", "integer_form", "lower", "lowering", "narrowing", "report_of", "to_integer_form", "to_kernels", "to_tosa"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is asked of a conversion: see `tflq.convert`.
-
-    kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. fallback: an
-    operator without an integer rule is computed in float.
-    """
-
-    format: Format = "tflite"
-    kernels: Kernels = INTEGER
-    tosa: Target | None = None
-    mac: Mac = "integer"
-    fallback: bool = True
-    semantics: Literal["interpreter", "real"] = "interpreter"
-    state: Literal["kept", "variables"] | None = None
-    reset_signature: bool = False
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    signature: str | None = None
-    cut: Sequence[str] = ()
-    cut_before_custom: bool = False
+__all__ = [
+    *("form_of", "integer_form", "lower", "lowering", "narrowing", "report_of"),
+    *("to_integer_form", "to_kernels", "to_tosa"),
+]
 
 
 def form_of(module: Module) -> Form:

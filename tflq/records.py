@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tflq.ir.core import Module, Op
@@ -20,6 +20,7 @@ class Decision:
     warning: str = ""
     exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
     made: list[Op] = field(default_factory=list)
+    rule: Callable[..., object] | None = None  # that answered, where one did
 
 
 @dataclass(frozen=True, slots=True)

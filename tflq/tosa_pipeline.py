@@ -33,7 +33,8 @@ class TflToTosa(Pass):
 
     def run(self, module: Module) -> PassResult:
         from tflq.dialects.forms import verify_form
-        from tflq.pipelines import Options, to_integer_form, to_tosa
+        from tflq.options import Options
+        from tflq.pipelines import to_integer_form, to_tosa
         from tflq.tosa.target import Target
 
         try:

@@ -31,7 +31,8 @@ class _Convert(SectionedCommand):
     sections: ClassVar = {
         "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
         "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
-        "Where it goes, and what is said": (*("folder", "workers", "force", "report_path", "dump_ir", "timings", "as_json"),),
+        "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+        "What happens inside": ("dump_ir", "timings"),
     }
 
 

@@ -17,7 +17,7 @@ RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("file", type=MODEL)
-@click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'legalize{target=kernels},canonicalize,cse'.")
+@click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'legalize{target=kernels},cse,dce'.")
 @click.option("--rules", multiple=True, type=RULES, help="A file of Python with more passes, as its EXTENSION.")
 def command(file: str, pipeline: str | None, rules: tuple[Path, ...]) -> None:
     """Run passes on a model, or on the text form of one, and print the text form of the result.

@@ -15,7 +15,8 @@ from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.indexing import Table
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op
-from tflq.pipelines import Options, lower
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.report import Report, Row
 from tflq.targets import Target
 from tflq.tosa.target import Target as TosaTarget

@@ -16,7 +16,8 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.explorer.graph import Describe, Json, graphs
 from tflq.formats import Format, is_tosa, read
 from tflq.ir.core import Op
-from tflq.pipelines import Options, integer_form
+from tflq.options import Options
+from tflq.pipelines import integer_form
 from tflq.report import Row
 from tflq.targets import is_of_tosa, load_target
 

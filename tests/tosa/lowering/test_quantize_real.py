@@ -9,6 +9,7 @@ import pytest
 from harness import argument, interpret, one_op
 from running import reference, validate
 
+from tflq import pipelines
 from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
@@ -28,7 +29,7 @@ from tflq.ir.types import (
     ui8,
 )
 from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thresholds
-from tflq.pipelines import Options, lower
+from tflq.options import Options
 from tflq.tosa.files.text import mlir_text
 from tflq.tosa.lowering import lower
 from tflq.tosa.target import Target
@@ -95,7 +96,7 @@ def test_quantize_agrees_with_the_interpreter(storage: ScalarType) -> None:
     element = UniformQuantizedType.of(storage, 0.0371, {i8: -17, ui8: 140, i16: 0}[storage])
     x = hard_floats(storage, element.scale, element.zero_point, 2)
     model = one_op("tfl.quantize", [argument(x.shape, f32)], [argument(x.shape, element, "y")], {})
-    lowered, _ = lower(read(model), Options("mlir", tosa=Target()))
+    lowered, _ = pipelines.lower(read(model), Options("mlir", tosa=Target()))
     got = reference(lowered, [x])[0]
     np.testing.assert_array_equal(got, interpret(model, [[x]])[0][0])
 

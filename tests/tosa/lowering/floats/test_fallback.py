@@ -16,7 +16,8 @@ from running import reference
 
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
-from tflq.pipelines import Options, lower
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.tosa.target import Target
 
 Real = Callable[..., np.ndarray]
