@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import draw
+from support.harness import argument
+from support.lowered import draw
 
 from tflq.analysis.ranges import value_range
 from tflq.builder import Builder

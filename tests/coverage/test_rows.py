@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coverage_inputs import inputs_of
-from harness import interpret
-from real_twin import float_twin, largest_difference, real_values
-from stablehlo_real import REAL, Real
+from support.coverage_inputs import inputs_of
+from support.harness import interpret
+from support.real_twin import float_twin, largest_difference, real_values
+from support.stablehlo_real import REAL, Real
 
 import tflq
 from tflq.coverage.rows import PATHS, SHIPPED, CoverageRow
@@ -38,7 +38,7 @@ NO_KERNEL = "no kernel computes it"
 """What rows say that give real results, whatever an interpreter makes of types that its kernels do not look at."""
 TARGETS = ("integer", "kernels")
 ROOT = Path(__file__).resolve().parents[2]
-_DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pairs of values are told apart wrongly)"
+_DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pairs of values are compared wrongly)"
 Arrays = list[list[np.ndarray]]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from tflq.contract import verify_stage
 from tflq.ir.core import Function, Module, Op, Value

@@ -7,7 +7,7 @@ what the float kernel makes of the real values.
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 import tflq
 from matrix import movement, pooling, rows, stored
@@ -27,7 +27,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.reference.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
 
 __all__: list[str] = []
 

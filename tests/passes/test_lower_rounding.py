@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, interpret
-from running import reference
+from support.harness import argument, interpret
+from support.running import reference
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

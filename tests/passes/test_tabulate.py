@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 from tflq.builder import Builder
 from tflq.evaluate import evaluate_function

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value

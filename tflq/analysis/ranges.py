@@ -19,7 +19,7 @@ from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
 from tflq.dialects.tosa.bits import ArithmeticRightShift
 from tflq.dialects.tosa.casts import Cast, Rescale
 from tflq.dialects.tosa.indexing import Table
-from tflq.dialects.traits.elements import MovesElements
+from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Op, Value
 
 __all__ = ["Range", "value_range"]
@@ -46,7 +46,7 @@ def value_range(value: Value, depth: int = _DEPTH) -> Range:
     if op is None or depth == 0:
         return whole
     rule = _RULES.get(type(op))
-    if rule is None and isinstance(op, Operator) and op.has(MovesElements):
+    if rule is None and isinstance(op, Operator) and op.has(WithinRange):
         rule = _moved
     if rule is None:
         return whole
@@ -105,7 +105,7 @@ def _cast(op: Cast | Scast, of: Callable[[Value], Range]) -> Range:
 
 
 def _moved(op: Operator, of: Callable[[Value], Range]) -> Range:
-    trait = op.trait(MovesElements)
+    trait = op.trait(WithinRange)
     ranges = [of(value) for slot in (trait.slots if trait else ()) for value in slot.values(op)]
     return min(r[0] for r in ranges), max(r[1] for r in ranges)
 

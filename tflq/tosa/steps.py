@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
-from tflq.evaluate import control
+from tflq.evaluate import running
 from tflq.ir.core import Module, Op
 from tflq.records import Decision, Decisions
 from tflq.tosa.check import check, check_laws
@@ -81,6 +81,6 @@ class RaiseTosa(Pass):
 
 def _path(op: Op) -> str:
     """How an operator of TOSA computes; control flow and variables stay what they are."""
-    if control.get(type(op)) is not None:
+    if running.get(type(op)) is not None:
         return "kept"
     return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
-from recurrent import per_layer, state
-from running import reference
+from support.harness import argument, const, interpret
+from support.recurrent import per_layer, state
+from support.running import reference
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError
@@ -65,7 +65,7 @@ def test_results_over_runs(weights: float) -> None:
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"state_scale": 2.0**-12}, "the basic kernel has 2"), ({"weights": 0.1}, "more than the gates'")],
+    [({"state_scale": 2.0**-12}, "the basic kernel has only 2"), ({"weights": 0.1}, "more than the gates'")],
 )
 def test_refused(options: dict[str, float], reason: str) -> None:
     with pytest.raises(UnsupportedError, match=reason):

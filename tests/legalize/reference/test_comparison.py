@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, interpret, one_op
-from on_tosa import assert_near_kernel
-from reference import assert_equals_kernel, every_value, refusal
+from support.harness import argument, convert_and_compare, interpret, one_op
+from support.on_tosa import assert_near_kernel
+from support.reference import assert_equals_kernel, every_value, refusal
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, ui8
@@ -58,7 +58,7 @@ def test_the_sign_alone(scale: float, shapes: tuple[tuple[int, ...], ...]) -> No
             assert [row.path for row in conversion.report.rows] == ["integer"]
             warning = conversion.report.rows[0].warning
             assert "at a scale above 1 the kernel divides by a negative power of two, which C++ leaves" in warning
-            assert "pairs of values are told apart wrongly" in warning
+            assert "pairs of values are compared wrongly" in warning
 
 
 @pytest.mark.parametrize("name", NAMES[2:])

@@ -21,17 +21,23 @@ from tflq.ir.quant_constraints import (
     same_shape,
     storage_width,
 )
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 
 
 class Qcast(Operator, name="quant.qcast"):
-    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)"""
+    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)
+
+    `rounding` is that of the quotient, `sum_rounding` of the sum with the zero point; by default half to even, of the
+    quotient.
+    """
 
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     traits = (Role("quantized"),)
     constraints = (
         one_operand_and_result,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, OneOf, Operator, operand, result
-from tflq.dialects.traits.elements import MovesElements, Tabulable
+from tflq.dialects.traits.elements import Tabulable, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 
-__all__ = ["Equal", "Greater", "GreaterEqual", "Select"]
+__all__ = ["Comparison", "Equal", "Greater", "GreaterEqual", "Select"]
 
 
 class Equal(Operator, name="tosa.equal"):
@@ -52,4 +52,8 @@ class Select(Operator, name="tosa.select"):
     on_true: Value = operand(T)
     on_false: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(condition, on_true, on_false), MovesElements(on_true, on_false))
+    traits = (Tabulable(condition, on_true, on_false), WithinRange(on_true, on_false))
+
+
+Comparison = Equal | Greater | GreaterEqual
+"""Of `input1` and `input2`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import ANY, INTEGER, OneOf, Operator, operand, result
-from tflq.dialects.traits.elements import MovesElements, Role, Tabulable
+from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 
@@ -18,7 +18,7 @@ class Gather(Operator, name="tosa.gather"):
     values: Value = operand(T)
     indices: Value = operand(i32)
     output: Value = result(T)
-    traits = (MovesElements(values),)
+    traits = (WithinRange(values),)
 
 
 class Scatter(Operator, name="tosa.scatter"):
@@ -30,11 +30,11 @@ class Scatter(Operator, name="tosa.scatter"):
     indices: Value = operand(i32)
     input: Value = operand(T)
     values_out: Value = result(T)
-    traits = (MovesElements(values_in, input),)
+    traits = (WithinRange(values_in, input),)
 
 
 class Table(Operator, name="tosa.table"):
-    """An entry of a table for each element. of 256 entries for 8 bits, the entry of the least value first; of 513 for
+    """An entry of a table for each element: of 256 entries for 8 bits, the entry of the least value first; of 513 for
     int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
 
     __slots__ = ()

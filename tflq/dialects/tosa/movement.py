@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
-from tflq.dialects.traits.elements import MovesElements, Role, Tabulable
+from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.ir.core import Value
 
 __all__ = ["Concat", "Identity", "Pad", "Reshape", "Reverse", "Slice", "Tile", "Transpose"]
@@ -19,7 +19,7 @@ class Concat(Operator, name="tosa.concat"):
     inputs: list[Value | None] = operand(T, variadic=True)
     output: Value = result(T)
     axis: int = attribute(INT)
-    traits = (MovesElements(inputs),)
+    traits = (WithinRange(inputs),)
 
 
 class Identity(Operator, name="tosa.identity"):
@@ -29,7 +29,7 @@ class Identity(Operator, name="tosa.identity"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
-    traits = (MovesElements(input), Tabulable(input))
+    traits = (WithinRange(input), Tabulable(input))
 
 
 class Pad(Operator, name="tosa.pad"):
@@ -51,7 +51,7 @@ class Reshape(Operator, name="tosa.reshape"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
-    traits = (MovesElements(input), Role("reshaped"))
+    traits = (WithinRange(input), Role("reshaped"))
 
 
 class Reverse(Operator, name="tosa.reverse"):
@@ -62,7 +62,7 @@ class Reverse(Operator, name="tosa.reverse"):
     input1: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
-    traits = (MovesElements(input1),)
+    traits = (WithinRange(input1),)
 
 
 class Slice(Operator, name="tosa.slice"):
@@ -74,7 +74,7 @@ class Slice(Operator, name="tosa.slice"):
     output: Value = result(T)
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
-    traits = (MovesElements(input),)
+    traits = (WithinRange(input),)
 
 
 class Tile(Operator, name="tosa.tile"):
@@ -85,7 +85,7 @@ class Tile(Operator, name="tosa.tile"):
     input1: Value = operand(T)
     output: Value = result(T)
     multiples: tuple[int, ...] = attribute(ints())
-    traits = (MovesElements(input1),)
+    traits = (WithinRange(input1),)
 
 
 class Transpose(Operator, name="tosa.transpose"):
@@ -96,4 +96,4 @@ class Transpose(Operator, name="tosa.transpose"):
     input: Value = operand(T)
     output: Value = result(T)
     perms: tuple[int, ...] = attribute(ints())
-    traits = (MovesElements(input), Role("transposed"))
+    traits = (WithinRange(input), Role("transposed"))

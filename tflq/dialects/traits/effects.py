@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tflq.dialects.declare import Attribute, Trait
+from tflq.dialects.declare import Attribute, Slot, Trait
 from tflq.ir.core import Op
 
 __all__ = ["Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
@@ -18,12 +18,17 @@ class Impure(Trait):
 
 
 class Calls(Trait):
-    """It runs functions of its module; these attributes name them by index."""
+    """It runs functions of its module; these attributes name them by index.
 
-    __slots__ = ("attributes",)
+    inputs: the operands that it copies to the functions' arguments, as it copies their results to its own; none if the
+    functions say only how to combine elements.
+    """
 
-    def __init__(self, *attributes: Any) -> None:
+    __slots__ = ("attributes", "inputs")
+
+    def __init__(self, *attributes: Any, inputs: Any = None) -> None:
         self.attributes: Final[tuple[Attribute, ...]] = attributes
+        self.inputs: Final[Slot | None] = inputs
 
     def called(self, op: Op) -> Iterator[tuple[str, int]]:
         """The functions that an op names: the attribute and the index."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tflq.dialects.declare import Slot, Trait
 
-__all__ = ["MovesElements", "Role", "Tabulable"]
+__all__ = ["Role", "Tabulable", "WithinRange"]
 
 
 class _OfSlots(Trait):
@@ -27,8 +27,8 @@ class Tabulable(_OfSlots):
     __slots__ = ()
 
 
-class MovesElements(_OfSlots):
-    """Each element of the result is an element of one of these operands, unchanged."""
+class WithinRange(_OfSlots):
+    """Each element of the result is an element of one of these operands, so its range is theirs."""
 
     __slots__ = ()
 

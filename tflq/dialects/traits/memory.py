@@ -3,7 +3,6 @@ kernels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tflq.dialects.declare import Slot, Trait
@@ -11,15 +10,20 @@ from tflq.dialects.declare import Slot, Trait
 __all__ = ["InPlace", "View"]
 
 
-@dataclass(frozen=True, slots=True)
-class View(Trait):
-    """The result is in the memory of the first operand."""
-
-
-class InPlace(Trait):
-    """The result may be written over one of these operands, if nothing else reads it."""
-
+class _OfSlots(Trait):
     __slots__ = ("slots",)
 
     def __init__(self, *slots: Any) -> None:
         self.slots: Final[tuple[Slot, ...]] = slots
+
+
+class View(_OfSlots):
+    """The result is in the memory of this operand."""
+
+    __slots__ = ()
+
+
+class InPlace(_OfSlots):
+    """The result may be written over one of these operands, if nothing else reads it."""
+
+    __slots__ = ()

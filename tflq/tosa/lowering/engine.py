@@ -21,7 +21,7 @@ from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
+from tflq.tosa.lowering.scopes import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
