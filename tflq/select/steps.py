@@ -14,7 +14,7 @@ from tflq.select.engine import select
 from tflq.select.legality import check
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
-from tflq.select.variables import declare_variables
+from tflq.select.state import declare_variables
 from tflq.targets import INTEGER, Target
 
 __all__ = ["CheckLegality", "DeclareVariables", "KeepApart", "MergeViews", "NameTensors", "Select", "TrimEdges"]
