@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
 import numpy as np
 
 from tflq.dialects.tfl.unary import Abs as TflAbs
 from tflq.dialects.tfl.unary import Neg, Sign
 from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Maximum, Minimum, Mul, Negate, Pow, Sub
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
 from tflq.select.broadcasting import elementwise
 from tflq.select.kernels import widened
@@ -49,32 +53,17 @@ def negate(op: Negate, k: Kernels) -> Value:
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-@lowering(Add)
-def add(op: Add, k: Kernels) -> Value:
-    return elementwise(k, k.add, k.value(op.input1), k.value(op.input2))
+_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+    Add: Kernels.add,
+    IntDiv: Kernels.div,
+    Maximum: Kernels.maximum,
+    Minimum: Kernels.minimum,
+    Pow: Kernels.pow,
+    Sub: Kernels.sub,
+}
 
 
-@lowering(Sub)
-def sub(op: Sub, k: Kernels) -> Value:
-    return elementwise(k, k.sub, k.value(op.input1), k.value(op.input2))
-
-
-@lowering(Maximum)
-def maximum(op: Maximum, k: Kernels) -> Value:
-    return elementwise(k, k.maximum, k.value(op.input1), k.value(op.input2))
-
-
-@lowering(Minimum)
-def minimum(op: Minimum, k: Kernels) -> Value:
-    return elementwise(k, k.minimum, k.value(op.input1), k.value(op.input2))
-
-
-@lowering(IntDiv)
-def divide(op: IntDiv, k: Kernels) -> Value:
-    """DIV truncates."""
-    return elementwise(k, k.div, k.value(op.input1), k.value(op.input2))
-
-
-@lowering(Pow)
-def power(op: Pow, k: Kernels) -> Value:
-    return elementwise(k, k.pow, k.value(op.input1), k.value(op.input2))
+@lowering(*_EMITTED)
+def binary(op: Add | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
+    """DIV of integers truncates, as INTDIV does."""
+    return elementwise(k, partial(_EMITTED[type(op)], k), k.value(op.input1), k.value(op.input2))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
 from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
-from tflq.ir.core import Value
+from tflq.ir.core import Op, Value
 from tflq.select.broadcasting import elementwise
 from tflq.select.kernels import widened
 from tflq.select.lowering import Kernels, lowering
@@ -11,19 +15,17 @@ from tflq.select.lowering import Kernels, lowering
 __all__: list[str] = []
 
 
-@lowering(Equal)
-def equal(op: Equal, k: Kernels) -> Value:
-    return elementwise(k, k.equal, widened(k, k.value(op.input1)), widened(k, k.value(op.input2)))
+_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+    Equal: Kernels.equal,
+    Greater: Kernels.greater,
+    GreaterEqual: Kernels.greater_equal,
+}
 
 
-@lowering(Greater)
-def greater(op: Greater, k: Kernels) -> Value:
-    return elementwise(k, k.greater, widened(k, k.value(op.input1)), widened(k, k.value(op.input2)))
-
-
-@lowering(GreaterEqual)
-def greater_equal(op: GreaterEqual, k: Kernels) -> Value:
-    return elementwise(k, k.greater_equal, widened(k, k.value(op.input1)), widened(k, k.value(op.input2)))
+@lowering(*_EMITTED)
+def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
+    a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
+    return elementwise(k, partial(_EMITTED[type(op)], k), a, b)
 
 
 @lowering(Select)
