@@ -24,7 +24,7 @@ FILES = {
         ("tflq/numerics/pooling.py", ["numerics/test_pooling", "select/test_pools", "numerics/test_erf"]),
         ("tflq/dialects/tfl/pooling.py", ["numerics/test_pooling", "select/test_pooling"]),
         ("tflq/select/deep/bits.py", ["select/deep/test_bits", "select/test_pooling", "select/test_pools"]),
-        ("tflq/select/bits.py", ["select/test_pooling", "select/test_pools", "select/deep/test_bits"]),
+        ("tflq/select/bits.py", ["select/deep/test_bits", "select/test_pooling", "select/test_pools"]),
         ("tests/support/harness.py", ["select/test_pooling"]),
         ("tests/select/test_pools.py", ["select/test_pools"]),
         ("docs/cli.md", ["cli/test_help"]),
