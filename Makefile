@@ -59,7 +59,7 @@ tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS)
 
 new-op: $(VENV)/.dev
-	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY)
+	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)
 
 docs: $(VENV)/.run
 	$(BIN)/python scripts/make_tour.py
