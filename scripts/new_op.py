@@ -113,7 +113,8 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     slots = [f"    {each}: Value = operand()" for each in operands]
     lines = [*slots, "    output: Value = result()", *map(attribute, fields)]
 
-    inserted(ROOT / "tflq" / "dialects" / "tfl" / "__init__.py", rf'"{family}": \(', f'"{name}", ')
+    index = ROOT / "tflq" / "dialects" / "tfl" / "__init__.py"
+    inserted(index, rf'"{family}": \([^)]*(?=\))', f'"{name}", ')
     inserted(declaration, r"__all__ = \[", f'"{title}", ')
     inserted(declaration, r"\Z", DECLARATION.format(title=title, name=name, slots="\n".join(lines)))
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
@@ -126,7 +127,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
     test.write_text(TEST.format(upper=upper, name=name, count=len(operands), attributes=attributes), encoding="utf-8")
-    written = [declaration, declaration.with_name("__init__.py"), rules, test]
+    written = [declaration, index, rules, test]
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
     names = {"declaration": declaration, "rules": rules, "test": test}
