@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scripts.new_op import attribute, begin, camel
 
+from scripts.new_op import attribute, begin, camel
 from tflq.flatbuffer.layout import table
 
 
