@@ -28,7 +28,7 @@ from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Transpose
 from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
+from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
@@ -140,7 +140,7 @@ class Builder(Emitter):
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
         element = x.type.element
-        if isinstance(element, ScalarType) or element.expressed is None:
+        if isinstance(element, (ScalarType, FunctionType)) or element.expressed is None:
             raise TypeError(f"'{x.name}' is not quantized")
         return self.emit(Dcast, [x], x.type.with_element(element.expressed))
 
