@@ -68,18 +68,19 @@ _Operator: TypeAlias = (
 
 def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    source, target = grids
+    source, target = grids_of(*op.tensors)
     try:
         function = _function(op)
     except ValueError as error:
-        return NotApplicable(str(error))
-    made = looked_up_by(b, op.input, source, target, function)
-    if isinstance(made, NotApplicable):
-        made = _linear(op, b, source, target) or made
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
+        raise NotApplicable(str(error)) from error
+    try:
+        made = looked_up_by(b, op.input, source, target, function)
+    except NotApplicable:
+        linear = _linear(op, b, source, target)
+        if linear is None:
+            raise
+        made = linear
+    return Rewritten([made], note=NOTE)
 
 
 def _function(op: _Operator) -> FloatFunction:
@@ -100,7 +101,7 @@ def _function(op: _Operator) -> FloatFunction:
     return REAL_FUNCTIONS[name]
 
 
-def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotApplicable | None:
+def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
     """A function that scales x, -x, |x| or x x; None for others."""
     ratio, reach = source.scales / target.scales, source.reach
     x, zero = centred_by(b, op.input, source), b.constant(np.asarray(0))
@@ -120,11 +121,7 @@ def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value 
 def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
     source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
-    if isinstance(source, NotApplicable):
-        return source
-    if isinstance(target, NotApplicable):
-        return target
     if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
-        return NotApplicable("int32 with zero points leaves 32 bits")
+        raise NotApplicable("int32 with zero points leaves 32 bits")
     made = requantized_by(b, op.input, source, target)
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
+    return Rewritten([made], note=NOTE)
