@@ -10,20 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import (
-    Elu,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Activation, Gelu, LeakyRelu, Relu, Relu0To1, Relu6, ReluN1To1
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
-from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square
+from tflq.dialects.tfl.unary import Abs, Neg, Square, Unary
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.real.arithmetic.arithmetic import NOTE
@@ -38,32 +27,7 @@ from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 __all__: list[str] = []
 
-_Operator: TypeAlias = (
-    Relu
-    | Relu6
-    | ReluN1To1
-    | Relu0To1
-    | LeakyRelu
-    | HardSwish
-    | Exp
-    | Log
-    | Elu
-    | Gelu
-    | Rsqrt
-    | Sqrt
-    | Abs
-    | Neg
-    | Logistic
-    | Tanh
-    | Ceil
-    | Cos
-    | FakeQuant
-    | Floor
-    | Round
-    | Sign
-    | Sin
-    | Square
-)
+_Operator: TypeAlias = Activation | Unary | FakeQuant
 
 
 def real_function(op: _Operator, b: RuleBuilder) -> Answer:

@@ -41,8 +41,7 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
             raise Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
         cast = b.qcast(b.value(source), result.type)
         return b.scast(cast, cast.type.stripped())
-    elements = per_layer(op)
-    first, output = elements
+    first, output = per_layer(op)
     storage = first.storage
     if output.storage not in _REQUANTIZED.get(storage, ()):
         raise NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")

@@ -51,8 +51,7 @@ _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed
 
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
-    reduction = _reduction(op)
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
         reason = "no elements are reduced"
@@ -123,8 +122,7 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
 
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
-    reduction = _reduction(op)
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     multiplier = sum_multiplier(source.scale, target.scale)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
@@ -137,8 +135,7 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
 
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
-    reduction = _reduction(op)
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     shape = x.type.shape or ()
     kept = [a for a in range(len(shape)) if a not in axes]
     sizes = [shape[a] for a in axes]

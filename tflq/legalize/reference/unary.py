@@ -35,8 +35,7 @@ _Unary: TypeAlias = _Table | Sqrt | Abs | Neg
 
 def _forms(op: _Unary, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     """The types of operand and result, if both are stored as the same one of `storages`."""
-    elements = per_layer(op)
-    source, output = elements
+    source, output = per_layer(op)
     if source.storage not in storages or output.storage != source.storage:
         raise NotApplicable(f"{kernel_name(op)} has no kernel for {source.storage} → {output.storage}")
     return source, output
@@ -65,8 +64,7 @@ _BEYOND = "the ends of the kernel's table are beyond float32"
 def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
-    elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
-    source, output = elements
+    source, output = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
     if source.storage is i16 and name != "GELU":
         symmetric(op, source, output)
     if source.storage is i16 and source.scale > _MOST_SCALE:
@@ -90,16 +88,14 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
 
 
 def sqrt(op: Sqrt, b: RuleBuilder) -> Answer:
-    elements = _forms(op, i8, i16)
-    source, output = elements
+    source, output = _forms(op, i8, i16)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     return b.table(b.value(op.input), unary.sqrt_table(source.storage.dtype, *parameters))
 
 
 def absolute(op: Abs, b: RuleBuilder) -> Answer:
     """|x - z1|, by input / output if the scales differ, + z."""
-    elements = _forms(op, i8, i16)
-    source, output = elements
+    source, output = _forms(op, i8, i16)
     if source.storage is i16:
         symmetric(op, source, output)
     same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
@@ -111,8 +107,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
 
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
-    elements = _forms(op, i8, i16, i32)
-    source, output = elements
+    source, output = _forms(op, i8, i16, i32)
     result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")

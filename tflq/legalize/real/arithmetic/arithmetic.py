@@ -74,8 +74,7 @@ def _noted(made: Value) -> Answer:
 
 def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB as sums of scaled integers."""
-    grids = grids_of(*op.tensors)
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = [g.scales / target.scales for g in sources]
     terms, bits, off = fit_terms(ratios, [g.reach for g in sources])
@@ -92,8 +91,7 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
 
 def mul(op: Mul, b: RuleBuilder) -> Answer:
     """The product of integers, scaled."""
-    grids = grids_of(*op.tensors)
-    first, second, target = grids
+    first, second, target = grids_of(*op.tensors)
     product = _product(op, b, first, second)
     bounds = _product_bounds(first, second)
     return _noted(
@@ -115,8 +113,7 @@ def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
 
 def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """t t, with bits of t behind the point."""
-    grids = grids_of(*op.tensors)
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     parts = [centred_by(b, *pair) for pair in zip((op.lhs, op.rhs), sources, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = [g.scales / np.sqrt(target.scales) for g in sources]
@@ -137,8 +134,7 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
 
 def div(op: Div, b: RuleBuilder) -> Answer:
     """The scaled dividend by the divisor less its zero point."""
-    grids = grids_of(*op.tensors)
-    first, second, target = grids
+    first, second, target = grids_of(*op.tensors)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = first.scales / (second.scales * target.scales)
     (term,), bits, off = fit_terms([ratio], [first.reach], most_bits=_QUOTIENT_BITS)
@@ -166,8 +162,7 @@ def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
 
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """Of the operands under the result's parameters."""
-    grids = grids_of(*op.tensors)
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     ready: list[Value] = []
     for operand, source in zip((op.lhs, op.rhs), sources, strict=True):
         made = requantized_by(b, operand, source, target)
@@ -177,8 +172,7 @@ def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
 
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """By input / output from zero up, the product by input * alpha / output below."""
-    grids = grids_of(*op.tensors)
-    source, weight, target = grids
+    source, weight, target = grids_of(*op.tensors)
     product = _product(op, b, source, weight)
     x = centred_by(b, op.input, source)
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))

@@ -82,8 +82,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if source.storage == i16 and source.zero_point:
         raise NotApplicable("int16 with a zero point other than 0")
-    found = _filters(b, weights, axis)
-    filters, weight_zp, magnitudes = found
+    filters, weight_zp, magnitudes = _filters(b, weights, axis)
     weight_scales = scales_of(weights)
     assert weight_scales is not None
     far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)

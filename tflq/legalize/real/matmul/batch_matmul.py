@@ -33,8 +33,7 @@ def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         raise NotApplicable("the left side or the result is not quantized per layer")
     left = b.value(x)
-    right = _right_side(op, b, y)
-    filters, zero = right
+    filters, zero = _right_side(op, b, y)
     if x.is_constant and source.storage.bits < 8:
         left = b.constant(left.array, i8)
     if left.type.storage not in _STORED or target.storage not in (*_STORED, i32):

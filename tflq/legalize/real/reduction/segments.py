@@ -54,8 +54,7 @@ class _Segments:
 
 def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     x, ids = op.input, op.segments
-    elements = per_layer(op, [x, op.result])
-    source, output = elements
+    source, output = per_layer(op, [x, op.result])
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
         raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
     if not x.type.is_static or not ids.type.is_static or not x.type.rank or not ids.type.rank:

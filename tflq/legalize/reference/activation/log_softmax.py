@@ -35,9 +35,8 @@ _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
 
 def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     """The reference kernel's arithmetic, row by row."""
-    elements = per_layer(op)
-    source, output = elements
-    _refusal(op, source, output)
+    source, output = per_layer(op)
+    _check(op, source, output)
     x, last = b.value(op.input), (op.input.type.rank or 1) - 1
     d = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, last), i32))
     index = b.cast(b.add(d, _constant(b, 127)), i8)
@@ -52,7 +51,7 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     return b.cast(b.clamp(b.add(y, _constant(b, storage.maximum)), storage.minimum, storage.maximum), storage)
 
 
-def _refusal(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
+def _check(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     storage, x = output.storage, op.input
     if source.storage != storage or storage not in (i8, ui8):
         raise NotApplicable(f"LOG_SOFTMAX has no kernel for {source.storage} → {storage}")
@@ -63,7 +62,6 @@ def _refusal(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuanti
         raise NotApplicable(f"the rank of '{x.name}' is 0 or unknown")
     if (x.type.shape[-1] or 1 << 12) >= 1 << 12:
         raise NotApplicable("the sum overflows in the kernel from rows of 4096 on")
-    return
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

@@ -40,8 +40,7 @@ def _unary(
     op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish, *storages: ScalarType
 ) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     """The types of the input and the result, if their storage type is the same one of `storages`."""
-    elements = per_layer(op, [op.input, op.output])
-    source, output = elements
+    source, output = per_layer(op, [op.input, op.output])
     if source.storage != output.storage or source.storage not in storages:
         raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
     if source.storage is i16:
@@ -51,8 +50,7 @@ def _unary(
 
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
-    elements = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
-    source, output = elements
+    source, output = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
     storage, name = output.storage, kernel_name(op)
     low, high = relu_range(name, storage.minimum, storage.maximum, output.scale, output.zero_point)
     if bounds_undefined(name, output.scale):
@@ -71,8 +69,7 @@ def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
 
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
-    elements = _unary(op, i8, ui8, i16)
-    source, output = elements
+    source, output = _unary(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
@@ -124,8 +121,7 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
 
 def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
-    elements = _unary(op, i8, ui8)
-    source, output = elements
+    source, output = _unary(op, i8, ui8)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     try:
         one_by_one, in_lanes = (

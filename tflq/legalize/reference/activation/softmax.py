@@ -27,13 +27,12 @@ _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, 
 
 def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     """All forms of the kernel."""
-    elements = per_layer(op)
-    source, output = elements
+    source, output = per_layer(op)
     if (source.storage, output.storage) not in _FORMS:
         raise NotApplicable(f"SOFTMAX has no form for {source.storage} → {output.storage}")
     if not op.input.type.rank:
         raise NotApplicable(f"the rank of '{op.input.name}' is 0 or unknown")
-    _refusal(op, source, output)
+    _check(op, source, output)
     try:
         if source.storage is i16:
             return _softmax_16bit(op, b, numerics.multiplier_16bit(op.beta, source.scale))
@@ -44,7 +43,7 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
         raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 
 
-def _refusal(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
+def _check(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     """The result's parameters, where the kernel checks them: scale 2^-bits, zero point at the least value."""
     storage = output.storage
     if source.storage is i16:
@@ -55,7 +54,6 @@ def _refusal(op: Softmax, source: UniformQuantizedType, output: UniformQuantized
     if output.zero_point != zero_point or abs(output.scale - scale) > 0.001 * scale:
         wanted = f"a result of scale {scale:g} and zero point {zero_point}"
         raise NotApplicable(f"SOFTMAX on {storage} demands {wanted}, here {output.scale:g} and {output.zero_point}")
-    return
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

@@ -12,38 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.indexing import (
-    DynamicUpdateSlice,
-    Gather,
     GatherND,
-    Unique,
 )
 from tflq.dialects.tfl.movement import (
-    BatchToSpaceND,
     BroadcastTo,
     Densify,
     DepthToSpace,
-    Dilate,
-    ExpandDims,
-    MirrorPad,
-    Pack,
-    Reshape,
     ReverseSequence,
-    ReverseV2,
-    Slice,
     SpaceToDepth,
-    Split,
-    SplitV,
-    Squeeze,
-    StridedSlice,
     Tile,
-    Transpose,
-    Unpack,
 )
-from tflq.dialects.tfl.reduction import TopKV2
 from tflq.dialects.tfl.runtime import version_info
-from tflq.dialects.tfl.shape import Fill, Rank, Shape
+from tflq.dialects.tfl.shape import Fill
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
@@ -65,38 +46,7 @@ _WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
 
-def move(
-    op: Reshape
-    | Squeeze
-    | ExpandDims
-    | Transpose
-    | Slice
-    | StridedSlice
-    | Split
-    | SplitV
-    | Pack
-    | Unpack
-    | Gather
-    | GatherND
-    | Tile
-    | ReverseV2
-    | BroadcastTo
-    | SpaceToDepth
-    | DepthToSpace
-    | BatchToSpaceND
-    | MirrorPad
-    | Select
-    | SelectV2
-    | ReverseSequence
-    | Dilate
-    | Fill
-    | Unique
-    | Shape
-    | Rank
-    | DynamicUpdateSlice
-    | TopKV2,
-    b: RuleBuilder,
-) -> Answer:
+def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""
     differ = parameters_differ(op)
     storage = next(v.type.storage for v in op.tensors if v.type.quantized)

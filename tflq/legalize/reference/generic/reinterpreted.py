@@ -96,8 +96,7 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     lost = connected and scales.size > 1 and reading.weights == ui8
     taken = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
-    summing = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
-    sums, bounds = summing
+    sums, bounds = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
     if connected or source.storage != ui8:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
     else:

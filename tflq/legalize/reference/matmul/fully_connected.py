@@ -69,8 +69,7 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
         raise NotApplicable(
             f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    read = bias_as_read(op, b, source.storage, weights.type.storage, bias)
-    acc, bias, halved = read
+    acc, bias, halved = bias_as_read(op, b, source.storage, weights.type.storage, bias)
 
     per_layer = scales.size == 1
     weight_zp = weight_zero_point(weights) if per_layer else 0
