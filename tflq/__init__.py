@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VerificationError,
     )
+    from tflq.extensions import Extension
     from tflq.formats import read, write
     from tflq.ir.core import Module
     from tflq.verification import Verification, verify
@@ -33,6 +34,7 @@ __version__ = "1.0.0"
 
 _HOME = {
     "Conversion": "tflq.conversion",
+    "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
     "InvalidModelError": "tflq.errors",
     "Module": "tflq.ir.core",
@@ -50,6 +52,7 @@ _HOME = {
 
 __all__ = [
     "Conversion",
+    "Extension",
     "FileError",
     "InvalidModelError",
     "Module",

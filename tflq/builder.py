@@ -28,7 +28,7 @@ from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Transpose
 from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import ScalarType, Shape, TensorType, i1, i16, i32
+from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
@@ -140,13 +140,13 @@ class Builder(Emitter):
     def dcast(self, x: Value) -> Value:
         """quant.dcast: (stored - zero_point) * scale, in the expressed type."""
         element = x.type.element
-        if isinstance(element, ScalarType) or element.expressed is None:
+        if isinstance(element, (ScalarType, FunctionType)) or element.expressed is None:
             raise TypeError(f"'{x.name}' is not quantized")
         return self.emit(Dcast, [x], x.type.with_element(element.expressed))
 
-    def qcast(self, x: Value, type: TensorType, rounding: Rounding | None = None) -> Value:
-        """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero."""
-        return self._cast(Qcast, x, type, **({"rounding": rounding} if rounding else {}))
+    def qcast(self, x: Value, type: TensorType, rounding: Rounding = "half_away") -> Value:
+        """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero, as TFLite's kernels."""
+        return self._cast(Qcast, x, type, rounding=rounding)
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the

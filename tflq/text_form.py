@@ -30,7 +30,7 @@ def read_text(given: Given, name: str) -> Module:
     """The module of a text, as `tflq opt` prints it, in whatever form. InvalidModelError if it is none; `name`: what
     messages call it."""
     from tflq.ir.parser import parse_module
-    from tflq.ir.verifier import verify
+    from tflq.ir.verifier import verify, verify_casts
 
     try:
         module = parse_module(_bytes(given).decode("utf-8"), name or "<text>")
@@ -39,6 +39,7 @@ def read_text(given: Given, name: str) -> Module:
         raise InvalidModelError("", what, path=name) from error
     try:
         verify(module)
+        verify_casts(module)
     except VerificationError as error:
         raise InvalidModelError("", str(error), path=name) from error
     return module

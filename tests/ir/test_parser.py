@@ -89,7 +89,7 @@ WRONG = [
     ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8<0:300>:f32, 1.0>', 2, "not a range within i8"),
     ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8:f32:0, {}>', 2, "could not convert|empty"),
     ('%0 = "tfl.abs"(%a) {x = 1, x = 2} : (tensor<2xf32>) -> f32', 2, "'x' is given twice"),
-    ('%0 = "tfl.abs"(%a) {x = #tosa.pad<1>} : (tensor<2xf32>) -> f32', 2, "'#tosa.pad' is not an attribute"),
+    ('%0 = "tfl.abs"(%a) {x = #pad} : (tensor<2xf32>) -> f32', 2, "the alias '#pad' is not defined"),
     ('%0 = "tfl.abs"(%a) {x = ?} : (tensor<2xf32>) -> f32', 2, "expected an attribute"),
     ('%0 = "tfl.abs"(%a) {x = dense<[1, 2]> : tensor<3xi8>} : (tensor<2xf32>) -> f32', 2, "not in the shape of 3"),
     ('%0 = "tfl.abs"(%a) {x = dense<[[1], [2, 3]]> : tensor<3x1xi8>} : (tensor<2xf32>) -> f32', 2, "different lengths"),
@@ -97,7 +97,7 @@ WRONG = [
     ('%0 = "tfl.abs"(%a) {x = dense<a> : tensor<3xi8>} : (tensor<2xf32>) -> f32', 2, "not elements of i8"),
     ('%0 = "tfl.abs"(%a) {x = dense<"0x00"> : tensor<3xi8>} : (tensor<2xf32>) -> f32', 2, "1 bytes are not what"),
     ('%0 = "tfl.abs"(%a) {x = dense_resource<r> : tensor<3xi8>} : (tensor<2xf32>) -> f32', 2, "no resource 'r'"),
-    ('%0 = "tfl.abs"(%a) ({ }) : (tensor<2xf32>) -> f32', 2, "regions are not supported"),
+    ('%0 = "tfl.abs"(%a) ({ %1 = }) : (tensor<2xf32>) -> f32', 2, "expected an op's name"),
     ('%0 = "tfl.pseudo_const"() : () -> tensor<2xf32>', 2, "a constant of f32 needs a value"),
     (
         '%0 = "tfl.pseudo_const"() {value = dense<1> : tensor<3xi8>} : () -> tensor<2xi8>',

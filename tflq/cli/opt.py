@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -11,20 +12,24 @@ from tflq.cli.streams import MODEL, name_of, source
 
 __all__ = ["command"]
 
+RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 
 @click.command()
 @click.argument("file", type=MODEL)
 @click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'lower-quant-ops,canonicalize'.")
-def command(file: str, pipeline: str | None) -> None:
+@click.option("--rules", multiple=True, type=RULES, help="A file of Python with more passes, as its EXTENSION.")
+def command(file: str, pipeline: str | None, rules: tuple[Path, ...]) -> None:
     """Run passes on a model, or on the text form of one, and print the text form of the result.
 
     Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
     """
+    from tflq.extensions import named_passes
     from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
     from tflq.passes.pipeline_text import parse_pipeline
 
-    passes = parse_pipeline(pipeline) if pipeline is not None else None
+    passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
     module = read_any_form(source(file))
     if passes is not None:
         with talk.progress(f"running passes on {name_of(file)}"):

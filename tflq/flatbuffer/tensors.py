@@ -21,6 +21,8 @@ from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
     ElementType,
+    FunctionType,
+    NoQuantizedType,
     ScalarType,
     Shape,
     TensorType,
@@ -262,6 +264,10 @@ def without_fields(element: ElementType) -> str:
         return (
             "" if isinstance(element, ScalarType) or element.expressed == f32 else _EXPRESSED.format(element.expressed)
         )
+    if isinstance(element, FunctionType):
+        return "it is a function, and a TFLite file has tensors of numbers; call the function where it is used"
+    if isinstance(element, NoQuantizedType):
+        return "its type is !quant.none, and a TFLite file has no place for that; state the type it expresses"
     if isinstance(element, AnyQuantizedType):
         return "its type is !quant.any, and a TFLite file has to say the parameters; state them (!quant.uniform)"
     if is_narrowed(element):

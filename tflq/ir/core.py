@@ -9,7 +9,7 @@ one sweep (`Function.replace`), so users are computed when asked for (`Function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -19,7 +19,10 @@ from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.numerics.sparse import densified
 
-__all__ = ["NO_DATA", "Buffer", "Function", "Location", "Metadata", "Module", "Op", "Signature", "Value", "constant"]
+__all__ = [
+    *("NO_DATA", "Block", "Buffer", "Function", "Location", "Metadata", "Module", "Op", "Region", "Signature", "Value"),
+    *("constant", "walk"),
+]
 
 
 NO_DATA: Final = np.zeros(0, np.uint8)
@@ -174,20 +177,15 @@ class Op:
 
     An op whose name a dialect declares is of the class that declares it (`tflq.dialects`); of others nothing is known.
 
-    An operand is `None` where an optional one is left out. `intermediates` are TFLite's scratch tensors.
+    An operand is `None` where an optional one is left out. `intermediates` are TFLite's scratch tensors. `regions` hold
+    the ops inside of it, which may use what is defined before it.
     """
 
-    __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "results")
+    __slots__ = ("attributes", "info", "intermediates", "location", "name", "operands", "regions", "results")
 
     constraints: ClassVar[tuple[Callable[[Op], str | None], ...]] = ()
     """What holds for every op of its class, in any form: the reason why it does not, or None. Each relies on those
     before it."""
-
-    def __new__(cls, name: str, *_: Any, **__: Any) -> Op:
-        declared = op_class(name)
-        if cls is not Op and cls is not declared:
-            raise ValueError(f"{name} is not declared by {cls.__name__}")
-        return object.__new__(declared or cls)
 
     def __init__(
         self,
@@ -199,15 +197,23 @@ class Op:
         *,
         info: Mapping[str, Any] = NO_INFO,
         intermediates: list[Value | None] | None = None,
+        regions: Sequence[Region] = (),
     ) -> None:
         if self.__class__ is Op:
-            self.name = name
+            declared = op_class(name)
+            if declared is None:
+                self.name = name
+            else:
+                self.__class__ = declared
+        elif name != self.name:
+            raise ValueError(f"{name} is not declared by {type(self).__name__}")
         self.operands = operands
         self.results = results
         self.attributes: dict[str, Any] = {} if attributes is None else attributes
         self.location = location
         self.info = info
         self.intermediates: list[Value | None] = [] if intermediates is None else intermediates
+        self.regions = regions
         for result in results:
             result.producer = self
 
@@ -237,6 +243,37 @@ class Op:
         return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"
 
 
+@dataclass(eq=False)
+class Block:
+    """Ops in order, the last of them a terminator (`linalg.yield`, `stablehlo.return` ...), and the values they start
+    with."""
+
+    arguments: list[Value]
+    ops: list[Op]
+
+
+@dataclass(eq=False)
+class Region:
+    """What is inside of an op: blocks, of which the first is run first."""
+
+    blocks: list[Block]
+
+    @property
+    def block(self) -> Block:
+        """The only block. ValueError if there is another number of them."""
+        (block,) = self.blocks
+        return block
+
+
+def walk(ops: Iterable[Op]) -> Iterator[Op]:
+    """The ops and those inside of them, each before what is inside."""
+    for op in ops:
+        yield op
+        for region in op.regions:
+            for block in region.blocks:
+                yield from walk(block.ops)
+
+
 @dataclass(eq=False, repr=False)
 class Function:
     """One subgraph. `tensors` is the tensor table of the file it was read from, in order, unused ones included."""
@@ -252,9 +289,10 @@ class Function:
         return f"<Function '{self.name or ''}' of {len(self.ops)} ops>"
 
     def users(self) -> dict[Value, list[Op]]:
-        """The ops that read each value, in order; an op that reads one twice is listed twice."""
+        """The ops that read each value, also those inside of others, in order; one that reads it twice is there
+        twice."""
         users: dict[Value, list[Op]] = {}
-        for op in self.ops:
+        for op in walk(self.ops):
             for value in op.operands:
                 if value is not None:
                     users.setdefault(value, []).append(op)
@@ -270,7 +308,7 @@ class Function:
                 value = replacements[value]
             return value
 
-        for op in self.ops:
+        for op in walk(self.ops):
             if any(v in replacements for v in op.operands if v is not None):
                 op.operands = [final(v) for v in op.operands]
         self.outputs = [final(v) or v for v in self.outputs]
@@ -285,10 +323,13 @@ class Function:
 
     def _all(self) -> Iterator[Value | None]:
         yield from self.inputs
-        for op in self.ops:
+        for op in walk(self.ops):
             yield from op.operands
             yield from op.intermediates
             yield from op.results
+            for region in op.regions:
+                for block in region.blocks:
+                    yield from block.arguments
         yield from self.outputs
 
 

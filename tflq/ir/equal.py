@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import Buffer, Function, Module, Op, Signature, Value
+from tflq.ir.attributes import TypedArray, TypedFloat, TypedInt, TypedString
+from tflq.ir.core import Block, Buffer, Function, Module, Op, Signature, Value
 
 __all__ = ["attribute_key", "difference", "modules_equal"]
 
@@ -23,6 +24,8 @@ def attribute_key(value: Any) -> Hashable:
     Told apart, unlike by `==`: `True` and `1`, `1.0` and `1`, `0.0` and `-0.0`, lists and tuples, arrays by dtype.
     A NaN equals itself.
     """
+    if isinstance(value, (TypedInt, TypedFloat, TypedString)):
+        return ("typed", value.type, attribute_key(value.plain))
     if value is None or isinstance(value, (bool, str, bytes)):
         return (type(value) is bool, value)
     if isinstance(value, np.generic):
@@ -31,6 +34,8 @@ def attribute_key(value: Any) -> Hashable:
         return ("int", int(value))
     if isinstance(value, float):
         return ("float", struct.pack("<d", value))
+    if isinstance(value, TypedArray):
+        return ("array", value.element, value.type, value.shape, value.tobytes())
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, Mapping):
@@ -106,8 +111,23 @@ class _Comparison:
         yield from self.sequence(f"{place} intermediate", a.intermediates, b.intermediates)
         yield from self.attribute(f"{place} attributes", a.attributes, b.attributes)
         yield from self.attribute(f"{place} info", a.info, b.info)
+        if a.regions or b.regions:
+            yield from self.blocks(place, a, b)
         if a.location != b.location:
             yield f"{place}: location {a.location} against {b.location}"
+
+    def blocks(self, place: str, a: Op, b: Op) -> Iterator[str]:
+        yield from self.lengths(f"{place} regions", a.regions, b.regions)
+        for index, (left, right) in enumerate(zip(a.regions, b.regions, strict=True)):
+            yield from self.lengths(f"{place} region {index} blocks", left.blocks, right.blocks)
+            for number, (x, y) in enumerate(zip(left.blocks, right.blocks, strict=True)):
+                yield from self.block(f"{place} region {index} block {number}", x, y)
+
+    def block(self, place: str, a: Block, b: Block) -> Iterator[str]:
+        yield from self.sequence(f"{place} argument", a.arguments, b.arguments)
+        yield from self.lengths(f"{place} operators", a.ops, b.ops)
+        for index, (op_a, op_b) in enumerate(zip(a.ops, b.ops, strict=True)):
+            yield from self.op(f"{place}, operator {index} ({op_a.name})", op_a, op_b)
 
     def sequence(self, place: str, a: Sequence[Value | None], b: Sequence[Value | None]) -> Iterator[str]:
         yield from self.lengths(f"{place}s", a, b)

@@ -17,6 +17,11 @@ _INTEGER = re.compile(r"-?\d+")
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
+_BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|[()\[\]{}<>]')
+_RUNS = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?:\s+|//[^\n]*)+')
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+
+
 class Scanner:
     """Reads `text` from `pos` on. Every method skips blanks first."""
 
@@ -107,6 +112,25 @@ class Scanner:
             return None
         self.pos = match.end()
         return unquote(match[1])
+
+    def balanced(self) -> str:
+        """From an opening bracket to the one that closes it, as it is written but for blanks: one for each run."""
+        self.skip()
+        start, closers = self.pos, ""
+        for match in _BRACKETS.finditer(self.text, start):
+            piece = match[0]
+            if piece in _PAIRS:
+                closers += _PAIRS[piece]
+            elif piece in ")]}>":
+                if not closers.endswith(piece):
+                    self.fail(f"'{piece}' closes nothing", match.start())
+                closers = closers[:-1]
+            if not closers:
+                self.pos = match.end()
+                break
+        else:
+            self.fail("a bracket is open that is not closed", start)
+        return _RUNS.sub(lambda m: m[0] if m[0][0] == '"' else " ", self.text[start : self.pos])
 
     def string(self) -> str:
         value = self.string_or_none()

@@ -1,8 +1,10 @@
 """Types from text; the counterpart of `print_types`, which also reads what MLIR allows and `tflq` does not print.
 
-type     ::= tensor<dims element> | element
+type     ::= tensor<dims element> | element | function
 dims     ::= `*x` | ((integer | `?`) `x`)*
-element  ::= name | !alias | !quant.uniform<...> | !quant.any<...> | !quant.calibrated<...>
+element  ::= name | !alias | !quant.uniform<...> | !quant.any<...> | !quant.calibrated<...> | !quant.none<...> | foreign
+function ::= `(` types `)` `->` (type | `(` types `)`)
+foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...>: known by its text alone
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from tflq.ir.types import (
     BareType,
     CalibratedQuantizedType,
     ElementType,
+    FunctionType,
+    NoQuantizedType,
     QuantizedType,
     ScalarType,
     Shape,
@@ -26,6 +30,7 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    named_scalar,
 )
 
 __all__ = ["TypeParser"]
@@ -36,6 +41,9 @@ _SIMPLE_TENSOR = re.compile(r"tensor<[\w?*]*>")
 _SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
 _PAIRS = re.compile(r"[^{}]*")
 _ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
+_BUILTIN = re.compile(r"(?:vector|memref|tuple)(?=<)")
+NO_TYPE = ScalarType("none", 0, "opaque", "")
+"""The type of a value that is left out."""
 
 
 class TypeParser(Scanner):
@@ -55,7 +63,7 @@ class TypeParser(Scanner):
     def type(self) -> TensorType | ElementType:
         self.skip()
         if not self.text.startswith("tensor<", self.pos):
-            return self.element_or_alias()
+            return self.function_type() if self.text.startswith("(", self.pos) else self.element_or_alias()
         simple = _SIMPLE_TENSOR.match(self.text, self.pos)
         if simple is not None and simple[0] in self._tensors:
             self.pos = simple.end()
@@ -72,6 +80,24 @@ class TypeParser(Scanner):
             self._tensors[simple[0]] = found
         return found
 
+    def function_type(self) -> FunctionType:
+        """`(type, type) -> type`"""
+        inputs = tuple(self.value_types())
+        self.expect("->")
+        results = tuple(self.value_types()) if self.peek("(") else (self.value_type(),)
+        return FunctionType(inputs, results)
+
+    def value_types(self) -> list[TensorType]:
+        """`(type, type, ...)`"""
+        self.expect("(")
+        types: list[TensorType] = []
+        while not self.accept(")"):
+            types.append(self.value_type())
+            if not self.accept(","):
+                self.expect(")")
+                break
+        return types
+
     def _shape(self) -> Shape:
         dims = self.take(_DIMS, "dims")
         if dims == "*x":
@@ -87,11 +113,23 @@ class TypeParser(Scanner):
         if alias is not None and alias[0] in self.type_aliases:
             self.pos = alias.end()
             return self.type_aliases[alias[0]]
-        return self.scalar(at)
+        builtin = _BUILTIN.match(self.text, self.pos)
+        if builtin is not None or (alias is not None and "." in alias[0] and alias[0] not in SCALARS):
+            return self._foreign((builtin or alias)[0])  # type: ignore[index]
+        return NO_TYPE if self.accept_word("none") else self.scalar(at)
+
+    def _foreign(self, name: str) -> ScalarType:
+        self.pos += len(name)
+        inner = self.resolved(self.balanced()) if self.text.startswith("<", self.pos) else ""
+        return ScalarType(name + inner, 0, "opaque", "")
+
+    def resolved(self, text: str) -> str:
+        """A text with what aliases stand for in their place; the subclass's, which knows them all."""
+        raise NotImplementedError
 
     def scalar(self, at: int) -> ScalarType:
         name = self.take(_SCALAR, "a type")
-        found = SCALARS.get(name)
+        found = named_scalar(name)
         if found is None:
             self.fail(f"'{name}' is not a type, or an alias that is not defined", at)
         return found
@@ -123,10 +161,12 @@ class TypeParser(Scanner):
             high = self.real()
             self.expect(">")
             return CalibratedQuantizedType.of(expressed, low, high)
+        if name == "!quant.none":
+            return NoQuantizedType(self._expressed())
         storage = self._storage()
         low, high = self._range(storage)
         if name == "!quant.any":
-            return AnyQuantizedType(storage, self._expressed() if self.accept(":") else None, low, high)
+            return AnyQuantizedType.of(storage, self._expressed() if self.accept(":") else None, low, high)
         if name != "!quant.uniform":
             self.fail(f"'{name}' is not a type", at)
         self.expect(":")
@@ -155,7 +195,7 @@ class TypeParser(Scanner):
     def _storage(self) -> ScalarType:
         at = self.pos
         name = self.word("a storage type")
-        found = SCALARS.get(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
+        found = named_scalar(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
         if found is None or not found.is_integer:
             self.fail(f"'{name}' is not a storage type", at)
         return found

@@ -4,10 +4,12 @@
     function  ::= `func.func` `private`? `@`name `(` arguments `)` (`->` types)? (`attributes` dict)?
                   (`{` op* return `}`)?
     op        ::= (results `=`)? (generic | custom) location?
-    generic   ::= "name" `(` operands `)` (`<` dict `>`)? dict? `:` `(` types `)` `->` types
-    custom    ::= name operands dict? `:` (type | type `to` type | `(` types `)` `->` types)
+    generic   ::= "name" `(` operands `)` (`<` dict `>`)? (`(` regions `)`)? dict? `:` `(` types `)` `->` types
+    region    ::= `{` op* `}` | `{` (`^`label (`(` arguments `)`)? `:` op*)* `}`
+    custom    ::= name operands dict? `:` (type | types `to` type | types `->` types | `(` types `)` `->` types | types)
 
-A `type` alone is that of all operands and of the one result. Every value is defined before it is used.
+A `type` alone is that of all operands and of the one result. Other custom forms are in `parse_custom` and
+`parse_stablehlo`. Every value is defined before it is used.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class _ModuleParser(FunctionParser):
     def __init__(self, text: str, file: str) -> None:
         super().__init__(text, file)
         self.table = _Table()
+        self.name: str | None = None
         self.end = self._read_resources()
 
     def module(self) -> Module:
@@ -48,7 +51,8 @@ class _ModuleParser(FunctionParser):
         functions: list[ParsedFunction] = []
         if self.accept_word("module"):
             if self.accept("@"):
-                self.word("the module's name")
+                quoted = self.string_or_none()
+                self.name = self.word("the module's name") if quoted is None else quoted
             attributes_at = self.pos
             if self.accept_word("attributes"):
                 attributes = self.dictionary()
@@ -56,6 +60,8 @@ class _ModuleParser(FunctionParser):
             self.expect("{")
             while not self.accept("}"):
                 functions.append(self.function())
+            self.location()
+            self._aliases()
         else:
             while self.pos < self.end and not self._at_end():
                 functions.append(self.function())
@@ -74,6 +80,8 @@ class _ModuleParser(FunctionParser):
             self.pos += 1
             name = kind + self.word("an alias")
             self.expect("=")
+            if self.location_skipped():
+                continue
             if kind == "!":
                 self.type_aliases[name] = self.type()
             else:
@@ -173,10 +181,15 @@ class _ModuleParser(FunctionParser):
             version=self.entry(attributes, "tflq.version", int, 3, 0),
             buffers=table[: self.entry(attributes, "tflq.buffer_table", int, len(table), 0)],
             operator_codes=[*(self._rows(attributes, "tflq.operator_codes") or ())],
-            info=self.entry(attributes, "tflq.info", dict, {}, 0),
+            info=self.entry(attributes, "tflq.info", dict, {}, 0) | self._foreign_attributes(attributes),
             source=self.entry(attributes, "tflq.source", str, "", 0),
             warnings=self.entry(attributes, "tflq.warnings", list, [], 0),
         )
+
+    def _foreign_attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """What a module says beside the attributes of tflq."""
+        others = {key: value for key, value in attributes.items() if not key.startswith("tflq.")}
+        return ({"attributes": others} if others else {}) | ({} if self.name is None else {"name": self.name})
 
     def _rows(self, attributes: dict[str, Any], key: str) -> list[dict[str, Any]] | None:
         rows = self.entry(attributes, key, list, None, 0)

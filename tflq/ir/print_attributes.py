@@ -12,24 +12,31 @@ from typing import Any
 
 import numpy as np
 
+from tflq.ir.attributes import AffineMap, Opaque, TypedArray, TypedFloat, TypedInt, TypedString
 from tflq.ir.core import Value
 from tflq.ir.print_types import TypePrinter
 from tflq.ir.syntax import BARE_KEY, INLINE_LIMIT, SCALAR_OF_DTYPE, Symbol, float_text, quote
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
+    ElementType,
+    FunctionType,
+    NoQuantizedType,
     ScalarType,
     TensorType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    bf16,
+    element_storage,
 )
+from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
 
-__all__ = ["AttributePrinter", "elements_text"]
+__all__ = ["AttributePrinter", "elements_text", "float_literal"]
 
 _TYPES = (
     *(TensorType, ScalarType, UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
-    *(AnyQuantizedType, CalibratedQuantizedType),
+    *(AnyQuantizedType, CalibratedQuantizedType, NoQuantizedType, FunctionType),
 )
 
 
@@ -46,6 +53,8 @@ class AttributePrinter:
             return "unit"
         if isinstance(value, bool):
             return "true" if value else "false"
+        if isinstance(value, (TypedInt, TypedFloat, TypedString)):
+            return f"{_plain(value)} : {self.types.text(value.type)}"
         if isinstance(value, str):
             return _symbol(value) if isinstance(value, Symbol) else quote(value)
         if isinstance(value, np.generic):
@@ -57,8 +66,12 @@ class AttributePrinter:
         return self._compound(value)
 
     def _compound(self, value: Any) -> str:
+        if isinstance(value, TypedArray) and value.element is not None:
+            return self._typed_array(value, value.element)
         if isinstance(value, np.ndarray):
             return _array(value)
+        if isinstance(value, (AffineMap, Opaque)):
+            return value.text
         if isinstance(value, (bytes, bytearray, memoryview)):
             return f'#tflq.bytes<"0x{bytes(value).hex()}">'
         if isinstance(value, list):
@@ -73,6 +86,15 @@ class AttributePrinter:
             return f"#tflq.value<{quote(self._name(value))}>"
         raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
 
+    def _typed_array(self, array: TypedArray, element: ElementType) -> str:
+        storage = element_storage(element)
+        values = bfloat16_values(np.asarray(array)) if storage is bf16 else np.asarray(array)
+        if array.type is None:
+            literals = f": {', '.join(map(_literal, values))}" if array.size else ""
+            return f"array<{self.types.text(element)}{literals}>"
+        shown = elements_text(values)
+        return f"dense<{_hex(_narrow(array, storage)) if shown is None else shown}> : {self.types.text(array.type)}"
+
     def dictionary(self, items: Mapping[str, Any]) -> str:
         """`{key = value, flag}`, where a lone key has the value None."""
         return f"{{{', '.join(self._entry(key, value) for key, value in items.items())}}}"
@@ -80,6 +102,22 @@ class AttributePrinter:
     def _entry(self, key: str, value: Any) -> str:
         name = key if BARE_KEY.fullmatch(key) else quote(key)
         return name if value is None else f"{name} = {self.text(value)}"
+
+
+def _plain(value: TypedInt | TypedFloat | TypedString) -> str:
+    if isinstance(value, TypedInt):
+        return int.__repr__(value)
+    if isinstance(value, TypedString):
+        return quote(value)
+    return float_literal(float(value), value.type)
+
+
+def float_literal(value: float, type: TensorType | ElementType) -> str:
+    """A float of a type: shortest decimal that gives it back, or its bits if it is not finite."""
+    if type is bf16:
+        return float_text(np.float32(value)) if np.isfinite(value) else f"0x{int(bfloat16_bits(value)):04X}"
+    dtype = type.dtype if isinstance(type, ScalarType) and type.numpy else np.dtype(np.float64)
+    return float_text(dtype.type(value))
 
 
 def _symbol(name: str) -> str:
@@ -93,6 +131,13 @@ def _array(array: np.ndarray) -> str:
     dims = "".join(f"{dim}x" for dim in array.shape)
     elements = elements_text(array)
     return f"dense<{_hex(array) if elements is None else elements}> : tensor<{dims}{scalar.name}>"
+
+
+def _narrow(array: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """The bytes of elements, as many each as their bits need."""
+    size = max(1, -(-storage.bits // 8))
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return data[:, :size]
 
 
 def _hex(array: np.ndarray) -> str:

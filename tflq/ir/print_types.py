@@ -12,6 +12,8 @@ from tflq.ir.types import (
     BareType,
     CalibratedQuantizedType,
     ElementType,
+    FunctionType,
+    NoQuantizedType,
     QuantizedType,
     ScalarType,
     Shape,
@@ -50,6 +52,10 @@ class TypePrinter:
             return self.text(type.element)
         if isinstance(type, TensorType):
             return f"tensor<{_dims(type.shape)}{self.text(type.element)}>"
+        if isinstance(type, FunctionType):
+            inputs, results = (", ".join(map(self.text, side)) for side in (type.inputs, type.results))
+            plain = len(type.results) == 1 and not isinstance(type.results[0].element, FunctionType)
+            return f"({inputs}) -> {results if plain else f'({results})'}"
         if self._use_aliases and _scale_count(type) >= ALIAS_FROM:
             return self.aliases.setdefault(type, f"!q{len(self.aliases)}")
         return _element(type)
@@ -72,9 +78,13 @@ def _dims(shape: Shape) -> str:
 def _element(type: ElementType) -> str:
     if isinstance(type, ScalarType):
         return type.name
+    if isinstance(type, FunctionType):
+        return type_text(type)
     if isinstance(type, CalibratedQuantizedType):
         low, high = (float_text(_expressed(end, type.expressed)) for end in (type.minimum, type.maximum))
         return f"!quant.calibrated<{type.expressed.name}<{low}:{high}>>"
+    if isinstance(type, NoQuantizedType):
+        return f"!quant.none<{type.expressed.name}>"
     if isinstance(type, AnyQuantizedType):
         expressed = "" if type.expressed is None else f":{type.expressed.name}"
         return f"!quant.any<{_storage(type)}{expressed}>"

@@ -6,7 +6,7 @@ Each constraint is a predicate on an op whose docstring is the sentence that the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
@@ -20,6 +20,7 @@ from tflq.ir.types import (
 )
 
 __all__ = [
+    "PER_AXIS",
     "Check",
     "axis_integrity",
     "axis_problem",
@@ -35,11 +36,16 @@ __all__ = [
     "result_float",
     "result_quantized",
     "same_shape",
+    "signless_integers",
     "storage_width",
 ]
 
 Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
+
+
+PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType})
+"""Element types of which not every tensor can be."""
 
 
 def axis_problem(type: TensorType) -> str | None:
@@ -149,6 +155,12 @@ def storage_width(op: Op) -> bool:
     """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
+
+
+@_constraint
+def signless_integers(op: Op) -> bool:
+    """the integer type must be signless: i8, for unsigned storage, too"""
+    return _sides(op)[0].storage.kind != "uint"
 
 
 @_constraint

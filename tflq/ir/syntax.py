@@ -35,7 +35,9 @@ INLINE_LIMIT = 64
 CAST_OPS = frozenset({"quant.dcast", "quant.qcast", "quant.scast"})
 """Ops with the custom form `op %x : type to type`."""
 
-CONSTANT_OPS = frozenset({"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant"})
+CONSTANT_OPS = frozenset(
+    {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant"}
+)
 """Ops that stand for a constant value; the first is the one that is printed."""
 
 NO_VALUE_OP = "tfl.no_value"

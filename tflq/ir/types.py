@@ -11,17 +11,48 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
+from tflq.ir.scalars import (
+    SCALARS,
+    ScalarType,
+    bf16,
+    complex64,
+    f16,
+    f32,
+    f64,
+    i1,
+    i2,
+    i4,
+    i8,
+    i16,
+    i32,
+    i64,
+    index,
+    named_scalar,
+    resource,
+    signless,
+    string,
+    ui4,
+    ui8,
+    ui16,
+    ui32,
+    ui64,
+)
+from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+
 __all__ = [
+    "QUANTIZED_TYPES",
     "SCALARS",
     "AnyQuantizedType",
     "BareType",
     "CalibratedQuantizedType",
     "ElementType",
+    "FunctionType",
+    "NoQuantizedType",
     "QuantizedType",
     "ScalarType",
     "Shape",
@@ -30,6 +61,7 @@ __all__ = [
     "UniformQuantizedSubChannelType",
     "UniformQuantizedType",
     "bf16",
+    "complex64",
     "element_storage",
     "f16",
     "f32",
@@ -44,6 +76,9 @@ __all__ = [
     "index",
     "is_narrowed",
     "is_quantized",
+    "named_scalar",
+    "resource",
+    "signless",
     "string",
     "ui4",
     "ui8",
@@ -54,83 +89,6 @@ __all__ = [
 
 Shape: TypeAlias = tuple[int | None, ...] | None
 """Dims in order, `None` for an unknown dim; `None` for an unknown rank."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width."""
-
-    name: str
-    bits: int
-    kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
-    numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The numpy dtype of an unpacked element (int4 unpacks to int8). TypeError if there is none."""
-        if not self.numpy:
-            raise TypeError(f"{self.name} has no numpy element type")
-        return np.dtype(self.numpy)
-
-    @property
-    def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
-
-    @property
-    def signed(self) -> bool:
-        return self.kind == "int"
-
-    @property
-    def minimum(self) -> int:
-        """Smallest value of an integer type."""
-        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
-
-    @property
-    def maximum(self) -> int:
-        """Largest value of an integer type."""
-        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
-
-    def __str__(self) -> str:
-        return self.name
-
-
-i1 = ScalarType("i1", 8, "bool", "bool")
-i2 = ScalarType("i2", 2, "int", "int8")
-i4 = ScalarType("i4", 4, "int", "int8")
-i8 = ScalarType("i8", 8, "int", "int8")
-i16 = ScalarType("i16", 16, "int", "int16")
-i32 = ScalarType("i32", 32, "int", "int32")
-i64 = ScalarType("i64", 64, "int", "int64")
-ui4 = ScalarType("ui4", 4, "uint", "uint8")
-ui8 = ScalarType("ui8", 8, "uint", "uint8")
-ui16 = ScalarType("ui16", 16, "uint", "uint16")
-ui32 = ScalarType("ui32", 32, "uint", "uint32")
-ui64 = ScalarType("ui64", 64, "uint", "uint64")
-f16 = ScalarType("f16", 16, "float", "float16")
-f32 = ScalarType("f32", 32, "float", "float32")
-f64 = ScalarType("f64", 64, "float", "float64")
-bf16 = ScalarType("bf16", 16, "float", "")
-f8e4m3fn = ScalarType("f8E4M3FN", 8, "float", "")
-f8e5m2 = ScalarType("f8E5M2", 8, "float", "")
-complex64 = ScalarType("complex<f32>", 64, "complex", "complex64")
-complex128 = ScalarType("complex<f64>", 128, "complex", "complex128")
-string = ScalarType("!tfl.string", 0, "opaque", "")
-resource = ScalarType("!tfl.resource", 0, "opaque", "")
-variant = ScalarType("!tfl.variant", 0, "opaque", "")
-index = ScalarType("index", 64, "index", "int64")  # of shapes, in the text form only; no file stores it
-
-SCALARS: dict[str, ScalarType] = {
-    t.name: t
-    for t in (
-        index,  # before i64, so that a table by dtype says i64 for int64
-        *(i1, i2, i4, i8, i16, i32, i64, ui4, ui8, ui16, ui32, ui64),
-        *(f16, f32, f64, bf16, f8e4m3fn, f8e5m2, complex64, complex128, string, resource, variant),
-    )
-}
 
 
 def _check_storage(storage: ScalarType, low: int, high: int) -> None:
@@ -151,6 +109,13 @@ def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
 def _scale_dtype(expressed: ScalarType) -> np.dtype:
     """What scales are stored as: the expressed type, where numpy has it."""
     return expressed.dtype if expressed.numpy else np.dtype(np.float32)
+
+
+def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
+    """Scales rounded to the expressed type."""
+    if expressed is bf16:
+        return np.asarray(bfloat16_values(bfloat16_bits(values)), np.float32)
+    return np.asarray(values, _scale_dtype(expressed))
 
 
 def _check_scales(scales: np.ndarray) -> None:
@@ -192,7 +157,7 @@ class UniformQuantizedType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        rounded = np.asarray(scale, _scale_dtype(expressed))
+        rounded = _scales(scale, expressed)
         _check_scales(rounded)
         _check_zero_points(storage, np.asarray(zero_point))
         return cls(storage, expressed, float(rounded), int(zero_point), low, high)
@@ -227,7 +192,7 @@ class UniformQuantizedPerAxisType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        scale = _frozen(scales, _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
         _check_scales(scale)
@@ -292,7 +257,7 @@ class UniformQuantizedSubChannelType:
             raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
         if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
             raise ValueError(f"axes {axes} or block sizes {block_sizes} out of range")
-        scale = _frozen(scales, _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
         _check_scales(scale)
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
         _check_zero_points(storage, zero)
@@ -321,6 +286,14 @@ class AnyQuantizedType:
     storage_min: int
     storage_max: int
 
+    @classmethod
+    def of(
+        cls, storage: ScalarType, expressed: ScalarType | None, storage_min: int, storage_max: int
+    ) -> AnyQuantizedType:
+        """Checked constructor. ValueError if the range is not one within the storage type."""
+        _check_storage(storage, storage_min, storage_max)
+        return cls(storage, expressed, storage_min, storage_max)
+
 
 @dataclass(frozen=True, slots=True)
 class CalibratedQuantizedType:
@@ -333,24 +306,51 @@ class CalibratedQuantizedType:
     @classmethod
     def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
         """Checked constructor; both ends are rounded to the expressed type. ValueError unless they make a range."""
-        low, high = np.asarray([minimum, maximum], _scale_dtype(expressed)).tolist()
+        low, high = _scales([minimum, maximum], expressed).tolist()
         if not low < high:
             raise ValueError(f"calibrated range <{minimum}:{maximum}> is empty")
         return cls(expressed, low, high)
 
 
+@dataclass(frozen=True, slots=True)
+class NoQuantizedType:
+    """Not to be quantized, even where a quantized kernel is at hand: `!quant.none<f32>`."""
+
+    expressed: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType:
+    """What a function takes and gives: the type of its reference, `(tensor<3xi8>) -> tensor<3xi8>`."""
+
+    inputs: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+
+    @property
+    def storage(self) -> ScalarType:
+        return _REFERENCE
+
+
+_REFERENCE = ScalarType("function", 0, "opaque", "")
+
 QuantizedType: TypeAlias = UniformQuantizedType | UniformQuantizedPerAxisType | UniformQuantizedSubChannelType
-ElementType: TypeAlias = ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType
+ElementType: TypeAlias = (
+    ScalarType | QuantizedType | AnyQuantizedType | CalibratedQuantizedType | NoQuantizedType | FunctionType
+)
 
 
-def is_quantized(element: ElementType) -> bool:
+QUANTIZED_TYPES = (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType)
+"""The classes of `QuantizedType`."""
+
+
+def is_quantized(element: ElementType) -> TypeGuard[QuantizedType]:
     """Whether `element` is a uniform quantized type (per-layer, per-axis or sub-channel)."""
-    return isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+    return isinstance(element, QUANTIZED_TYPES)
 
 
 def is_narrowed(element: ElementType) -> bool:
     """Whether a quantized type bounds stored integers more than its storage type does."""
-    if isinstance(element, (ScalarType, CalibratedQuantizedType)):
+    if isinstance(element, (ScalarType, CalibratedQuantizedType, NoQuantizedType, FunctionType)):
         return False
     return element.storage_min > element.storage.minimum or element.storage_max < element.storage.maximum
 
@@ -359,7 +359,7 @@ def element_storage(element: ElementType) -> ScalarType:
     """The plain type an element is stored as: the storage type of a quantized one, else the type itself."""
     if isinstance(element, ScalarType):
         return element
-    if isinstance(element, CalibratedQuantizedType):
+    if isinstance(element, (CalibratedQuantizedType, NoQuantizedType)):
         return element.expressed
     return element.storage
 
@@ -401,6 +401,11 @@ class TensorType:
         """The same tensor of its storage type, without quantization."""
         return self if isinstance(self.element, ScalarType) else TensorType(self.shape, self.storage)
 
+    def stored(self) -> TensorType:
+        """As `stripped`, of signless integers: what `quant.scast` casts to and from."""
+        plain = self.stripped()
+        return plain if plain.storage.kind != "uint" else plain.with_element(signless(plain.storage))
+
 
 @dataclass(frozen=True, slots=True)
 class BareType(TensorType):
@@ -414,4 +419,4 @@ class BareType(TensorType):
         return BareType((), element)
 
     def stripped(self) -> TensorType:
-        return BareType((), self.storage)
+        return self if isinstance(self.element, (ScalarType, FunctionType)) else BareType((), self.storage)

@@ -12,19 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.effects import is_variable
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Location, Module, Value
 from tflq.ir.quant_constraints import bounds_problem
 from tflq.ir.types import (
     AnyQuantizedType,
     CalibratedQuantizedType,
+    NoQuantizedType,
     QuantizedType,
     ScalarType,
     f32,
     is_narrowed,
     is_quantized,
 )
-from tflq.passes.effects import is_variable
 
 __all__ = ["Accepted", "accept"]
 
@@ -80,7 +81,10 @@ def _take(value: Value, found: Accepted, *, held: bool) -> str:
             value.info = {"quantization": {"min": (element.minimum,), "max": (element.maximum,)}, **value.info}
         value.type = value.type.with_element(element.expressed)
         return ""
-    if not is_quantized(element) or isinstance(element, ScalarType):
+    if isinstance(element, NoQuantizedType):
+        value.type = value.type.with_element(element.expressed)
+        return ""
+    if not is_quantized(element):
         return ""
     if element.expressed != f32:
         return _EXPRESSED.format(element.expressed)

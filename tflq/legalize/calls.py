@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from tflq.dialects.calls import callees, entry_functions, renumber
 from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.control import While
 from tflq.dialects.traits import effects
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
-from tflq.passes.effects import is_variable
 
 __all__ = ["Calls", "Interface", "copied", "is_call", "plain_value"]
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.tfl.activation import Tanh
 from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
@@ -29,7 +30,6 @@ from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, 
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
-from tflq.passes.effects import is_variable
 
 __all__ = ["fall_back"]
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from tflq.dialects.declare import trait_of
-from tflq.dialects.traits.kernels import View
+from tflq.dialects.effects import is_variable
+from tflq.dialects.traits.memory import View
 from tflq.ir.core import Function, Op, Value
-from tflq.passes.effects import is_variable
 
 __all__ = ["Memory"]
 
@@ -57,7 +57,7 @@ class Memory:
     def _root(self, value: Value) -> Value:
         """The tensor in whose memory a view of it is."""
         while (op := self._producers.get(value)) is not None and (view := trait_of(op, View)) is not None:
-            source = view.of.value(op)
+            source = view.slots[0].value(op)
             if (
                 source is None
                 or source.is_constant

@@ -1,9 +1,12 @@
 """Canonicalization: casts that undo each other disappear.
 
-    qcast(dcast(q)) → q    if the quantized types are equal: (q - z)·s / s + z is q again
-    dcast(qcast(x)) → x    only with `real_semantics`, since it removes a rounding that the interpreter does
+    qcast(dcast(q)) → q    if the quantized types are equal
+    dcast(qcast(x)) → x    if the float types are equal
     scast(scast(x)) → x    if the outer types are equal
     cast(x) → x            if the types are equal
+
+`semantics` says whether a rounding may go. `real`: all of the above, as the `quant` dialect has them. `interpreter`:
+what changes no number: never a dcast of a qcast; a qcast of a dcast if it gives back every stored value.
 
 The sources are the canonicalization sections of the `quant` dialect. A function's output keeps its name: where
 folding would give it another tensor's name, the casts stay.
@@ -12,12 +15,20 @@ folding would give it another tensor's name, the casts stay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
+
+import numpy as np
 
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, replace_values, take_over
+from tflq.ir.types import (
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    is_narrowed,
+)
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import remove_ops, replace_values, take_over
 
 __all__ = ["Canonicalize"]
 
@@ -29,7 +40,7 @@ class Canonicalize(Pass):
     """Removes casts that undo each other or do nothing."""
 
     name: ClassVar[str] = "canonicalize"
-    real_semantics: bool = False
+    semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
         modified, called = False, set(called_functions(module))
@@ -75,14 +86,33 @@ class Canonicalize(Pass):
         if inverse is None or producer is None or producer.name != inverse:
             return None
         source = _final(producer.operand(0), replacements)
-        return source if source.type == op.result.type else None
+        if source.type != op.result.type:
+            return None
+        lossy = op.name == "quant.qcast" and self.semantics == "interpreter" and not _gives_back(op)
+        return None if lossy else source
 
     def _inverse(self, name: str) -> str | None:
         if name == "quant.qcast":
             return "quant.dcast"
-        if name == "quant.dcast" and self.real_semantics:
+        if name == "quant.dcast" and self.semantics == "real":
             return "quant.qcast"
         return "quant.scast" if name == "quant.scast" else None
+
+
+def _gives_back(qcast: Op) -> bool:
+    """Whether quantizing what a stored value expresses gives that value: none is clamped, and the quotient of the
+    product, each rounded to the expressed type, is within half of it."""
+    element = qcast.result.type.element
+    assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+    if is_narrowed(element) or qcast.attributes.get("rounding") == "toward_zero" or not element.expressed.numpy:
+        return False
+    limits = np.finfo(element.expressed.dtype)
+    one = isinstance(element, UniformQuantizedType)
+    scales = np.asarray(element.scale if one else element.scales, np.float64)  # type: ignore[union-attr]
+    zeros = np.asarray(element.zero_point if one else element.zero_points, np.float64)  # type: ignore[union-attr]
+    reach = np.maximum(element.storage_max - zeros, zeros - element.storage_min)
+    finite = (scales >= limits.tiny) & (reach * scales <= float(limits.max))
+    return bool((finite & (reach < 2.0 ** (limits.nmant - 1))).all())
 
 
 def _may_return(source: Value, outputs: set[Value]) -> bool:

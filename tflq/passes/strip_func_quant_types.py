@@ -1,8 +1,9 @@
 """strip-func-quant-types: function headers lose their quantized types.
 
 As the `quant` dialect specifies: arguments and results of every function become their storage types, with a
-`quant.scast` after each such argument and before each such result; at a `func.call` the operands are cast to the
-storage types before it, and its results back after it.
+`quant.scast` after each such argument and before each such result; at a `func.call` or `func.call_indirect` the
+operands are cast to the storage types before it, and its results back after it. Storage types are signless: `i8` for
+`u8`, too.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from typing import ClassVar
 
 from tflq.dialects.quant.casts import Scast
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import BareType, FunctionType, TensorType
 from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["StripFuncQuantTypes"]
+
+_CALLS = frozenset({"func.call", "func.call_indirect"})
 
 
 @dataclass(frozen=True)
@@ -24,12 +28,12 @@ class StripFuncQuantTypes(Pass):
     name: ClassVar[str] = "strip-func-quant-types"
 
     def run(self, module: Module) -> PassResult:
-        modified = False
+        modified = _strip_references(module)
         for function in module.functions:
             if function.info.get("declaration"):
                 modified |= _strip_declaration(function)
             else:
-                calls = _strip_calls(function)
+                calls = _strip_calls(function.ops)
                 results = _strip_results(module, function)
                 modified |= _strip_arguments(function) or calls or results
         return PassResult(module, modified)
@@ -38,7 +42,7 @@ class StripFuncQuantTypes(Pass):
 def _strip_declaration(function: Function) -> bool:
     stripped = [value for value in (*function.inputs, *function.outputs) if value.type.quantized]
     for value in stripped:
-        value.type = value.type.stripped()
+        value.type = value.type.stored()
     return bool(stripped)
 
 
@@ -49,11 +53,12 @@ def _strip_arguments(function: Function) -> bool:
     for argument in function.inputs:
         if argument.type.quantized:
             inner = Value(argument.type)
-            argument.type = argument.type.stripped()
+            argument.type = argument.type.stored()
             casts.append(Op(Scast.op_name, [argument], [inner]))
             replacements[argument] = inner
-    for op in function.ops:
-        op.operands = [value if value is None else replacements.get(value, value) for value in op.operands]
+    outputs = function.outputs
+    function.replace(replacements)
+    function.outputs = outputs
     function.ops = [*casts, *function.ops]
     return bool(casts)
 
@@ -64,7 +69,7 @@ def _strip_results(module: Module, function: Function) -> bool:
     renamed: dict[Value, Value] = {}
     for value in function.outputs:
         if value.type.quantized and value not in replacements:
-            outer = Value(value.type.stripped())
+            outer = Value(value.type.stored())
             if value not in function.inputs and not value.is_constant:
                 outer.name, value.name = value.name, ""
                 renamed[value] = outer
@@ -78,24 +83,52 @@ def _strip_results(module: Module, function: Function) -> bool:
     return bool(replacements)
 
 
-def _strip_calls(function: Function) -> bool:
-    ops: list[Op] = []
-    for op in function.ops:
-        if op.name == "func.call":
-            before = [_cast_operand(ops, value) for value in op.operands]
-            op.operands = before
-            ops += [op, *_cast_results(op)]
-        else:
-            ops.append(op)
-    modified = len(ops) != len(function.ops)
-    function.ops = ops
+def _strip_references(module: Module) -> bool:
+    """The types of values that are functions."""
+    modified = False
+    for function in module.functions:
+        for value in (*function.values(), *function.inputs, *function.outputs):
+            element = value.type.element
+            if isinstance(element, FunctionType):
+                kind = BareType.of(_stripped(element))
+                modified |= kind != value.type
+                value.type = kind
     return modified
+
+
+def _stripped(kind: FunctionType) -> FunctionType:
+    return FunctionType(*(tuple(_stored(type) for type in side) for side in (kind.inputs, kind.results)))
+
+
+def _stored(type: TensorType) -> TensorType:
+    element = type.element
+    if isinstance(element, FunctionType):
+        return BareType.of(_stripped(element))
+    return type.stored() if type.quantized else type
+
+
+def _strip_calls(ops: list[Op]) -> bool:
+    """The calls among ops and inside of them; the list is changed in place."""
+    made: list[Op] = []
+    inside = False
+    for op in ops:
+        for region in op.regions:
+            for block in region.blocks:
+                inside |= _strip_calls(block.ops)
+        if op.name in _CALLS:
+            op.operands = [_cast_operand(made, value) for value in op.operands]
+            made += [op, *_cast_results(op)]
+        else:
+            made.append(op)
+    modified = len(made) != len(ops)
+    ops[:] = made
+    return modified or inside
 
 
 def _cast_operand(ops: list[Op], value: Value | None) -> Value | None:
     if value is None or not value.type.quantized:
         return value
-    stored = Value(value.type.stripped())
+    stored = Value(value.type.stored())
     ops.append(Op(Scast.op_name, [value], [stored]))
     return stored
 
@@ -105,7 +138,7 @@ def _cast_results(call: Op) -> list[Op]:
     casts: list[Op] = []
     for position, value in enumerate(call.results):
         if value.type.quantized:
-            stored = Value(value.type.stripped(), producer=call)
+            stored = Value(value.type.stored(), producer=call)
             call.results[position] = stored
             casts.append(Op(Scast.op_name, [stored], [value], location=call.location))
     return casts

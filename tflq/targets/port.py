@@ -19,9 +19,8 @@ import numpy as np
 
 from tflq.ir.core import Value
 from tflq.ir.types import (
+    QUANTIZED_TYPES,
     SCALARS,
-    AnyQuantizedType,
-    CalibratedQuantizedType,
     ScalarType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
@@ -58,7 +57,7 @@ class Port:
             return True
         if isinstance(element, ScalarType):
             return not self.kinds and self.storage in (None, element)
-        if isinstance(element, AnyQuantizedType | CalibratedQuantizedType) or not isinstance(element, self.kinds):
+        if not isinstance(element, QUANTIZED_TYPES) or not isinstance(element, self.kinds):
             return False
         if self.storage not in (None, element.storage):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
 from tflq.dialects.declare import result as result_
+from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Value
 from tflq.ir.quant_constraints import (
     axis_integrity,
@@ -20,17 +21,24 @@ from tflq.ir.quant_constraints import (
     same_shape,
     storage_width,
 )
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 
 
 class Qcast(Operator, name="quant.qcast"):
-    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)"""
+    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)
+
+    `rounding` is that of the quotient, `sum_rounding` of the sum with the zero point; by default half to even, of the
+    quotient.
+    """
 
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    traits = (Role("quantized"),)
     constraints = (
         one_operand_and_result,
         operand_float,
@@ -49,6 +57,7 @@ class Dcast(Operator, name="quant.dcast"):
     __slots__ = ()
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
+    traits = (Role("dequantized"),)
     constraints = (
         one_operand_and_result,
         operand_quantized,
@@ -67,6 +76,7 @@ class Scast(Operator, name="quant.scast"):
     __slots__ = ()
     input: Value = operand(INTEGER, QUANTIZED)
     result: Value = result_(QUANTIZED, INTEGER)
+    traits = (Role("stored"),)
     constraints = (
         one_operand_and_result,
         integer_or_quantized,

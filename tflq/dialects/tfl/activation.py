@@ -7,8 +7,9 @@ from typing import TypeAlias
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits.kernels import Interpolates, Misreads
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
-from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
@@ -38,8 +39,8 @@ class Relu(Operator, name="tfl.relu", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -52,8 +53,8 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -66,8 +67,8 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -80,8 +81,8 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -95,8 +96,8 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -124,8 +125,8 @@ class Elu(Operator, name="tfl.elu"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -139,9 +140,9 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -154,8 +155,8 @@ class HardSwish(Operator, name="tfl.hard_swish"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -169,9 +170,9 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         QuantizedTogether(input, output),
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -185,9 +186,9 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         QuantizedTogether(input, output),
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -198,7 +199,7 @@ class Softmax(Operator, name="tfl.softmax", newest=3):
     input: Value = operand()
     output: Value = result()
     beta: float = attribute(default=0.0, finite=True)
-    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output))
+    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output), InPlace(input))
 
 
 class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Misreads, Unbounded
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
-from tflq.dialects.traits.types import Broadcasts, SameElementType
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i8, i16, i64, ui32
 
@@ -41,6 +42,7 @@ class Add(Operator, name="tfl.add", newest=5):
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
         Misreads("result type"),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(5, lhs, i16), Needs(4, lhs, i64))
 
@@ -60,6 +62,7 @@ class Sub(Operator, name="tfl.sub", newest=5):
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
         Misreads("scales", "result type"),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(4, lhs, i64), Needs(3, broadcast_rank=5))
 
@@ -79,6 +82,7 @@ class Mul(Operator, name="tfl.mul", newest=7):
         Broadcasts(lhs, rhs, output),
         Misreads("scales"),
         Unbounded(),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
 
@@ -96,6 +100,7 @@ class Div(Operator, name="tfl.div", newest=2):
         Broadcasts(lhs, rhs, output),
         Misreads("scales", "result type"),
         Unbounded(),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(2, broadcast_rank=5),)
 
@@ -207,3 +212,4 @@ class AddN(Operator, name="tfl.add_n"):
     __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
+    traits = (Elementwise(inputs, output, strict=False),)

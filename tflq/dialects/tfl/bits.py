@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
-from tflq.dialects.traits.kernels import Misreads, View
+from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.dialects.traits.types import Broadcasts, SameElementType
 from tflq.ir.core import Value
 
@@ -36,4 +38,4 @@ class Bitcast(Operator, name="tfl.bitcast"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (View(input),)
+    traits = (View(input), ParametersUnread(input, output))

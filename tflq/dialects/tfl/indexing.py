@@ -9,8 +9,10 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
-from tflq.dialects.traits.quantization import SameScale
-from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
+from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.quantization import ParametersUnread, SameScale
+from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i2, i4, i8, i16, i64, ui8
 
@@ -51,6 +53,8 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Indices(indices, input, axis=axis),
         SameElementType(input, output),
         Misreads("packed"),
+        ParametersUnread(input, output),
+        MovesElements(input),
     )
     versions = (
         Needs(6, indices, i16),
@@ -68,7 +72,13 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(indices), SameElementType(input, output), Misreads("copied"))
+    traits = (
+        SameScale(input, output),
+        NonNegative(indices),
+        SameElementType(input, output),
+        Misreads("copied"),
+        MovesElements(input),
+    )
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
 
@@ -111,6 +121,8 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         SameShape(input, output),
         OnePerDim(starts, input),
         Misreads("copied"),
+        InPlace(input),
+        MovesElements(input, update),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 
@@ -131,6 +143,7 @@ class OneHot(Operator, name="tfl.one_hot"):
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
         LacksKernel(i16),
+        MovesElements(on, off),
     )
 
 
@@ -140,7 +153,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output), Misreads("result type", "packed"))
+    traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input))
 
 
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
@@ -150,7 +163,11 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
     input: Value = operand()
     diagonal: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, diagonal, output), Misreads("result type", "packed", "floats"))
+    traits = (
+        SameScale(input, diagonal, output),
+        Misreads("result type", "packed", "floats"),
+        MovesElements(input, diagonal),
+    )
 
 
 class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
@@ -218,6 +235,7 @@ class Bucketize(Operator, name="tfl.bucketize"):
     input: Value = operand()
     output: Value = result()
     boundaries: Any = attribute(default=None)
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):

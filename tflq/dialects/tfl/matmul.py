@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import HybridKernel, Misreads
-from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
+from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, ParametersUnread, QuantizedTogether
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, ui8
 
@@ -44,5 +44,10 @@ class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     adj_x: bool = attribute(default=False)
     adj_y: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (Int16Symmetric(lhs, rhs, output), Misreads("scales"), HybridKernel((i8,), scaleless=(i8,)))
+    traits = (
+        Int16Symmetric(lhs, rhs, output),
+        Misreads("scales"),
+        HybridKernel((i8,), scaleless=(i8,)),
+        ParametersUnread(lhs, rhs),
+    )
     versions = (Needs(3, lhs, i16), Needs(2, lhs, i8))

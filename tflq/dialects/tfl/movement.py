@@ -8,8 +8,10 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads, View
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
@@ -50,7 +52,15 @@ class Reshape(Operator, name="tfl.reshape"):
     shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
     new_shape: Any = attribute(default=None)
-    traits = (SameScale(input, output), Undescribed(), SameElementType(input, output), Misreads("copied"), View(input))
+    traits = (
+        SameScale(input, output),
+        Undescribed(),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        ParametersUnread(input, output),
+        MovesElements(input),
+    )
 
 
 class Squeeze(Operator, name="tfl.squeeze"):
@@ -60,7 +70,13 @@ class Squeeze(Operator, name="tfl.squeeze"):
     input: Value = operand()
     output: Value = result()
     squeeze_dims: Any = attribute(default=None)
-    traits = (SameScale(input, output), SameElementType(input, output), Misreads("copied"), View(input))
+    traits = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        MovesElements(input),
+    )
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -76,6 +92,7 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
         Misreads("copied"),
         View(input),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
 
 
@@ -86,7 +103,13 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
     input: Value = operand()
     perm: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), Permutation(perm, input), SameElementType(input, output), Misreads("copied"))
+    traits = (
+        SameScale(input, output),
+        Permutation(perm, input),
+        SameElementType(input, output),
+        Misreads("copied"),
+        MovesElements(input),
+    )
     versions = (
         Needs(8, rank=7),
         Needs(7, input, i4),
@@ -112,6 +135,7 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
         SameElementType(values, output),
         Misreads("copied"),
         AsksSameScale(i8),
+        MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -130,6 +154,7 @@ class Split(Operator, name="tfl.split", newest=5):
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
         Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
@@ -149,6 +174,7 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
         Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(2, input, i8),)
 
@@ -168,6 +194,7 @@ class Pack(Operator, name="tfl.pack", newest=5):
         SameElementType(values, output),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -187,6 +214,7 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
         SameElementType(input, outputs),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
@@ -203,6 +231,7 @@ class Pad(Operator, name="tfl.pad", newest=6):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
+        MovesElements(input),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -220,6 +249,7 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
         NonNegative(paddings),
         SameElementType(input, value, output),
         OnePerDim(paddings, input, pairs=True),
+        MovesElements(input, value),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -238,6 +268,7 @@ class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -257,6 +288,7 @@ class Slice(Operator, name="tfl.slice", newest=8):
         OnePerDim(begin, input),
         OnePerDim(size, input),
         Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
 
@@ -276,7 +308,14 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     new_axis_mask: int = attribute(default=0)
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
-    traits = (SameScale(input, output), NoZeros(strides), SameElementType(input, output), Misreads("copied"))
+    traits = (
+        SameScale(input, output),
+        NoZeros(strides),
+        SameElementType(input, output),
+        Misreads("copied"),
+        ParametersUnread(input, output, both=False),
+        MovesElements(input),
+    )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
 
@@ -293,6 +332,7 @@ class Tile(Operator, name="tfl.tile", newest=2):
         SameElementType(input, output),
         OnePerDim(multiples, input),
         Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i8),)
 
@@ -304,7 +344,13 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
     input: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(shape), SameElementType(input, output), Misreads("packed"))
+    traits = (
+        SameScale(input, output),
+        NonNegative(shape),
+        SameElementType(input, output),
+        Misreads("packed"),
+        MovesElements(input),
+    )
     versions = (
         Needs(3, input, i8),
         Needs(3, input, i16),
@@ -327,6 +373,8 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
         SameElementType(input, output),
         SameShape(input, output),
         Misreads("copied"),
+        ParametersUnread(input, output),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
@@ -346,6 +394,8 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
         Axis(batch_dim, input),
         NonNegative(lengths),
         LacksKernel(i8),
+        MovesElements(input),
+        SameShape(input, output, strict=False),
     )
 
 
@@ -356,7 +406,7 @@ class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -367,7 +417,7 @@ class DepthToSpace(Operator, name="tfl.depth_to_space"):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -385,6 +435,7 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
         NoZeros(block),
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -403,6 +454,7 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
         NoZeros(block),
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -415,7 +467,7 @@ class Dilate(Operator, name="tfl.dilate"):
     dilations: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"))
+    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), MovesElements(input, value))
 
 
 class Densify(Operator, name="tfl.densify"):
@@ -424,4 +476,4 @@ class Densify(Operator, name="tfl.densify"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output),)
+    traits = (SameScale(input, output), SameShape(input, output, strict=False))

@@ -19,6 +19,7 @@ __all__ = [
     "ArgMin",
     "Cumsum",
     "Mean",
+    "NumberReduction",
     "ReduceAll",
     "ReduceAny",
     "ReduceMax",
@@ -140,6 +141,10 @@ class ReduceAll(Operator, name="tfl.reduce_all"):
     traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
 
 
+Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
+"""What reduces over axes."""
+
+
 class Cumsum(Operator, name="tfl.cumsum"):
     """The sum of the elements so far along an axis. Source: kernels/cumsum.cc."""
 
@@ -242,5 +247,5 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     traits = (NonNegative(count),)
 
 
-Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
 """Numbers along axes, combined to one."""

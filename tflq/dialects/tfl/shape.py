@@ -7,6 +7,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import AsksSameScale, Misreads
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Value
@@ -57,6 +58,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
         SameElementType(value, output),
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
+        MovesElements(value),
     )
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 

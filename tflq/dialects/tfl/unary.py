@@ -8,7 +8,7 @@ from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether
-from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 
@@ -40,8 +40,8 @@ class Abs(Operator, name="tfl.abs", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -51,7 +51,7 @@ class Ceil(Operator, name="tfl.ceil"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Cos(Operator, name="tfl.cos"):
@@ -63,7 +63,7 @@ class Cos(Operator, name="tfl.cos"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -76,10 +76,10 @@ class Exp(Operator, name="tfl.exp", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales", "result type"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -89,7 +89,7 @@ class Floor(Operator, name="tfl.floor"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Log(Operator, name="tfl.log", newest=2):
@@ -101,10 +101,10 @@ class Log(Operator, name="tfl.log", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -116,8 +116,8 @@ class Neg(Operator, name="tfl.neg"):
     output: Value = result()
     traits = (
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales", "result type"),
+        Elementwise(input, output),
     )
 
 
@@ -127,7 +127,7 @@ class Round(Operator, name="tfl.round"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
@@ -139,10 +139,10 @@ class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Unbounded(),
         Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -152,7 +152,7 @@ class Sign(Operator, name="tfl.sign", newest=2):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
     versions = (Needs(2, input, i32),)
 
 
@@ -165,7 +165,7 @@ class Sin(Operator, name="tfl.sin"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -178,9 +178,9 @@ class Sqrt(Operator, name="tfl.sqrt", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
         Misreads("scales"),
         Unbounded(),
+        Elementwise(input, output),
     )
 
 
@@ -190,7 +190,7 @@ class Square(Operator, name="tfl.square"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output), Unbounded())
+    traits = (SameElementType(input, output, unless_quantized=True), Unbounded(), Elementwise(input, output))
 
 
 class ZerosLike(Operator, name="tfl.zeros_like"):
@@ -199,7 +199,7 @@ class ZerosLike(Operator, name="tfl.zeros_like"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameShape(input, output),)
+    traits = (Elementwise(input, output),)
 
 
 Unary: TypeAlias = Abs | Ceil | Cos | Exp | Floor | Log | Neg | Round | Rsqrt | Sign | Sin | Sqrt | Square

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tflq.dialects.declare import Attribute, Slot, Trait
 from tflq.ir.core import Op
 
-__all__ = ["Calls", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
+__all__ = ["Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Calls(Trait):
             stated = op.attributes.get(attribute.key)
             indices = () if stated is None else (stated,) if isinstance(stated, int) else stated
             yield from ((attribute.key, int(index)) for index in indices)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputesInFloat(Trait):
+    """Its reference kernel computes in float on integers, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from tflq.dialects.declare import Slot, Trait
+from tflq.dialects.declare import Trait
 from tflq.ir.types import ScalarType
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Misread",
     "Misreads",
     "Unbounded",
-    "View",
 ]
 
 Misread: TypeAlias = Literal["scales", "result type", "packed", "copied", "floats"]
@@ -84,12 +83,3 @@ class Interpolates(Trait):
 @dataclass(frozen=True, slots=True)
 class Unbounded(Trait):
     """Its results can be infinite or not a number, or as good as that."""
-
-
-class View(Trait):
-    """The interpreter stores its result in the memory of this operand."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Any) -> None:
-        self.of: Final[Slot] = of

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.recurrent import (
     LSTM,
     RNN,
@@ -36,7 +37,6 @@ from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, u
 from tflq.legalize.reference.generic.accumulate import unused_zero_point
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.recurrent import power_of_two
-from tflq.passes.effects import is_variable
 
 __all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "unset", "without_kernel"]
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.reduction import ArgMax as TosaArgMax
@@ -172,7 +172,7 @@ class _Reduction(NamedTuple):
     target: UniformQuantizedType
 
 
-def _reduction(op: Reduction) -> _Reduction:
+def _reduction(op: NumberReduction) -> _Reduction:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
     x, axis, result = op.input, op.axes, op.output
     source, target = x.type.element, result.type.element
@@ -190,7 +190,9 @@ def _reduction(op: Reduction) -> _Reduction:
     return _Reduction(x, axes, source, target)
 
 
-def _reduced(op: Reduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+def _reduced(
+    op: NumberReduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]
+) -> Value:
     """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
     for axis in axes:
         x = b.reduce(kind, x, axis)

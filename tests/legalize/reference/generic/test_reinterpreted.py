@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
 from matrix.draw import Case
 from matrix.run_tosa import run_tosa
 from matrix.weighted import int4
+from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
 from tflq.ir.core import Value

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Reduction, Sum
+from tflq.dialects.tfl.reduction import Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
@@ -53,7 +53,7 @@ class _Reduction:
         return any(grid.shape[a] > 1 for a in self.axes)
 
 
-def _reduction(op: Reduction) -> _Reduction:
+def _reduction(op: NumberReduction) -> _Reduction:
     x, axis = op.input, op.axes
     source, target = grid_of(x), grid_of(op.result)
     shape = x.type.shape or ()
@@ -76,7 +76,7 @@ def _over(b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Se
     return x
 
 
-def _shaped(op: Reduction, b: RuleBuilder, r: _Reduction, made: Value) -> Answer:
+def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value) -> Answer:
     """The result without the reduced dims, unless they stay."""
     if not op.keep_dims and r.axes:
         made = b.reshape(made, [d for a, d in enumerate(made.type.shape or ()) if a not in r.axes])

@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from tflq.analysis.ranges import Range, value_range
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.convolution import exact_channel_bounds
-from tflq.passes.ranges import Range, value_range
 
 __all__ = [
     "IGNORED_ZERO_POINT",

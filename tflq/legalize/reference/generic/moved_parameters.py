@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 
-from tflq.dialects.declare import trait_of
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel
+from tflq.dialects.traits.movement import MovesElements
 from tflq.evaluate import evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
@@ -97,7 +98,7 @@ def _followed(op: Op) -> bool:
     wanted = [_numbers(v, known) for v in op.results]
     if isinstance(op, (Select, SelectV2)):
         return all(x is not None and _same(np.broadcast_to(x, _dims(op.result.type)), wanted[0]) for x in operands[1:])
-    compute = evaluator.get(type(op))
+    compute = evaluator.get(type(op)) if isinstance(op, Operator) and op.has(MovesElements) else None
     if compute is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
         return False
     moved = compute(op, *operands)

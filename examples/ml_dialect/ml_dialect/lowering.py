@@ -1,0 +1,57 @@
+"""convert-ml-to-arith: ops of `ml` become ops of `arith` on floats.
+
+No integer algorithm is written here, so every quantized type takes tflq's reusable fallback: operands are dequantized,
+the pattern for floats is emitted, the result is quantized. canonicalize, cse and dce simplify what is between ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import tflq
+from tflq.builder import Emitter
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import stand_for
+from tflq.ir.types import TensorType
+from tflq.passes.contract import Pass, PassResult
+from tflq.passes.through_floats import FloatPattern, through_floats
+
+__all__ = ["EXTENSION", "ConvertMlToArith"]
+
+_ARITH = {"ml.add": "arith.addf", "ml.mul": "arith.mulf", "ml.div": "arith.divf", "ml.mod": "arith.remf"}
+
+
+@dataclass(frozen=True)
+class ConvertMlToArith(Pass):
+    """Lowers ml.add, ml.mul, ml.div and ml.mod."""
+
+    name: ClassVar[str] = "convert-ml-to-arith"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            ops: list[Op] = []
+            for op in function.ops:
+                if op.name not in _ARITH:
+                    ops.append(op)
+                    continue
+                b = Emitter(ops)
+                b.location = op.location
+                stand_for(through_floats(op, b, _pattern(_ARITH[op.name]))[0], op.result)
+                modified = True
+            function.ops = ops
+        return PassResult(module, modified)
+
+
+def _pattern(name: str) -> FloatPattern:
+    """The case of floats."""
+
+    def emit(b: Emitter, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+        return [b.emit(name, operands, types[0])]
+
+    return emit
+
+
+EXTENSION = tflq.Extension(passes=[ConvertMlToArith])

@@ -1,0 +1,138 @@
+"""Attributes that say more than Python's own values: numbers and arrays of a stated type, affine maps, and those of
+dialects that are known by their text alone.
+
+Each is the plain value, too: `TypedInt` is an int, `TypedArray` a numpy array. Where the type is what a plain value
+means anyway (i64, f64, an array's dtype), the plain value is used.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.types import ElementType, TensorType
+
+__all__ = ["AffineMap", "Opaque", "TypedArray", "TypedFloat", "TypedInt", "TypedString"]
+
+
+class TypedInt(int):
+    """`3 : i32`"""
+
+    type: TensorType | ElementType
+
+    def __new__(cls, value: int, type: TensorType | ElementType) -> TypedInt:
+        made = super().__new__(cls, value)
+        made.type = type
+        return made
+
+    @property
+    def plain(self) -> int:
+        return int(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedInt, (self.plain, self.type)
+
+
+class TypedFloat(float):
+    """`0.5 : f32`, rounded to the type."""
+
+    type: TensorType | ElementType
+
+    def __new__(cls, value: float, type: TensorType | ElementType) -> TypedFloat:
+        made = super().__new__(cls, value)
+        made.type = type
+        return made
+
+    @property
+    def plain(self) -> float:
+        return float(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedFloat, (self.plain, self.type)
+
+
+class TypedString(str):
+    """`"text" : !some.type`"""
+
+    type: TensorType | ElementType
+
+    def __new__(cls, value: str, type: TensorType | ElementType) -> TypedString:
+        made = super().__new__(cls, value)
+        made.type = type
+        return made
+
+    @property
+    def plain(self) -> str:
+        return str(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedString, (self.plain, self.type)
+
+
+class TypedArray(np.ndarray):
+    """`array<i32: 1, 2>` where `type` is None (its elements are of `element`), else `dense<...> : type`.
+
+    Elements that numpy has no type for are held as bits: bf16 as uint16.
+    """
+
+    element: ElementType | None
+    type: TensorType | None
+
+    @classmethod
+    def of(cls, array: np.ndarray, element: ElementType, type: TensorType | None = None) -> TypedArray:
+        made = np.asarray(array).view(cls)
+        made.element, made.type = element, type
+        return made
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.element, self.type = getattr(source, "element", None), getattr(source, "type", None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TypedArray.of, (np.asarray(self), self.element, self.type)
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """An attribute of a dialect, such as `#stablehlo<precision HIGH>`, as it is written, one blank for every run of
+    them."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """`affine_map<(d0, d1) -> (d1)>`, as it is written, without needless blanks."""
+
+    text: str
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """The names of its dims."""
+        return _names(self.text[self.text.index("(") + 1 : self.text.index(")")])
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """What it gives, as text."""
+        return _names(self.text[self.text.rindex("-> (") + 4 : -2])
+
+    @classmethod
+    def projection(cls, rank: int, dims: tuple[int, ...]) -> AffineMap:
+        """The map of a number of dims to some of them."""
+        names = [f"d{i}" for i in range(rank)]
+        return cls(f"affine_map<({', '.join(names)}) -> ({', '.join(names[d] for d in dims)})>")
+
+    @classmethod
+    def of(cls, text: str) -> AffineMap:
+        """The map of a text, with blanks as MLIR prints them."""
+        tight = re.sub(r"\s+", " ", text.strip())
+        tight = re.sub(r"\s*([<>(),\[\]])\s*", r"\1", tight)
+        tight = re.sub(r"\s*->\s*|-\s*>", " -> ", tight.replace("->", " -> "))
+        return cls(re.sub(r",(?=\S)", ", ", tight))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

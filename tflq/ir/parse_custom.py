@@ -1,0 +1,279 @@
+"""Custom forms of ops from text: those of arith, func, linalg, quant, shape and tensor that differ from
+
+    name operands dict? `:` signature
+    signature ::= type | types `to` type | types `->` types | `(` types `)` `->` types | types
+
+where a type alone is that of all operands and results, and several without more are those of the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tflq.ir.attributes import AffineMap, Opaque, TypedArray
+from tflq.ir.core import Value
+from tflq.ir.parse_ops import Form, OpParser, Types
+from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, index
+
+__all__ = ["COMPARE_FLOAT", "COMPARE_INTEGER", "CustomParser", "Reader"]
+
+COMPARE_FLOAT = tuple("false oeq ogt oge olt ole one ord ueq ugt uge ult ule une uno true".split())
+"""What arith.cmpf tests, by the number that its attribute `predicate` holds."""
+COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+
+_SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
+_FLAGS = {"fastmath": ("fastmath", "#arith.fastmath"), "overflow": ("overflowFlags", "#arith.overflow")}
+_INDEX = BareType.of(index)
+
+
+class CustomParser(OpParser):
+    """A scanner that reads custom forms. `readers` are those by name that are no `name operands dict? : signature`."""
+
+    readers: ClassVar[dict[str, Callable[[Any, Form], None]]] = {}
+
+    def custom(self, name: str, results: int, at: int) -> Form:
+        form = Form(_SHORT.get(name, name), results=results, at=at)
+        reader = self.readers.get(form.name)
+        if reader is not None:
+            reader(self, form)
+            return form
+        form.operands = self.operand_names()
+        self.flags(form)
+        self.signature(form)
+        return form
+
+    def flags(self, form: Form) -> None:
+        """`fastmath<fast>`, `overflow<nsw>`"""
+        while (word := self.peek_word()) in _FLAGS:
+            self.pos += len(word)
+            key, name = _FLAGS[word]
+            form.attributes[key] = Opaque(name + self.balanced())
+
+    def signature(self, form: Form) -> None:
+        if self.peek("{"):
+            form.attributes |= self.dictionary()
+        self.expect(":")
+        if self.peek("("):
+            form.given, form.types = self.types(), self.arrow_types()
+            return
+        listed = self.listed_types()
+        if self.accept_word("to"):
+            form.given, form.types = listed, [self.value_type()]
+        elif self.peek("->"):
+            form.given, form.types = listed, self.arrow_types()
+        elif len(listed) > 1:
+            form.given = listed
+        else:
+            form.given, form.types = listed * len(form.operands), listed * form.results
+
+    def listed_types(self) -> Types:
+        """`type, type`"""
+        types: Types = [self.value_type()]
+        while self.accept(","):
+            types.append(self.value_type())
+        return types
+
+    def _terminator(self, form: Form) -> None:
+        """`%x, %y : type, type`, or nothing."""
+        if self.peek("{"):
+            form.attributes = self.dictionary()
+        form.operands = self.operand_names()
+        if self.peek("{"):
+            form.attributes |= self.dictionary()
+        if form.operands:
+            self.expect(":")
+            form.given = self.listed_types()
+
+    def _constant(self, form: Form) -> None:
+        """`{...}? 1.0 : f32`"""
+        start = self.pos
+        if self.peek("{"):
+            form.attributes = self.dictionary()
+            if "value" in form.attributes:  # the attribute is in the dictionary
+                self.pos = start
+                self.signature(form)
+                return
+        value, kind = self.typed_attribute()
+        if isinstance(value, bool):
+            kind = kind or i1
+        if kind is None:
+            self.fail("a constant needs a type", form.at)
+        form.attributes["value"] = value
+        form.types = [kind if isinstance(kind, TensorType) else BareType.of(kind)]
+
+    def _compare(self, form: Form) -> None:
+        """`olt, %x, %y : type`"""
+        predicates = COMPARE_FLOAT if form.name.endswith("f") else COMPARE_INTEGER
+        word = self.word("a predicate")
+        if word not in predicates:
+            self.fail(f"'{word}' is none of {', '.join(predicates)}", form.at)
+        form.attributes["predicate"] = predicates.index(word)
+        self.expect(",")
+        form.operands = self.operand_names()
+        self.flags(form)
+        self.signature(form)
+        form.types = [kind and kind.with_element(i1) for kind in form.types]
+
+    def _select(self, form: Form) -> None:
+        """`%c, %x, %y : type`, or the condition's type and the others' if that is no i1."""
+        form.operands = self.operand_names()
+        self.signature(form)
+        if len(form.given) == 2:
+            form.given, form.types = [*form.given, form.given[1]], form.given[1:]
+        elif form.given:
+            form.given = [BareType.of(i1), *form.given[1:]]
+
+    def _call(self, form: Form) -> None:
+        """`@f(%x) : types -> types`"""
+        form.attributes["callee"] = self.attribute()
+        form.operands = self.parenthesized()
+        self.signature(form)
+
+    def _call_indirect(self, form: Form) -> None:
+        """`%f(%x) : types -> types`"""
+        callee = self.operand_name()
+        form.operands = [callee, *self.parenthesized()]
+        self.signature(form)
+        inputs, outputs = (tuple(t for t in side if t is not None) for side in (form.given, form.types))
+        form.given = [BareType.of(FunctionType(inputs, outputs)), *form.given]
+
+    def _reference(self, form: Form) -> None:
+        """`@f : function type`"""
+        form.attributes["value"] = self.attribute()
+        self.expect(":")
+        form.types = [self.value_type()]
+
+    def parenthesized(self) -> list[str]:
+        self.expect("(")
+        names = self.operand_names()
+        self.expect(")")
+        return names
+
+    def _splat(self, form: Form) -> None:
+        """`%x[%dim] : type`"""
+        form.operands = [self.operand_name()]
+        form.operands += self._bracketed()
+        kind = self._one_type(form)
+        form.given = [BareType.of(kind.element), *[_INDEX] * (len(form.operands) - 1)]
+        form.types = [kind]
+
+    def _extract(self, form: Form) -> None:
+        """`%x[%i] : type`"""
+        form.operands = [self.operand_name()]
+        form.operands += self._bracketed()
+        kind = self._one_type(form)
+        form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
+        form.types = [BareType.of(kind.element)]
+
+    def _dim(self, form: Form) -> None:
+        """`%x, %i : type`"""
+        form.operands = self.operand_names()
+        form.given, form.types = [self._one_type(form), _INDEX], [_INDEX]
+
+    def _from_elements(self, form: Form) -> None:
+        """`%x, %y : type`"""
+        form.operands = self.operand_names()
+        kind = self._one_type(form)
+        form.given, form.types = [BareType.of(kind.element)] * len(form.operands), [kind]
+
+    def _reshape(self, form: Form) -> None:
+        """`%x(%shape) : types -> type`"""
+        form.operands = [self.operand_name(), *self.parenthesized()]
+        self.signature(form)
+
+    def _empty(self, form: Form) -> None:
+        """`(%dim) : type`"""
+        form.operands = self.parenthesized()
+        form.types = [self._one_type(form)]
+        form.given = [_INDEX] * len(form.operands)
+
+    def _bracketed(self) -> list[str]:
+        if not self.accept("["):
+            return []
+        names = self.operand_names()
+        self.expect("]")
+        return names
+
+    def _one_type(self, form: Form) -> TensorType:
+        if self.peek("{"):
+            form.attributes |= self.dictionary()
+        self.expect(":")
+        return self.value_type()
+
+    def _const_shape(self, form: Form) -> None:
+        """`[1, 2] : type`"""
+        dims = np.array(self.attribute(), np.int64)
+        form.types = [self._one_type(form)]
+        form.attributes["shape"] = TypedArray.of(dims, index, TensorType(dims.shape, index))
+
+    def _generic_linalg(self, form: Form) -> None:
+        """`{...} ins(%x : type) outs(%y : type) attrs = {...}? {region} -> types`"""
+        form.attributes = self.dictionary()
+        counts = [0, 0]
+        for side, word in enumerate(("ins", "outs")):
+            if self.accept_word(word):
+                self.expect("(")
+                names = self.operand_names()
+                self.expect(":")
+                form.operands += names
+                form.given += self.listed_types()
+                self.expect(")")
+                counts[side] = len(names)
+        if self.accept_word("attrs"):
+            self.expect("=")
+            form.attributes |= self.dictionary()
+        form.regions = [self.region()]
+        if self.peek("->"):
+            form.types = self.arrow_types()
+        form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
+        form.attributes["iterator_types"] = [_iterator(item) for item in form.attributes.get("iterator_types") or []]
+        if not all(isinstance(item, AffineMap) for item in form.attributes.get("indexing_maps") or [None]):
+            self.fail("linalg.generic needs 'indexing_maps', a list of affine maps", form.at)
+
+    def _linalg_index(self, form: Form) -> None:
+        """`0 : index`"""
+        form.attributes["dim"] = self.integer()
+        form.types = [self._one_type(form)]
+
+    def _quant_region(self, form: Form) -> None:
+        """`(%x, %y) {region} {...}? : types -> types`; inside, the operands' names are the block's arguments."""
+        form.operands = self.parenthesized()
+        names = dict.fromkeys(form.operands)
+        arguments = [(name, Value(self.type_of(name, form.at))) for name in names]
+        if len(arguments) != len(form.operands):
+            self.fail("an operand is given twice, so its name does not say which argument is meant", form.at)
+        form.regions = [self.region(arguments)]
+        self.signature(form)
+
+
+def _iterator(item: Any) -> Any:
+    """`#linalg.iterator_type<parallel>` as the word in it."""
+    return item.text.partition("<")[2][:-1] if isinstance(item, Opaque) else item
+
+
+Reader = Callable[[Any, Form], None]
+
+CustomParser.readers.update(
+    {
+        **dict.fromkeys(("linalg.yield", "quant.return", "stablehlo.return", "func.return"), CustomParser._terminator),
+        **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
+        **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
+        "arith.select": CustomParser._select,
+        "func.call": CustomParser._call,
+        "func.call_indirect": CustomParser._call_indirect,
+        "func.constant": CustomParser._reference,
+        "tensor.splat": CustomParser._splat,
+        "tensor.extract": CustomParser._extract,
+        "tensor.dim": CustomParser._dim,
+        "tensor.from_elements": CustomParser._from_elements,
+        "tensor.reshape": CustomParser._reshape,
+        "tensor.empty": CustomParser._empty,
+        "shape.const_shape": CustomParser._const_shape,
+        "linalg.generic": CustomParser._generic_linalg,
+        "linalg.index": CustomParser._linalg_index,
+        "quant.region": CustomParser._quant_region,
+    }
+)

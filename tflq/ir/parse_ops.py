@@ -1,0 +1,323 @@
+"""Operations from text: the generic form, regions and blocks, and what both forms of an op end in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value
+from tflq.ir.parse_attributes import AttributeParser, Blob
+from tflq.ir.syntax import CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
+from tflq.ir.types import TensorType, bf16
+from tflq.numerics.bfloat16 import bfloat16_bits
+
+__all__ = ["Form", "OpParser", "Scope", "Types"]
+
+Types = list[TensorType | None]
+
+_SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
+_LABEL = re.compile(r"\^[\w$.-]+")
+_NONE = "none"
+_MOST_RESULTS = 1 << 16
+
+
+@dataclass
+class Scope:
+    """What is visible: values by name, the function's tensor table, and where the next op goes."""
+
+    symbols: dict[str, Value | None] = field(default_factory=dict)
+    table: dict[int, Value] = field(default_factory=dict)
+    ops: list[Op] = field(default_factory=list)
+
+
+@dataclass
+class Form:
+    """What an op's text says: names of operands, types, attributes, regions; how many results it names, and where it
+    is."""
+
+    name: str
+    operands: list[str] = field(default_factory=list)
+    given: Types = field(default_factory=list)
+    types: Types = field(default_factory=list)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    regions: list[Region] = field(default_factory=list)
+    results: int = 0
+    at: int = 0
+
+
+class OpParser(AttributeParser):
+    """A scanner that reads ops. The custom forms and a module's buffer table are the subclasses'."""
+
+    def __init__(self, text: str, file: str) -> None:
+        super().__init__(text, file)
+        self.scope = Scope()
+
+    def custom(self, name: str, results: int, at: int) -> Form:
+        """What follows an op's bare name."""
+        raise NotImplementedError
+
+    def shared_buffer(self, key: int, given: Buffer | None, at: int) -> Buffer:
+        raise NotImplementedError
+
+    def value_named(self, name: str, at: int) -> Value | None:
+        if name not in self.scope.symbols:
+            self.fail(f"{name} is not defined before this", at)
+        return self.scope.symbols[name]
+
+    def op(self, at: int) -> None:
+        """One op, which goes to the end of the scope's ops."""
+        names = self._results()
+        generic = self.string_or_none()
+        form = self._generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
+        self._finish(names, form, at)
+
+    def _generic(self, name: str) -> Form:
+        form = Form(name)
+        self.expect("(")
+        form.operands = self.operand_names()
+        self.expect(")")
+        if self.accept("<"):
+            form.attributes = self.dictionary()
+            self.expect(">")
+        if self.accept("("):
+            while not self.accept(")"):
+                form.regions.append(self.region())
+                if not self.accept(","):
+                    self.expect(")")
+                    break
+        if self.peek("{"):
+            form.attributes |= self.dictionary()
+        self.expect(":")
+        form.given, form.types = self.types(), self.arrow_types()
+        return form
+
+    def region(self, arguments: Sequence[tuple[str, Value]] = ()) -> Region:
+        """`{ ops }` or `{ ^label(%x: type): ops ... }`; what is defined inside is not visible after it."""
+        outer, ops = self.scope.symbols, self.scope.ops
+        self.scope.symbols = dict(outer)
+        self.scope.symbols.update(arguments)
+        self.expect("{")
+        blocks: list[Block] = []
+        if not self.peek("^") and not self.peek("}"):
+            blocks.append(self._block([value for _, value in arguments]))
+        while not self.accept("}"):
+            self.take(_LABEL, "a block")
+            given: list[Value] = []
+            if self.accept("("):
+                while not self.accept(")"):
+                    given.append(self._block_argument())
+                    if not self.accept(","):
+                        self.expect(")")
+                        break
+            self.expect(":")
+            blocks.append(self._block(given))
+        self.scope.symbols, self.scope.ops = outer, ops
+        return Region(blocks or [Block([value for _, value in arguments], [])])
+
+    def _block_argument(self) -> Value:
+        at = self.pos
+        name = self.take(_SSA, "an argument")
+        self.expect(":")
+        value = Value(self.value_type())
+        self.location()
+        self.define(name, value, at)
+        return value
+
+    def _block(self, arguments: list[Value]) -> Block:
+        block = Block(arguments, [])
+        self.scope.ops = block.ops
+        while not self.peek("}") and not self.peek("^"):
+            self.op(self.pos)
+        return block
+
+    def types(self) -> Types:
+        """`(type, type, ...)`, with None for `none`."""
+        self.expect("(")
+        types: Types = []
+        while not self.accept(")"):
+            types.append(None if self.accept_word(_NONE) else self.value_type())
+            if not self.accept(","):
+                self.expect(")")
+                break
+        return types
+
+    def arrow_types(self) -> Types:
+        self.expect("->")
+        if self.peek("("):
+            return self.types()
+        return [None] if self.accept_word(_NONE) else [self.value_type()]
+
+    def define(self, name: str, value: Value | None, at: int) -> None:
+        if name in self.scope.symbols:
+            self.fail(f"{name} is defined a second time", at)
+        self.scope.symbols[name] = value
+
+    def tensor(self, value: Value, tensor: dict[str, Any], at: int) -> Value:
+        """Gives a value what the text says of its tensor."""
+        value.name = self.entry(tensor, "name", str, "", at)
+        value.info = self.entry(tensor, "info", dict, NO_INFO, at)
+        if "buffer" in tensor:
+            value.buffer = self.shared_buffer(self.entry(tensor, "buffer", int, -1, at), value.buffer, at)
+        if "index" in tensor:
+            index = self.entry(tensor, "index", int, -1, at)
+            if index in self.scope.table:
+                self.fail(f"two tensors have index {index}", at)
+            self.scope.table[index] = value
+        return value
+
+    def operand_name(self) -> str:
+        return self.take(_SSA, "an operand")
+
+    def ssa_or_none(self) -> str | None:
+        """The name of a value, if one is next."""
+        return self.match(_SSA)
+
+    def operand_names(self) -> list[str]:
+        names: list[str] = []
+        while (name := self.match(_SSA)) is not None:
+            names.append(name)
+            if not self.accept(","):
+                break
+        return names
+
+    def use(self, names: list[str], types: Types, at: int) -> list[Any]:
+        """The values of names, which must be of the types given."""
+        if len(names) != len(types):
+            self.fail(f"{len(names)} operands, but {len(types)} types", at)
+        values: list[Value | None] = []
+        for name, kind in zip(names, types, strict=True):
+            if name not in self.scope.symbols:
+                self.fail(f"{name} is not defined before this", at)
+            value = self.scope.symbols[name]
+            if (None if value is None else value.type) != kind:
+                self.fail(f"{name} is not of the type given for it here", at)
+            values.append(value)
+        return values
+
+    def type_of(self, name: str, at: int) -> TensorType:
+        """The type of a value that is defined before this."""
+        value = self.value_named(name, at)
+        if value is None:
+            self.fail(f"{name} is no value", at)
+        return value.type
+
+    def _results(self) -> list[str]:
+        names: list[str] = []
+        while (name := self.match(_SSA)) is not None:
+            if self.accept(":"):
+                count = self.integer()
+                if not 0 < count <= _MOST_RESULTS:
+                    self.fail(f"an op cannot have {count} results")
+                names += [f"{name}#{i}" for i in range(count)]
+            else:
+                names.append(name)
+            if not self.accept(","):
+                break
+        if names:
+            self.expect("=")
+        return names
+
+    def _finish(self, names: list[str], form: Form, at: int) -> None:
+        op, attributes, types = form.name, form.attributes, form.types
+        operands = self.use(form.operands, form.given, at)
+        location = self.location()
+        if len(names) != len(types):
+            self.fail(f"{len(names)} results, but {len(types)} types", at)
+        if op == NO_VALUE_OP:
+            for name in names:
+                self.define(name, None, at)
+            return
+        tensors = self.entry(attributes, "tflq.tensors", list, [{}] * len(names), at)
+        if len(tensors) != len(names) or not all(isinstance(tensor, dict) for tensor in tensors):
+            self.fail(f"'tflq.tensors' must be {len(names)} dictionaries, one per result", at)
+        results: list[Value] = []
+        for name, kind, tensor in zip(names, types, tensors, strict=True):
+            if kind is None:
+                self.fail(f"{name} cannot be of type none", at)
+            value = Value(kind)
+            if op in CONSTANT_OPS:
+                value.buffer = self._data(attributes, kind, at)
+            self.define(name, self.tensor(value, tensor, at), at)
+            results.append(value)
+        if op in CONSTANT_OPS or op == PLACEHOLDER_OP:
+            return
+        count = len(operands) - self.entry(attributes, "tflq.intermediates", int, 0, at)
+        if not 0 <= count <= len(operands):
+            self.fail("'tflq.intermediates' is not a number of operands", at)
+        info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
+        for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
+            attributes.pop(key, None)
+        made = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
+        if form.regions:
+            made.regions = form.regions
+        self.scope.ops.append(made)
+
+    def _data(self, attributes: dict[str, Any], kind: TensorType, at: int) -> Buffer:
+        """A constant's buffer."""
+        value = attributes.get("value", attributes.get("values"))
+        if isinstance(value, Blob):
+            return value.buffer
+        storage = kind.storage
+        if not isinstance(value, (np.ndarray, int, float)) or not (storage.numpy or storage is bf16):
+            self.fail(f"a constant of {storage} needs a value", at)
+        dtype = np.dtype(np.uint16) if storage is bf16 else storage.dtype
+        if storage.is_integer and isinstance(value, int) and not storage.minimum <= value <= storage.maximum:
+            self.fail(f"{int(value)} is not within {storage}", at)
+        try:
+            if isinstance(value, np.ndarray):
+                array = value
+            else:
+                array = bfloat16_bits(float(value)) if storage is bf16 else np.asarray(value, dtype)
+        except OverflowError:
+            self.fail(f"{value} is not within {storage}", at)
+        if array.dtype != dtype or array.shape != kind.shape:
+            self.fail("the value is not of the constant's type", at)
+        return Buffer.of(pack(array, storage) if storage.bits < 8 else array)
+
+    def location(self) -> Location | None:
+        """`loc(unknown)`, `loc("file":1:2)`, `loc("tensor"("file":1:2))`, `loc(fused<"OPCODE">[...])`; others None."""
+        if self.peek_word() != "loc":
+            return None
+        self.word("loc")
+        start = self.pos
+        self.expect("(")
+        fused = self.accept_word("fused")
+        if not (self.peek("<") if fused else self.peek('"')):
+            self.pos = start
+            self.balanced()
+            return None
+        opcode = ""
+        if fused:
+            self.expect("<")
+            opcode = self.string()
+            self.expect(">")
+            self.expect("[")
+        location = self._place(opcode)
+        if fused:
+            self.expect("]")
+        self.expect(")")
+        return location
+
+    def location_skipped(self) -> bool:
+        """Whether a location is next, which is stepped over."""
+        found = self.peek_word() == "loc"
+        if found:
+            self.word("loc")
+            self.balanced()
+        return found
+
+    def _place(self, opcode: str) -> Location:
+        first = self.string()
+        if self.accept("("):
+            location = self._place(opcode)
+            self.expect(")")
+            return Location(location.file, location.function, location.operator, opcode, first)
+        if not self.accept(":"):
+            return Location("", 0, 0, opcode, first)
+        function = self.integer()
+        self.expect(":")
+        return Location(first, function, self.integer(), opcode, "")

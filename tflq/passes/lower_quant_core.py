@@ -1,0 +1,236 @@
+"""Quantization casts as arithmetic of MLIR's core dialects on the stored integers, to the letter of the `quant`
+dialect's specification.
+
+    qcast(x) = scast(clamp(fptosi(x / scale + zero_point), storage_min, storage_max))
+    dcast(q) = (sitofp(scast(q)) - sitofp(zero_point)) * scale
+
+Four cases, by what is computed on: scales and zero points that all elements share are splat to the tensor's shape (a
+scalar's are scalars); for that an unranked tensor is flattened to one dim; scales along an axis, or of blocks, are
+picked by a linalg.generic's maps; for that an unranked tensor is flattened to three dims around the axis.
+
+Conversion to an integer is towards zero, and of what is out of its range undefined, as the specification has it. Where
+a rounding is given, it is one of these:
+
+    rounding        of the quotient, before the zero point is added, as TFLite's kernels round
+    sum_rounding    of the sum with the zero point
+
+and the sum is clamped before the conversion, so that what is out of range saturates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from tflq.errors import OptionError, Reason, UnsupportedError
+from tflq.ir.attributes import AffineMap
+from tflq.ir.core import Op, Value
+from tflq.ir.types import (
+    BareType,
+    QuantizedType,
+    ScalarType,
+    TensorType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedSubChannelType,
+    UniformQuantizedType,
+    bf16,
+    i1,
+    index,
+)
+from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+from tflq.passes.core_ops import INDEX, CoreBuilder
+
+__all__ = ["ROUNDINGS", "dequantize", "quantize"]
+
+ROUNDINGS: Final = ("half_even", "half_away", "half_up", "toward_zero")
+_MATH: Final = {"half_even": "math.roundeven", "half_away": "math.round", "toward_zero": "math.trunc"}
+
+Step = Callable[[CoreBuilder, Value, Value, Value, list[Value]], Value]
+"""What is computed of a value, its scale and its zero point; the sizes of its unknown dims."""
+
+
+def quantize(b: CoreBuilder, op: Op, rounding: str | None = None) -> Value:
+    """The result of a quant.qcast. `rounding`: of the quotient, where the op says none."""
+    element, target = _uniform(op, op.result.type), op.result.type
+    stored = target.stored()
+    quotient = op.attributes.get("rounding", rounding if "sum_rounding" not in op.attributes else None)
+    total = op.attributes.get("sum_rounding")
+    for name in (quotient, total):
+        if name is not None and name not in ROUNDINGS:
+            raise OptionError(Reason.at(op.location, f"'{name}' is no rounding", remedy=f"use {', '.join(ROUNDINGS)}"))
+    rounded = quotient is not None or total is not None
+
+    def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
+        y = b.same("arith.divf", x, scale)
+        y = _rounded(b, y, quotient, dims)
+        if zero is not None:
+            y = b.same("arith.addf", y, b.cast(_converted(element, "itofp"), zero, element.expressed))
+        y = _rounded(b, y, total, dims)
+        if rounded:
+            low, high = _bounds(element)
+            y = b.same("arith.maximumf", y, b.splat(b.scalar(low, element.expressed), y.type, dims))
+            y = b.same("arith.minimumf", y, b.splat(b.scalar(high, element.expressed), y.type, dims))
+        y = b.cast(_converted(element, "fpto"), y, stored.storage)
+        return y if rounded else _clamped(b, y, element, dims)
+
+    return b.emit("quant.scast", [_applied(b, op.operand(0), element, stored, step)], target)
+
+
+def dequantize(b: CoreBuilder, op: Op) -> Value:
+    """The result of a quant.dcast."""
+    source = op.operand(0)
+    element = _uniform(op, source.type)
+
+    def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
+        y = b.cast(_converted(element, "itofp"), x, element.expressed)
+        if zero is not None:
+            y = b.same("arith.subf", y, b.cast(_converted(element, "itofp"), zero, element.expressed))
+        return b.same("arith.mulf", y, scale)
+
+    stored = b.emit("quant.scast", [source], source.type.stored())
+    return _applied(b, stored, element, op.result.type, step)
+
+
+def _uniform(op: Op, type: TensorType) -> QuantizedType:
+    element = type.element
+    assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
+    if not element.expressed.numpy and element.expressed is not bf16:
+        what = f"lower-quant-ops cannot write constants of the expressed type {element.expressed}"
+        raise UnsupportedError(Reason.at(op.location, what))
+    return element
+
+
+def _converted(element: QuantizedType, kind: str) -> str:
+    """The op that converts between stored integers and floats."""
+    sign = "s" if element.storage.signed else "u"
+    return f"arith.{sign}{kind}" if kind == "itofp" else f"arith.{kind}{sign}i"
+
+
+def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
+    """A step on every element of x, in its case."""
+    if isinstance(x.type, BareType):
+        return _per_layer(b, x, element, step)
+    if x.type.shape is not None:
+        if isinstance(element, UniformQuantizedType):
+            return _per_layer(b, x, element, step)
+        return _with_maps(b, x, element, result, step)
+    if isinstance(element, UniformQuantizedSubChannelType):
+        raise UnsupportedError("lower-quant-ops needs a ranked tensor for sub-channel quantization")
+    shape = b.emit("shape.shape_of", [x], TensorType((None,), index))
+    if isinstance(element, UniformQuantizedType):
+        flat = _reshaped(b, x, [b.emit("shape.num_elements", [shape], INDEX)], (None,))
+        made = _per_layer(b, flat, element, step)
+    else:
+        (count,) = element.scales.shape
+        before = _split(b, shape, element.axis)[0]
+        after = _split(b, shape, element.axis + 1)[1]
+        sizes = [b.emit("shape.num_elements", [part], INDEX) for part in (before, after)]
+        flat = _reshaped(b, x, [sizes[0], b.size(count), sizes[1]], (None, count, None))
+        around = UniformQuantizedPerAxisType.of(
+            *(element.storage, 1, element.scales, element.zero_points),
+            expressed=element.expressed,
+            storage_min=element.storage_min,
+            storage_max=element.storage_max,
+        )
+        made = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
+    return b.emit("tensor.reshape", [made, shape], result)
+
+
+def _reshaped(b: CoreBuilder, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:
+    flat = b.emit("tensor.from_elements", sizes, TensorType((len(sizes),), index))
+    return b.emit("tensor.reshape", [x, flat], TensorType(shape, x.type.element))
+
+
+def _split(b: CoreBuilder, shape: Value, axis: int) -> list[Value]:
+    return b.op("shape.split_at", [shape, b.size(axis)], [shape.type, shape.type]).results
+
+
+def _per_layer(b: CoreBuilder, x: Value, element: QuantizedType, step: Callable[..., Value]) -> Value:
+    """A step with one scale and zero point; without a zero point if that is 0."""
+    assert isinstance(element, UniformQuantizedType)
+    dims = b.dims(x)
+    scale = b.splat(b.scalar(element.scale, element.expressed), x.type, dims)
+    stored = x.type.with_element(element.storage).stored().storage
+    zero = b.splat(b.scalar(element.zero_point, stored), x.type, dims) if element.zero_point else None
+    return step(b, x, scale, zero, dims)
+
+
+def _with_maps(
+    b: CoreBuilder, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]
+) -> Value:
+    """A step with the scale and zero point of each element, of a ranked tensor."""
+    assert not isinstance(element, UniformQuantizedType)
+    rank = len(x.type.shape or ())
+    all_dims = AffineMap.projection(rank, tuple(range(rank)))
+    if isinstance(element, UniformQuantizedPerAxisType):
+        picked = AffineMap.projection(rank, (element.axis,))
+    else:
+        picked = _of_blocks(rank, element)
+    scales = b.dense(element.scales, element.expressed)
+    stored = TensorType((), element.storage).stored().storage
+    zeros = b.dense(element.zero_points, stored)
+    maps = [all_dims, picked, picked, all_dims]
+
+    def body(inner: CoreBuilder, values: list[Value]) -> Value:
+        return step(inner, values[0], values[1], values[2], [])
+
+    return b.generic([x, scales, zeros], maps, result, b.dims(x), body)  # type: ignore[arg-type]
+
+
+def _of_blocks(rank: int, element: UniformQuantizedSubChannelType) -> AffineMap:
+    """The map of an element's place to that of its block."""
+    sizes = dict(zip(element.axes, element.block_sizes, strict=True))
+    names = [f"d{i}" for i in range(rank)]
+    places = []
+    for axis, name in enumerate(names):
+        size = sizes.get(axis, 0)
+        places.append("0" if not size else name if size == 1 else f"{name} floordiv {size}")
+    return AffineMap(f"affine_map<({', '.join(names)}) -> ({', '.join(places)})>")
+
+
+def _clamped(b: CoreBuilder, y: Value, element: QuantizedType, dims: list[Value]) -> Value:
+    """Within the storage range, if that is narrower than the storage type."""
+    storage = element.storage
+    if (element.storage_min, element.storage_max) == (storage.minimum, storage.maximum):
+        return y
+    sign = "s" if storage.signed else "u"
+    stored = y.type.storage
+    low, high = (b.splat(b.scalar(n, stored), y.type, dims) for n in (element.storage_min, element.storage_max))
+    return b.same(f"arith.min{sign}i", b.same(f"arith.max{sign}i", y, low), high)
+
+
+def _rounded(b: CoreBuilder, y: Value, rounding: str | None, dims: list[Value]) -> Value:
+    """To an integer, in floats."""
+    if rounding is None:
+        return y
+    if rounding in _MATH:
+        return b.same(_MATH[rounding], y)
+    whole = b.same("math.floor", y)  # half up: 1 more if what is left is a half or more, which is exact
+    element = y.type.storage
+    half = b.splat(b.scalar(0.5, element), y.type, dims)
+    rest = b.same("arith.subf", y, whole)
+    up = b.emit("arith.cmpf", [rest, half], y.type.with_element(i1), predicate=3)  # oge
+    return b.same("arith.addf", whole, b.cast("arith.uitofp", up, element))
+
+
+def _bounds(element: QuantizedType) -> tuple[float, float]:
+    """The storage range in the expressed type, rounded inwards."""
+    return _inward(element.storage_min, element.expressed, 1), _inward(element.storage_max, element.expressed, -1)
+
+
+def _inward(bound: int, expressed: ScalarType, toward: int) -> float:
+    """The float nearest to an integer that is not beyond it; `toward`: the side on which it must be."""
+    if expressed is bf16:
+        bits = bfloat16_bits(bound)
+        value = float(bfloat16_values(bits))
+        if (value - bound) * toward < 0 or not np.isfinite(value):
+            value = float(bfloat16_values(bits - np.uint16(1)))  # a step to 0: bounds are beyond it
+        return value
+    dtype = expressed.dtype
+    with np.errstate(over="ignore"):
+        near = dtype.type(bound)
+    if (float(near) - bound) * toward < 0:
+        near = np.nextafter(near, dtype.type(np.inf * toward))
+    return float(near)
