@@ -103,7 +103,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
     y = k.emit(Div, [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
-    whole = k.cast(_to_truncate(k, y, op.rounding or "half_away"), i32)
+    whole = k.cast(_to_truncate(k, y, op.rounding or "half_even"), i32)
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:

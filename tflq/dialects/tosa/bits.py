@@ -9,6 +9,7 @@ from tflq.ir.types import i1, i8, i16, i32, ui8
 
 __all__ = [
     "ArithmeticRightShift",
+    "BinaryBits",
     "BitwiseAnd",
     "BitwiseNot",
     "BitwiseOr",
@@ -137,3 +138,17 @@ class LogicalXor(Operator, name="tosa.logical_xor"):
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
+
+
+BinaryBits = (
+    ArithmeticRightShift
+    | BitwiseAnd
+    | BitwiseOr
+    | BitwiseXor
+    | LogicalAnd
+    | LogicalLeftShift
+    | LogicalOr
+    | LogicalRightShift
+    | LogicalXor
+)
+"""Of `input1` and `input2`."""

@@ -7,7 +7,7 @@ from tflq.dialects.traits.elements import Tabulable, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 
-__all__ = ["Equal", "Greater", "GreaterEqual", "Select"]
+__all__ = ["Comparison", "Equal", "Greater", "GreaterEqual", "Select"]
 
 
 class Equal(Operator, name="tosa.equal"):
@@ -53,3 +53,7 @@ class Select(Operator, name="tosa.select"):
     on_false: Value = operand(T)
     output: Value = result(T)
     traits = (Tabulable(condition, on_true, on_false), WithinRange(on_true, on_false))
+
+
+Comparison = Equal | Greater | GreaterEqual
+"""Of `input1` and `input2`."""

@@ -85,3 +85,4 @@ class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
 
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
+"""All of them have `input`, `weight`, `bias`, `stride` and the zero points of both."""

@@ -7,7 +7,7 @@ from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
-__all__ = ["ArgMax", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMin", "ReduceProduct", "ReduceSum"]
+__all__ = ["ArgMax", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMin", "ReduceProduct", "ReduceSum", "Reduction"]
 
 
 class ArgMax(Operator, name="tosa.argmax"):
@@ -77,3 +77,7 @@ class ReduceSum(Operator, name="tosa.reduce_sum"):
     input: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
+
+
+Reduction = ReduceAll | ReduceAny | ReduceMax | ReduceMin | ReduceProduct | ReduceSum
+"""Over one axis, `axis`, which stays."""

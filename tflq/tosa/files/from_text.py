@@ -89,7 +89,7 @@ def _place(module: Module, index: int, function: Function) -> None:
 
 
 def _operator(op: Op, shapes: Mapping[Value, np.ndarray]) -> None:
-    wanted = slots(op.name.removeprefix("tosa."))
+    wanted = slots(type(op))
     unsigned = {key for key in ("input_unsigned", "output_unsigned") if op.attributes.get(key) is True}
     if "input_unsigned" in unsigned:
         _as_unsigned(op.operand(0))

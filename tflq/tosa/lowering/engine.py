@@ -22,7 +22,7 @@ from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
+from tflq.tosa.lowering.scopes import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
