@@ -27,8 +27,8 @@ from measure import in_turns
 from run_time import interpreter
 
 import tflq
+from tflq.contract import PassResult
 from tflq.ir.core import Module, Value
-from tflq.passes.contract import PassResult
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.tabulate import Tabulate
 from tflq.select import highword, requantize

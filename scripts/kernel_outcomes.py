@@ -17,7 +17,8 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, ui8
-from tflq.pipelines import to_tflite
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.targets import Target, Verdict
 
 __all__ = ["Outcome", "measure"]
@@ -100,9 +101,7 @@ def _survives(trial: Trial, target: Target) -> bool | None:
     if want is None or not agrees(want, trial):
         return None
     try:
-        module, report = to_tflite(
-            tflq.read(trial.model), mac="integer", fallback=True, real_semantics=False, kernels=target
-        )
+        module, report = lower(tflq.read(trial.model), Options(kernels=target))
     except tflq.TflqError:
         return None
     if report.counts["kept"] != len(report.rows):

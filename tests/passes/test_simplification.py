@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.effects import is_pure
 from tflq.errors import TflqError, VerificationError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -12,7 +13,6 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.passes.contract import Pass, PassResult, Pipeline
 from tflq.passes.pipeline_text import PASSES, parse_pipeline
 
 HEADER = "!q = !quant.uniform<i8:f32, 2.0>\n!r = !quant.uniform<i8:f32, 3.0>\n"

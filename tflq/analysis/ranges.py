@@ -7,6 +7,7 @@ Bounds are those of the numbers before they wrap; where they leave the type, the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -57,7 +58,7 @@ def _corners(function: Callable[[int, int], int]) -> _Rule:
     """The range of a function that is monotone in each operand."""
 
     def rule(op: Add | Sub | Maximum | Minimum, of: Callable[[Value], Range]) -> Range:
-        values = [function(a, b) for a in of(op.input1) for b in of(op.input2)]
+        values = [function(a, b) for a, b in product(of(op.input1), of(op.input2))]
         return min(values), max(values)
 
     return rule
@@ -81,12 +82,12 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
 
 
 def _mul(op: Mul, of: Callable[[Value], Range]) -> Range:
-    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a in of(op.input1) for b in of(op.input2)]
+    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a, b in product(of(op.input1), of(op.input2))]
     return min(values), max(values)
 
 
 def _shift_right(op: ArithmeticRightShift, of: Callable[[Value], Range]) -> Range:
-    values = [x >> max(n, 0) for x in of(op.input1) for n in of(op.input2)]
+    values = [x >> max(n, 0) for x, n in product(of(op.input1), of(op.input2))]
     return min(values), max(values) + 1
 
 

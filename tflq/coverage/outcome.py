@@ -16,10 +16,10 @@ from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.indexing import Table
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op
-from tflq.pipelines import to_tflite, to_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.report import Report, Row
 from tflq.targets import Target
-from tflq.tosa.check import check
 from tflq.tosa.target import Target as TosaTarget
 
 __all__ = ["Outcome", "outcome", "refusal"]
@@ -53,7 +53,7 @@ def refusal(error: TflqError) -> str:
 
 
 def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
-    converted, report = to_tflite(module, mac="integer", fallback=True, real_semantics=False, kernels=target)
+    converted, report = lower(module, Options(kernels=target))
     row = _row(report, op)
     table = row.path == "integer" and any(
         isinstance(made, Gather) and made.input.is_constant for made in converted.ops()
@@ -62,8 +62,9 @@ def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
 
 
 def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
-    converted, report = to_tosa(module, target, fallback=True, real_semantics=False)
-    needed = check(converted, target, static=True)
+    converted, report = lower(module, Options(format="tosa", tosa=target))
+    needed = report.requirements
+    assert needed is not None
     row = _row(report, op)
     table = row.path == "integer" and any(isinstance(made, Table) for made in converted.ops())
     path = "table" if table else row.path

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.numerics.sparse import densified
@@ -368,7 +369,7 @@ class Module:
     """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
 
     `operator_codes` is the table it was read with: one mapping per row of its fields. `warnings` are the harmless
-    defects that reading found.
+    defects that reading found. `record` is what passes noted.
     """
 
     functions: list[Function]
@@ -381,6 +382,7 @@ class Module:
     info: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     warnings: list[str] = field(default_factory=list)
+    record: Record = field(default_factory=Record, repr=False)
 
     def __repr__(self) -> str:
         ops = sum(len(function.ops) for function in self.functions)

@@ -168,7 +168,7 @@ class Decider:
             words = _joined(*case.inexact, answer.warning, outlives)
             of_answer = answer.exception if answer.warning else "state" if outlives else ""
             exception = next(iter(case.inexact.values()), of_answer)
-            return Decision(case.op, "integer", answer.note, words, exception)
+            return Decision(case.op, "integer", answer.note, words, exception, rule=rule)
         return None
 
     def _in_float(self, case: _Case) -> Decision:

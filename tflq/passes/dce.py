@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.effects import is_pure
 from tflq.ir.core import Module
 from tflq.ir.rewriting import remove_unneeded
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["DeadCodeElimination"]
 

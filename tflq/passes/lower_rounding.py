@@ -16,6 +16,7 @@ from typing import ClassVar, TypeGuard
 import numpy as np
 
 from tflq.builder import Builder
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
@@ -23,7 +24,6 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["LowerRounding"]
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from tflq.builder import broadcast
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.ext.rescale import RescaleF64
 from tflq.dialects.ext.tables import Table2D
@@ -25,7 +26,6 @@ from tflq.dialects.traits.elements import Tabulable
 from tflq.evaluate import evaluate_op
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["Tabulate"]
 

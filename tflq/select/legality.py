@@ -24,7 +24,7 @@ from tflq.targets import INTEGER, Target
 from tflq.targets.kernel_rules import load_rules
 
 if TYPE_CHECKING:
-    from tflq.legalize import Decision
+    from tflq.records import Decision
 
 __all__ = ["check"]
 

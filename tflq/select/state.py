@@ -25,9 +25,9 @@ RESET: Final = "tflq_reset"
 """The signature that writes the initial values."""
 
 
-def declare_variables(module: Module, *, reset: bool = False) -> None:
+def declare_variables(module: Module, *, reset: bool = False) -> bool:
     """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
-    declares any. `reset`: it is the signature `tflq_reset`, too.
+    declares any. `reset`: it is the signature `tflq_reset`, too. Whether the module has changed.
 
     UnsupportedError if the module has such a signature.
     """
@@ -49,6 +49,7 @@ def declare_variables(module: Module, *, reset: bool = False) -> None:
         module.functions.append(Function("initial_values", [], [], writes))
     if reset:
         _add_signature(module, bool(initial), list(own))
+    return bool(initial)
 
 
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
