@@ -1,6 +1,6 @@
 """Time the page of a sweep of many results in headless Chromium: python benchmarks/sweep_page.py [ROWS]
 
-The results are those of tests/made_results.py. Prints medians of 5.
+The results are those of tests/support/made_results.py. Prints medians of 5.
 Needs `pip install -e '.[verify,browser]'` and Chromium.
 """
 
@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from tflq.sweep import page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from made_results import made
+from support.made_results import made
 
 RUNS = 5
 ARGUMENTS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"

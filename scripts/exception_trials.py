@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from coverage_inputs import inputs_of
 from exception_cases.case import Arrays, Case
-from harness import interpret
-from real_twin import float_twin, quantized, real_values
-from stablehlo_real import REAL
+from support.coverage_inputs import inputs_of
+from support.harness import interpret
+from support.real_twin import float_twin, quantized, real_values
+from support.stablehlo_real import REAL
 
 import tflq
 from tflq.ir.core import Module, Op, Value

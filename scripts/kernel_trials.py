@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from harness import edge_inputs
 from matrix import GENERATORS
 from matrix.run import case_of
+from support.harness import edge_inputs
 
 import tflq
 from tflq.coverage.samples import operators, samples_of

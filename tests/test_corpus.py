@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import models, needs_corpus
-from harness import interpret
+from support.corpus import models, needs_corpus
+from support.harness import interpret
 
 import tflq
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import models, needs_corpus
-from running import reference
+from support.corpus import models, needs_corpus
+from support.running import reference
 from test_corpus import recorded
 
 import tflq

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
-from memory import memory
+from support.harness import argument, const, edge_inputs, interpret, one_op
+from support.memory import memory
 
 import tflq
 from tflq.dialects.tfl.runtime import state_version

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import argument, one_op
+from support.harness import argument, one_op
 
 import tflq
 from tflq.errors import InvalidModelError, ParseError, Reason, TflqError, VerificationError

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from harness import interpret
+from support.harness import interpret
 
 import tflq
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType

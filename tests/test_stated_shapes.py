@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare
+from support.harness import argument, const, convert_and_compare
 
 import tflq
 from tflq.flatbuffer.writer import write

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import validate
+from support.running import validate
 
 import tflq
 
@@ -199,7 +199,7 @@ def test_compiled_by_iree(name: str, tmp_path: Path) -> None:
     context.add_vm_module(runtime.VmModule.mmap(context.instance, str(compiled)))
     module = tflq.read(path)
     entry = context.modules.module[(module.signatures or [])[0].key or "main"]
-    from harness import edge_inputs, interpret
+    from support.harness import edge_inputs, interpret
 
     for arrays, want in zip(
         edge_inputs(module.main.inputs), interpret(path.read_bytes(), edge_inputs(module.main.inputs)), strict=True

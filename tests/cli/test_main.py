@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import argument, one_op
+from support.harness import argument, one_op
 
 import tflq
 from tflq.cli import main

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import corpus
 import pytest
+from support import corpus
 
 import tflq
 from tflq.cli import main

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import argument
+from support.harness import argument
 
 import tflq
 from tflq.cli import main

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coverage_inputs import inputs_of
-from harness import interpret
-from real_twin import float_twin, largest_difference, real_values
-from stablehlo_real import REAL, Real
+from support.coverage_inputs import inputs_of
+from support.harness import interpret
+from support.real_twin import float_twin, largest_difference, real_values
+from support.stablehlo_real import REAL, Real
 
 import tflq
 from tflq.coverage.rows import PATHS, SHIPPED, CoverageRow

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from coverage_inputs import inputs_of
-from harness import interpret
-from running import reference
+from support.coverage_inputs import inputs_of
+from support.harness import interpret
+from support.running import reference
 
 import tflq
 from tflq.coverage.samples import operators, samples_of, unquantized

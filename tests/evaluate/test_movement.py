@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
+from support.harness import argument, const, interpret, one_op
 
 from tflq.evaluate import evaluate_op, evaluator
 from tflq.ir.core import Op, Value

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from harness import argument, const, one_op
+from support.harness import argument, const, one_op
 
 from exception_cases.case import Case, cases, per_layer
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op
 
 from exception_cases.case import Case, cases, per_layer
 from tflq.ir.core import Value

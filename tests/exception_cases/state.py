@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from harness import argument, const
-from recurrent import lstm_model, svdf_model
+from support.harness import argument, const
+from support.recurrent import lstm_model, svdf_model
 
 from exception_cases.case import Case, cases, per_layer
 from tflq.flatbuffer.reader import read

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
+from support.harness import argument, const, one_op
 
 import tflq
 from tflq.explorer import explore

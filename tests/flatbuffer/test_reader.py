@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from handmade import FEATURES, PAIR, operator
+from support.handmade import FEATURES, PAIR, operator
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.codec import decode

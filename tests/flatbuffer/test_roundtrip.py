@@ -6,9 +6,9 @@ import contextlib
 import warnings
 
 import pytest
-from handmade import FEATURES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.handmade import FEATURES
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.compare import structural_difference

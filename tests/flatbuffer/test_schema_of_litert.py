@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from corpus import CORPUS
+from support.corpus import CORPUS
 
 from tflq.flatbuffer.codec import decode
 from tflq.flatbuffer.layout import Field, enum, table, union

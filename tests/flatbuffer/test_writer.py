@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import FEATURES, Fields, new_module
+from support.handmade import FEATURES, Fields, new_module
 
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.flatbuffer import writer

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import interpret
-from running import reference
+from support.harness import interpret
+from support.running import reference
 
 import tflq
 from tflq.flatbuffer.writer import write

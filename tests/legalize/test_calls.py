@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, interpret
-from recurrent import per_layer
+from support.harness import argument, const, convert_and_compare, interpret
+from support.recurrent import per_layer
 
 from tflq import UnsupportedError
 from tflq.conversion import Conversion, convert

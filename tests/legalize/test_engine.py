@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 from matrix.weighted import int4
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.flatbuffer.writer import write

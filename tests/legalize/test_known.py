@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const, interpret
+from support.harness import argument, const, interpret
 
 import tflq
 from tflq.ir.core import Function, Module, Op, Value

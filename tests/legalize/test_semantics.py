@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from disregarding import CASES, distance, inputs_of, parameters, two, values_of
-from harness import argument, const, interpret, one_op
+from support.disregarding import CASES, distance, inputs_of, parameters, two, values_of
+from support.harness import argument, const, interpret, one_op
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8

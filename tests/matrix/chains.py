@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 from matrix.draw import Case, Draw, describe, generator, ints, model_of
 from tflq.flatbuffer.writer import write

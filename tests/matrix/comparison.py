@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness import argument
+from support.harness import argument
 
 from matrix.draw import Case, Draw, generator, single
 from matrix.elementwise import broadcast_shapes, operand_of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 from matrix.chains import Graph, renamed
 from matrix.draw import Case, Draw, describe, generator

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op
 
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, single
 from tflq.ir.core import Value

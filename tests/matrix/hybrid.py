@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, ints, out_size
 from matrix.exact_sums import convolved, depthwise, transposed

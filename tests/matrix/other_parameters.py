@@ -7,7 +7,7 @@ what the float kernel makes of the real values.
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 import tflq
 from matrix import movement, pooling, rows, stored

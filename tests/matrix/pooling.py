@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, ints, out_size, single
 from tflq.ir.types import i8, i32, i64, ui8

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs
-from recurrent import state
+from support.harness import argument, const, edge_inputs
+from support.recurrent import state
 
 from matrix.draw import Case, Draw, describe, generator
 from tflq.flatbuffer.writer import write

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 from matrix.draw import Case, Draw, describe, generator
 from tflq.flatbuffer.writer import write

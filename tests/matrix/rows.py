@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, edge_inputs, one_op
+from support.harness import argument, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, single
 from matrix.segments import stored_real

@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 
 import numpy as np
-from harness import edge_inputs, interpret
+from support.harness import edge_inputs, interpret
 
 import tflq
 from matrix.draw import GENERATORS, Case, Draw

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import edge_inputs, interpret
-from running import invalid
+from support.harness import edge_inputs, interpret
+from support.running import invalid
 
 import tflq
 from matrix.draw import Case

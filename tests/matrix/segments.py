@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, ints
 from tflq.ir.core import Value

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs, one_op
+from support.harness import argument, const, edge_inputs, one_op
 
 from matrix.draw import Case, Draw, describe, generator, single
 from matrix.segments import stored_real

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, ints, single
 from tflq.ir.types import i8, i16, i32, i64, ui8

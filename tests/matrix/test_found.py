@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 

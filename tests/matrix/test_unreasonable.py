@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import in_child
+from support.harness import in_child
 
 from matrix.unreasonable import FAILURES, OPERATORS, Verdict, subject
 from matrix.unreasonable.judge import judged, runs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import argument, const, edge_inputs
+from support.harness import argument, const, edge_inputs
 
 from matrix.chains import Graph
 from matrix.control import TARGETS, Program, signature, static, written

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, ints, out_size, single
 from tflq.ir.core import Value

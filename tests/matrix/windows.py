@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from matrix.draw import Case, Draw, generator, single
 from tflq.ir.core import Value

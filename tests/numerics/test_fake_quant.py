@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
+from support.harness import argument, interpret, one_op
 
 from tflq.ir.types import f32
 from tflq.numerics.fake_quant import fake_quant

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, one_op
-from planted import plant, wrong_shift
+from support.harness import argument, one_op
+from support.planted import plant, wrong_shift
 
 import tflq
 from tflq.cli import main

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, in_child
+from support.harness import argument, const, edge_inputs, in_child
 
 import tflq
 from tflq.flatbuffer.writer import write

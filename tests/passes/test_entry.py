@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness import argument, edge_inputs, interpret
+from support.harness import argument, edge_inputs, interpret
 
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
+from support.harness import argument, const, interpret
 
 import tflq
 from tflq.ir.core import Function, Module, Op, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
+from support.harness import argument, const, interpret
 
 import tflq
 from tflq.flatbuffer.writer import write

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from disregarding import CASES, inputs_of, two
-from harness import argument, const, edge_inputs, one_op
-from peer import assert_exact, assert_real, image, q
+from support.disregarding import CASES, inputs_of, two
+from support.harness import argument, const, edge_inputs, one_op
+from support.peer import assert_exact, assert_real, image, q
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, i8, i16, i32

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
-from peer import STORAGES, assert_exact, assert_real, image, q
-from running import reference
+from support.harness import argument, const, edge_inputs, interpret, one_op
+from support.peer import STORAGES, assert_exact, assert_real, image, q
+from support.running import reference
 
 import tflq
 from tflq.flatbuffer.writer import write

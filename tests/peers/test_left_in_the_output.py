@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, one_op
-from peer import STORAGES, assert_exact, assert_real, image, q
-from recurrent import assert_same_states, lstm_model, svdf_model
+from support.harness import argument, const, edge_inputs, one_op
+from support.peer import STORAGES, assert_exact, assert_real, image, q
+from support.recurrent import assert_same_states, lstm_model, svdf_model
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
-from peer import STORAGES, assert_exact, image, parameters, q, weights
+from support.harness import argument, const, interpret, one_op
+from support.peer import STORAGES, assert_exact, image, parameters, q, weights
 
 import tflq
 from tflq.flatbuffer.writer import write

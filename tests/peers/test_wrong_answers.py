@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
-from peer import STORAGES, assert_exact, image, q, weights
+from support.harness import argument, const, one_op
+from support.peer import STORAGES, assert_exact, image, q, weights
 
 from tflq.ir.core import Value
 from tflq.ir.types import (

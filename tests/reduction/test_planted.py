@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus import CORPUS
-from planted import FAULTS, Fault, plant
+from support.corpus import CORPUS
+from support.planted import FAULTS, Fault, plant
 
 from tflq.reduction import reduce
 

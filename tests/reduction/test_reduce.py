@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 import tflq
 from tflq.cli import main

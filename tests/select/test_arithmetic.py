@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from lowered import assert_lowered, draw, kernels_of
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder, broadcast
 from tflq.errors import UnsupportedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import interpret
+from support.harness import interpret
 
 from tflq.builder import Builder
 from tflq.evaluate import evaluate_function

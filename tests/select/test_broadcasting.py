@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i1, i8, i16, ui8

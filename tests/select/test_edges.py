@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import assert_lowered
-from on_tosa import assert_exact
+from support.lowered import assert_lowered
+from support.on_tosa import assert_exact
 
 from tflq.builder import Builder
 from tflq.ir.core import Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lowered import assert_lowered, draw
+from support.lowered import assert_lowered, draw
 
 from tflq.builder import Builder
 from tflq.ir.core import Value

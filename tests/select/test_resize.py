@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowered import assert_lowered, draw, kernels_of
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
 from tflq.ir.core import Value

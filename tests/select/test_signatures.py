@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import argument
+from support.harness import argument
 
 import tflq
 from tflq.flatbuffer.writer import write

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret
 from matrix.run import case_of
+from support.harness import argument, const, edge_inputs, interpret
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.flatbuffer.reader import read

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from harness import argument, const
+from support.harness import argument, const
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const
+from support.harness import argument, const
 
 import tflq
 from tflq.flatbuffer.writer import write

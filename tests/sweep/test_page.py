@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from made_results import differing, made, passing, refused
+from support.made_results import differing, made, passing, refused
 
 from tflq.cli.main import run
 from tflq.sweep import page

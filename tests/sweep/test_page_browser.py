@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from made_results import made, passing
+from support.made_results import made, passing
 
 from tflq.sweep import page
 from tflq.sweep.baseline import write_baseline

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const
+from support.harness import argument, const
 
 import tflq
 from tflq.cli.main import run

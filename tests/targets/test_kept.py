@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.flatbuffer.writer import write

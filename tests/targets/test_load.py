@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const
+from support.harness import argument, const
 
 import tflq
 from tflq.errors import FileError, OptionError, TflqError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from harness import argument
+from support.harness import argument
 
 from tflq.ir.core import Op
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i16

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument
-from lowered import draw
-from raised import assert_same, outputs_of
+from support.harness import argument
+from support.lowered import draw
+from support.raised import assert_same, outputs_of
 
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from one_op import CASES, arg, module
-from validity import valid
+from support.one_op import CASES, arg, module
+from support.validity import valid
 
 from tflq.dialects.tosa.activation import Ceil
 from tflq.dialects.tosa.bits import LogicalNot

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from raised import one_op
+from support.raised import one_op
 
 import tflq
 from tflq.ir.types import i32

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import edge_inputs, interpret
+from support.harness import edge_inputs, interpret
 
 import tflq
 from tflq.ir.core import Value

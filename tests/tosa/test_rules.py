@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from one_op import CASES
-from running import tosa_opt
+from support.one_op import CASES
+from support.running import tosa_opt
 
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.registry import op_names

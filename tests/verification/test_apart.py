@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, const
-from recurrent import svdf_model
+from support.harness import argument, const
+from support.recurrent import svdf_model
 from verification.chains import Step, chain
 
 import tflq

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import interpret
+from support.harness import interpret
 
 import tflq
 from tflq.errors import InvalidModelError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const
+from support.harness import argument, const
 from verification.chains import chain
 
 import tflq

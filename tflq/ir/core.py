@@ -187,12 +187,6 @@ class Op:
     """What holds for every op of its class, in any form: the reason why it does not, or None. Each relies on those
     before it."""
 
-    def __new__(cls, name: str, *_: Any, **__: Any) -> Op:
-        declared = op_class(name)
-        if cls is not Op and cls is not declared:
-            raise ValueError(f"{name} is not declared by {cls.__name__}")
-        return object.__new__(declared or cls)
-
     def __init__(
         self,
         name: str,
@@ -206,7 +200,13 @@ class Op:
         regions: Sequence[Region] = (),
     ) -> None:
         if self.__class__ is Op:
-            self.name = name
+            declared = op_class(name)
+            if declared is None:
+                self.name = name
+            else:
+                self.__class__ = declared
+        elif name != self.name:
+            raise ValueError(f"{name} is not declared by {type(self).__name__}")
         self.operands = operands
         self.results = results
         self.attributes: dict[str, Any] = {} if attributes is None else attributes

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
+from tflq.dialects.traits.memory import View
 from tflq.ir.core import Function, Op, Value
-from tflq.passes.effects import is_variable
 
 __all__ = ["Memory"]
 
-_VIEWS = frozenset({"tfl.bitcast", "tfl.expand_dims", "tfl.reshape", "tfl.squeeze"})
 _LEAST_BYTES = 4
 """Tensors of so many bytes or less are not shared."""
 
@@ -54,9 +55,14 @@ class Memory:
 
     def _root(self, value: Value) -> Value:
         """The tensor in whose memory a view of it is."""
-        while (op := self._producers.get(value)) is not None and op.name in _VIEWS:
-            source = op.operand(0)
-            if source.is_constant or source in self._function.inputs or value in self._function.outputs:
+        while (op := self._producers.get(value)) is not None and (view := trait_of(op, View)) is not None:
+            source = view.slots[0].value(op)
+            if (
+                source is None
+                or source.is_constant
+                or source in self._function.inputs
+                or value in self._function.outputs
+            ):
                 break
             value = source
         return value

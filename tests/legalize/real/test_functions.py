@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, interpret, one_op
-from on_tosa import lowered_names
-from reference import every_value, integer_form, refusal
+from support.harness import argument, const, convert_and_compare, interpret, one_op
+from support.on_tosa import lowered_names
+from support.reference import every_value, integer_form, refusal
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
+from support.harness import argument, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value

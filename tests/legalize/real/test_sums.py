@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
+from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value, constant

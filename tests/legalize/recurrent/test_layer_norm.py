@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument
+from support.harness import argument
 
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Op

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import interpret
-from recurrent import assert_same_states, lstm_model
+from support.harness import interpret
+from support.recurrent import assert_same_states, lstm_model
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError

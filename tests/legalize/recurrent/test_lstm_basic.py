@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
-from recurrent import per_layer, state
-from running import reference
+from support.harness import argument, const, interpret
+from support.recurrent import per_layer, state
+from support.running import reference
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import interpret
-from recurrent import lstm_model, svdf_model
+from support.harness import interpret
+from support.recurrent import lstm_model, svdf_model
 
 import tflq
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recurrent import assert_same_states, svdf_model
+from support.recurrent import assert_same_states, svdf_model
 
 from tflq.conversion import convert
 from tflq.errors import UnsupportedError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, interpret, one_op
-from on_tosa import assert_near_kernel
-from reference import assert_equals_kernel, every_value, refusal
+from support.harness import argument, convert_and_compare, interpret, one_op
+from support.on_tosa import assert_near_kernel
+from support.reference import assert_equals_kernel, every_value, refusal
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedType, i1, i8, i16, ui8

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
-from reference import assert_equals_kernel, integer_form
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.reference import assert_equals_kernel, integer_form
 
 import tflq
 from tflq.errors import UnsupportedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, one_op
-from reference import every_value
+from support.harness import argument, convert_and_compare, one_op
+from support.reference import every_value
 
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 

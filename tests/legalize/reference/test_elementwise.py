@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
-from reference import assert_equals_kernel, every_value, integer_form, refusal
+from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
+from support.reference import assert_equals_kernel, every_value, integer_form, refusal
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, ui8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
-from lowered import RESOLVERS, assert_lowered, draw
-from reference import assert_equals_kernel, refusal
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.lowered import RESOLVERS, assert_lowered, draw
+from support.reference import assert_equals_kernel, refusal
 
 import tflq
 from tflq.builder import Builder

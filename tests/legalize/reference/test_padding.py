@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32

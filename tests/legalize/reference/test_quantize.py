@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, edge_inputs, interpret, one_op
-from reference import assert_equals_kernel, every_value, refusal
+from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
+from support.reference import assert_equals_kernel, every_value, refusal
 
 import tflq
 from tflq.ir.core import Value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
-from reference import assert_equals_kernel
+from support.harness import argument, const, convert_and_compare, edge_inputs, interpret, one_op
+from support.reference import assert_equals_kernel
 
 import tflq
 from tflq.ir.types import (

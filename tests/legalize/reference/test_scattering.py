@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, interpret, one_op
+from support.harness import argument, const, convert_and_compare, interpret, one_op
 
 import tflq
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, edge_inputs, one_op
+from support.harness import argument, const, convert_and_compare, edge_inputs, one_op
 
 import tflq
 from tflq.ir.core import Value

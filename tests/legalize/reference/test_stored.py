@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, one_op
-from on_tosa import assert_near_kernel
-from reference import refusal
+from support.harness import argument, const, convert_and_compare, one_op
+from support.on_tosa import assert_near_kernel
+from support.reference import refusal
 
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32
 

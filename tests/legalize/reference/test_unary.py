@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
-from reference import assert_equals_kernel, evaluated, every_value, integer_form
+from support.harness import argument, interpret, one_op
+from support.reference import assert_equals_kernel, evaluated, every_value, integer_form
 
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, one_op
-from reference import assert_equals_kernel, every_value, refusal
+from support.harness import argument, one_op
+from support.reference import assert_equals_kernel, every_value, refusal
 
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, const, convert_and_compare, interpret, one_op
-from on_tosa import assert_near_kernel
+from support.harness import argument, const, convert_and_compare, interpret, one_op
+from support.on_tosa import assert_near_kernel
 
 import tflq
 from tflq.flatbuffer.writer import write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, convert_and_compare, edge_inputs, interpret, one_op
+from support.harness import argument, convert_and_compare, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.errors import UnsupportedError

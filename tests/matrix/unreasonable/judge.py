@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from harness import _run
+from support.harness import _run
 
 import tflq
 from matrix.run import _difference

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
-from harness import edge_inputs
+from support.harness import edge_inputs
 
 import tflq
 from matrix.draw import GENERATORS, Draw, describe
@@ -190,7 +190,7 @@ def _operator(module: Module, name: str) -> Op | None:
 
 
 def _inputs(module: Module, shapes: Sequence[Sequence[int]] | None, seed: int) -> list[list[np.ndarray]]:
-    from harness import argument
+    from support.harness import argument
 
     values = list(module.main.inputs)
     if shapes is not None:

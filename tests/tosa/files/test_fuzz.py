@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from one_op import CASES
+from support.one_op import CASES
 
 from tflq.tosa.files.write import tosa_bytes
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import interpret
-from raised import RESOLVERS
-from running import tosa_opt
+from support.harness import interpret
+from support.raised import RESOLVERS
+from support.running import tosa_opt
 
 import tflq
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from one_op import CASES, inputs_of
-from running import reference, tosa_opt
+from support.one_op import CASES, inputs_of
+from support.running import reference, tosa_opt
 
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.flatbuffer.codec import decode

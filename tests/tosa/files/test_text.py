@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from one_op import CASES, arg, inputs_of, module
-from running import tosa_opt
-from validity import valid
+from support.one_op import CASES, arg, inputs_of, module
+from support.running import tosa_opt
+from support.validity import valid
 
 from tflq.evaluate.registry import Run, evaluate_function
 from tflq.ir.core import Function, Module, Signature, Value, constant

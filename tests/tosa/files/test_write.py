@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from one_op import CASES, inputs_of
-from running import reference, tosa_opt
+from support.one_op import CASES, inputs_of
+from support.running import reference, tosa_opt
 
 from tflq.errors import VerificationError
 from tflq.evaluate import Run, evaluate_function

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
-from running import reference
-from tosa_integers import check
+from support.harness import argument, const, interpret, one_op
+from support.running import reference
+from support.tosa_integers import check
 
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read

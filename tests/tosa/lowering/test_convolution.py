@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from harness import const
-from on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
+from support.harness import const
+from support.on_tosa import INTEGER, Emit, assert_exact, emitted, lowered_names
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

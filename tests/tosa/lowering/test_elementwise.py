@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tosa_integers import check, single
+from support.tosa_integers import check, single
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

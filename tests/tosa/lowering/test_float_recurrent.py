@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
 from matrix.run import case_of
 from matrix.run_tosa import run_tosa
-from running import reference
+from support.harness import argument, const, interpret
+from support.running import reference
 
 import tflq
 from tflq.flatbuffer.writer import write

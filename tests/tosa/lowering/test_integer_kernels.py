@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tosa_integers import check, single
+from support.tosa_integers import check, single
 
 from tflq.builder import Builder, broadcast
 from tflq.errors import UnsupportedError

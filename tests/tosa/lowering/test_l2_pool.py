@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from harness import argument, edge_inputs, one_op
-from on_tosa import assert_near_kernel
+from support.harness import argument, edge_inputs, one_op
+from support.on_tosa import assert_near_kernel
 
 from tflq.ir.types import f32
 

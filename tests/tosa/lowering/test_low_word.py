@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
-from running import reference
+from support.harness import argument, const, edge_inputs, interpret, one_op
+from support.running import reference
 
 import tflq
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i64

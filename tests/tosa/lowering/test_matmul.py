@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
-from on_tosa import INTEGER, assert_exact, assert_near_kernel, emitted, lowered_names
+from support.harness import argument, const, one_op
+from support.on_tosa import INTEGER, assert_exact, assert_near_kernel, emitted, lowered_names
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

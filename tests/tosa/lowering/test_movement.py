@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const
-from lowered_tosa import assert_gives, lowered_op, run
+from support.harness import argument, const
+from support.lowered_tosa import assert_gives, lowered_op, run
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 
 import pytest
-from harness import interpret
-from lowered_tosa import assert_gives
 from matrix import movement
 from matrix.draw import GENERATORS, Case, Draw
+from support.harness import interpret
+from support.lowered_tosa import assert_gives
 
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import argument, interpret, one_op
-from running import reference, validate
+from support.harness import argument, interpret, one_op
+from support.running import reference, validate
 
 from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function

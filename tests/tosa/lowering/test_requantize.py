@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosa_integers import Body, check, single
+from support.tosa_integers import Body, check, single
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

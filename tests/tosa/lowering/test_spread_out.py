@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, edge_inputs, interpret, one_op
-from running import validate
+from support.harness import argument, const, edge_inputs, interpret, one_op
+from support.running import validate
 
 import tflq
 from tflq.ir.core import Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tosa_integers import check
+from support.tosa_integers import check
 
 from tflq.builder import Builder
 from tflq.ir.core import Value, constant

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret
-from raised import RESOLVERS, assert_same
+from support.harness import argument, const, interpret
+from support.raised import RESOLVERS, assert_same
 
 from tflq.evaluate import Run, evaluate_function
 from tflq.flatbuffer.writer import write

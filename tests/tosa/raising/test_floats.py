@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowered import draw
-from raised import assert_same, one_op
+from support.lowered import draw
+from support.raised import assert_same, one_op
 
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value

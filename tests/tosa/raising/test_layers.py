@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import draw
-from raised import assert_same, one_op
+from support.lowered import draw
+from support.raised import assert_same, one_op
 
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, f32, i8, i16, i32, i64

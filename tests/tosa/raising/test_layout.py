@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowered import draw
-from raised import assert_same, one_op
+from support.lowered import draw
+from support.raised import assert_same, one_op
 
 from tflq.ir.types import ScalarType, f32, i1, i8, i16, i32
 

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tfl.versions import Needs
 from tflq.ir.core import Buffer, Metadata, Module, Op
 from tflq.resources import resource
 
@@ -79,9 +78,10 @@ def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
 
 
 def _by_type(op: Op) -> int:
-    """The version that the types and options of an operator on plain tensors need: that of the first of its `Needs`
+    """The version that the types and options of an operator on plain tensors need: the first of its `Needs`
     that holds."""
-    if not isinstance(op, Operator):
-        return 1
-    needs: tuple[Needs, ...] = op.versions
-    return next((min(n.version, op.newest) for n in needs if n.holds(op)), 1)
+    if isinstance(op, Operator):
+        for need in op.versions:
+            if need.holds(op):
+                return min(need.version, op.newest)
+    return 1

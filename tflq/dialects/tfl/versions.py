@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tflq.dialects.declare import Attribute, Slot
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, Shape
 
 __all__ = ["Needs"]
@@ -44,10 +45,11 @@ class Needs:
             return len(set(shapes)) > 1 and max(map(_rank, shapes)) >= self.broadcast_rank
         if self.attribute is not None:
             return bool(op.attributes.get(self.attribute.key))
-        assert self.slot is not None
-        assert self.element is not None
-        value = self.slot.value(op)
-        return value is not None and value.type.storage.name == self.element.name
+        slot = self.slot
+        assert slot is not None
+        values: Sequence[Value | None] = op.results if slot.is_result else op.operands
+        value = values[slot.index] if slot.index < len(values) else None
+        return value is not None and value.type.storage == self.element
 
 
 def _rank(shape: Shape) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import BOOL, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, ui8
 
@@ -32,6 +33,7 @@ class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
     input2: Value = operand(T)
     output: Value = result(T)
     round: bool = attribute(BOOL)
+    traits = (Tabulable(input1, input2),)
 
 
 class BitwiseAnd(Operator, name="tosa.bitwise_and"):
@@ -79,6 +81,7 @@ class Clz(Operator, name="tosa.clz"):
     __slots__ = ()
     input: Value = operand(i32)
     output: Value = result(i32)
+    traits = (Tabulable(input),)
 
 
 class LogicalAnd(Operator, name="tosa.logical_and"):
@@ -98,6 +101,7 @@ class LogicalLeftShift(Operator, name="tosa.logical_left_shift"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)
 
 
 class LogicalNot(Operator, name="tosa.logical_not"):

@@ -22,7 +22,7 @@ from tflq.builder import broadcast
 from tflq.dialects.tfl.activation import Prelu
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, SquaredDifference, Sub
 from tflq.dialects.tosa.arithmetic import IntDiv
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.real.grid import (
     Grid,
@@ -68,10 +68,6 @@ def rounded_sum(b: RuleBuilder, total: Value, bits: int, target: Grid, activatio
     return Rewritten([bounded(b, result, least, most, target.storage)], note=NOTE)
 
 
-def _activation(op: Op) -> str:
-    return op.attributes.get("fused_activation_function", "NONE")
-
-
 def _noted(made: Value | NotApplicable) -> Answer:
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
 
@@ -88,10 +84,12 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     if bits < 0 or off > _OFF:
         return NotApplicable(_FAR)
     x, y = (
-        scaled_term(b, centred_by(b, op.operand(i), grid), term)
-        for i, (grid, term) in enumerate(zip(sources, terms, strict=True))
+        scaled_term(b, centred_by(b, operand, grid), term)
+        for operand, grid, term in zip((op.lhs, op.rhs), sources, terms, strict=True)
     )
-    return rounded_sum(b, b.sub(x, y) if isinstance(op, Sub) else b.add(x, y), bits, target, _activation(op))
+    return rounded_sum(
+        b, b.sub(x, y) if isinstance(op, Sub) else b.add(x, y), bits, target, op.fused_activation_function
+    )
 
 
 def mul(op: Mul, b: RuleBuilder) -> Answer:
@@ -104,13 +102,16 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
     if isinstance(product, NotApplicable):
         return product
     bounds = _product_bounds(first, second)
-    return _noted(finished(b, product, first.scales * second.scales / target.scales, target, bounds, _activation(op)))
+    return _noted(
+        finished(b, product, first.scales * second.scales / target.scales, target, bounds, op.fused_activation_function)
+    )
 
 
-def _product(op: Op, b: RuleBuilder, first: Grid, second: Grid) -> Value | NotApplicable:
+def _product(op: Mul | Prelu, b: RuleBuilder, first: Grid, second: Grid) -> Value | NotApplicable:
     if first.reach * second.reach >= _I31:
         return NotApplicable(f"{kernel_name(op)} on int16 with zero points has products of more than 32 bits")
-    return b.mul(centred_by(b, op.operand(0), first), centred_by(b, op.operand(1), second))
+    x, y = (op.input, op.alpha) if isinstance(op, Prelu) else (op.lhs, op.rhs)
+    return b.mul(centred_by(b, x, first), centred_by(b, y, second))
 
 
 def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
@@ -124,7 +125,7 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     if isinstance(grids, NotApplicable):
         return grids
     *sources, target = grids
-    parts = [centred_by(b, op.operand(i), grid) for i, grid in enumerate(sources)]
+    parts = [centred_by(b, *pair) for pair in zip((op.lhs, op.rhs), sources, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = [g.scales / np.sqrt(target.scales) for g in sources]
     reaches = [g.reach for g in sources]
@@ -165,7 +166,7 @@ def div(op: Div, b: RuleBuilder) -> Answer:
         rest = b.sub(dividend, b.mul(quotient, divisor))
         most = 1 << (bits + _BEYOND - 1)
         quotient = b.add(b.mul(b.clamp(quotient, -most, most), unit), _divided(b, b.mul(rest, unit), divisor))
-    return rounded_sum(b, quotient, bits + more, target, _activation(op))
+    return rounded_sum(b, quotient, bits + more, target, op.fused_activation_function)
 
 
 def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
@@ -180,8 +181,8 @@ def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
         return grids
     *sources, target = grids
     ready: list[Value] = []
-    for i, source in enumerate(sources):
-        made = requantized_by(b, op.operand(i), source, target)
+    for operand, source in zip((op.lhs, op.rhs), sources, strict=True):
+        made = requantized_by(b, operand, source, target)
         if isinstance(made, NotApplicable):
             return made
         ready.append(made)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv3D
+from tflq.dialects.tfl.convolution import Conv3D, Conv3DTranspose
+from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
 from tflq.legalize.known import known_elements
 from tflq.legalize.reference.accumulate import Sums, Terms
@@ -25,9 +26,9 @@ from tflq.numerics.convolution import window
 __all__ = ["conv_3d_sums", "conv_3d_transpose_sums"]
 
 
-def conv_3d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """tosa.conv3d."""
-    x, weights = b.value(op.operand(0)), terms.weights
+    x, weights = b.value(op.input), terms.weights
     shape, filters = x.type.shape, weights.type.shape or ()
     if shape is None or len(shape) != 5 or None in shape[1:] or len(filters) != 5:
         return NotApplicable("the input's depth, height, width or channels are not known")
@@ -35,7 +36,7 @@ def conv_3d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
         return NotApplicable(f"filters of {filters[3]} input channels do not meet {shape[4]} of the input")
     stride, dilation = _steps(op)
     windows = [
-        window(size, kernel or 0, s, d, op.attributes["padding"])
+        window(size, kernel or 0, s, d, op.padding)
         for size, kernel, s, d in zip(shape[1:4], filters[:3], stride, dilation, strict=True)
     ]
     pad = tuple(p for w in windows if w is not None for p in (w.before, w.after))
@@ -58,14 +59,14 @@ class _Dim:
     skip: int
 
 
-def conv_3d_transpose_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """tosa.conv3d with channels per position of a cell; then these apart."""
-    size, x, weights = known_elements(op.operand(0)), b.value(op.operand(2)), terms.weights
+    size, x, weights = known_elements(op.output_shape), b.value(op.input), terms.weights
     shape = x.type.shape
     if size is None or len(size) != 5 or None in size[1:] or shape is None or len(shape) != 5 or None in shape[1:]:
         return NotApplicable("the shape of the input or of the result is not known")
     if not weights.is_constant or len(weights.array.shape) != 5:
-        return NotApplicable(f"weights '{op.operand(1).name}' are not constant")
+        return NotApplicable(f"weights '{op.filter.name}' are not constant")
     stride, dilation = _steps(op)
     out = [d or 0 for d in size[1:]]
     if (out[3], shape[4]) != weights.array.shape[3:]:
@@ -73,7 +74,7 @@ def conv_3d_transpose_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotAp
     filters = _dilated(weights.array, dilation, terms.weight_zp)
     dims: list[_Dim] = []
     for given, made, kernel, step in zip(shape[1:4], out, filters.shape, stride, strict=False):
-        found = window(made, kernel, step, 1, op.attributes["padding"])
+        found = window(made, kernel, step, 1, op.padding)
         if found is None or found.output != given or not made:
             return NotApplicable(f"an input of {given} does not make a result of {made}")
         dims.append(_placed(kernel, step, found.before, given or 0, made))
@@ -92,10 +93,10 @@ def conv_3d_transpose_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotAp
     return Sums(sums, count, lambda b, y: _apart(b, y, stride, dims, out))
 
 
-def _steps(op: Op) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _steps(op: Conv3D | Conv3DTranspose) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Strides and dilations in depth, height and width."""
-    a = op.attributes
-    return tuple(a[f"stride_{axis}"] for axis in "dhw"), tuple(a[f"dilation_{axis}_factor"] for axis in "dhw")
+    strides = op.stride_d, op.stride_h, op.stride_w
+    return strides, (op.dilation_d_factor, op.dilation_h_factor, op.dilation_w_factor)
 
 
 def _unpacked(weights: Value) -> ScalarType:
@@ -113,7 +114,7 @@ def _convolved(
     dilation: Sequence[int],
 ) -> Value:
     return b.emit(
-        Conv3D,
+        tosa.Conv3D,
         [x, weights, terms.bias],
         TensorType(shape, terms.acc),
         pad=tuple(pad),

@@ -43,7 +43,8 @@ def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answ
         return NotApplicable(f"{kernel_name(op)} has a table for 8 bits alone")
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
     table = real_table_of_two(REAL_FUNCTIONS_OF_TWO[kernel_name(op)], *stored)
-    x, y = b.value(op.operand(0)), b.value(op.operand(1))
+    first, second = (op.y, op.x) if isinstance(op, Atan2) else (op.lhs, op.rhs)
+    x, y = b.value(first), b.value(second)
     storage = elements[-1].storage
     type = TensorType(broadcast(x.type.shape, y.type.shape), storage)
     looked_up = b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], type)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from tflq.dialects.tfl.matmul import BatchMatMul
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.real.requantization import real_requantized
 from tflq.legalize.reference.accumulate import scales_of
@@ -58,13 +58,13 @@ def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     return answer if isinstance(answer, NotApplicable) else Rewritten([answer], note=_NOTE)
 
 
-def _right_side(op: Op, b: RuleBuilder, y: Value) -> tuple[Value, int] | NotApplicable:
+def _right_side(op: BatchMatMul, b: RuleBuilder, y: Value) -> tuple[Value, int] | NotApplicable:
     """The right side in the integer form and its one zero point."""
     element, rank = y.type.element, y.type.rank or 0
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
         return NotApplicable("the right side has no scales per layer or per axis")
     zeros = np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
-    columns = rank - (2 if op.attributes["adj_y"] else 1)
+    columns = rank - (2 if op.adj_y else 1)
     if isinstance(element, UniformQuantizedPerAxisType) and element.axis != columns:
         return NotApplicable(f"the right side is quantized along dim {element.axis}, not along its columns")
     plain, zero, uniform = b.value(y), int(zeros[0]), bool((zeros == zeros[0]).all())

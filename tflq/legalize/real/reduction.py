@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
-from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.bits import BitwiseAnd
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
 from tflq.legalize.real.arithmetic import NOTE, rounded_sum, scaled_term
 from tflq.legalize.real.grid import Grid, centred_by, entry_of, finished, grid_of
@@ -53,8 +53,8 @@ class _Reduction:
         return any(grid.shape[a] > 1 for a in self.axes)
 
 
-def _reduction(op: Op) -> _Reduction | NotApplicable:
-    x, axis = op.operand(0), op.operand(1)
+def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
+    x, axis = op.input, op.axes
     source, target = grid_of(x), grid_of(op.result)
     if isinstance(source, NotApplicable):
         return source
@@ -66,9 +66,9 @@ def _reduction(op: Op) -> _Reduction | NotApplicable:
     axes = tuple(sorted({int(a) % len(shape) for a in axis.array.reshape(-1)})) if shape else ()
     sizes = [shape[a] for a in axes]
     left = [d for a, d in enumerate(shape) if a not in axes]
-    if None in sizes or 0 in sizes or (not op.attributes["keep_dims"] and left.count(None) > 1):
+    if None in sizes or 0 in sizes or (not op.keep_dims and left.count(None) > 1):
         return NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
-    if not op.attributes["keep_dims"]:
+    if not op.keep_dims:
         scales, zeros = (np.expand_dims(g, axes) for g in (target.scales, target.zeros))
         target = replace(target, scales=scales, zeros=zeros)
     return _Reduction(x, axes, math.prod(d or 1 for d in sizes), source, target)
@@ -80,11 +80,11 @@ def _over(b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Se
     return x
 
 
-def _shaped(op: Op, b: RuleBuilder, r: _Reduction, made: Value | NotApplicable) -> Answer:
+def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value | NotApplicable) -> Answer:
     """The result without the reduced dims, unless they stay."""
     if isinstance(made, NotApplicable):
         return made
-    if not op.attributes["keep_dims"] and r.axes:
+    if not op.keep_dims and r.axes:
         made = b.reshape(made, [d for a, d in enumerate(made.type.shape or ()) if a not in r.axes])
     return Rewritten([made], note=NOTE)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -28,20 +29,21 @@ from tflq.numerics.fixed_point import quotient
 
 __all__: list[str] = []
 
+_Operator: TypeAlias = SegmentSum | UnsortedSegmentSum | UnsortedSegmentMax | UnsortedSegmentMin
+
 
 class _Segments:
     """Rows by segment: those of the `rows`, `known` or in the operand `ids`; how many there are (`count`), if known."""
 
-    def __init__(self, op: Op) -> None:
-        x, self.ids = op.operand(0), op.operand(1)
+    def __init__(self, op: _Operator) -> None:
+        x, self.ids = op.input, op.segments
         shape = [d or 0 for d in x.type.shape or ()]
         depth = len(self.ids.type.shape or ())
         self.rows, self.inner = math.prod(shape[:depth]), shape[depth:]
         self.known = self.ids.array.reshape(-1) if self.ids.is_constant else None
         self.count: int | None = None
-        if len(op.operands) > 2:
-            number = op.operand(2)
-            self.count = int(number.array.reshape(-1)[0]) if number.is_constant else None
+        if not isinstance(op, SegmentSum):
+            self.count = int(op.count.array.reshape(-1)[0]) if op.count.is_constant else None
         elif self.known is not None:
             self.count = int(self.known.max(initial=-1)) + 1
 
@@ -50,15 +52,15 @@ class _Segments:
         return b.reshape(x, [self.rows, *self.inner])
 
 
-def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
-    x = op.operand(0)
+def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+    x, ids = op.input, op.segments
     elements = per_layer(op, [x, op.result])
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
         return NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
-    if not x.type.is_static or not op.operand(1).type.is_static or not x.type.rank or not op.operand(1).type.rank:
+    if not x.type.is_static or not ids.type.is_static or not x.type.rank or not ids.type.rank:
         return NotApplicable(f"the shape of '{x.name}' or of its segments is not known")
     return source, output
 
@@ -69,8 +71,8 @@ def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    if segments.count is None and len(op.operands) > 2:
-        return NotApplicable(f"the number of segments '{op.operand(2).name}' is not constant")
+    if segments.count is None and isinstance(op, UnsortedSegmentSum):
+        return NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     rows = segments.flat(b, centred(b, op.input, source))
     if segments.known is None:
         total, terms = _sums_of_ids(op, b, segments, rows), segments.rows
@@ -127,7 +129,7 @@ def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder)
     if segments.count is None:
         return NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     source, output = elements
-    greatest = op.name.endswith("max")
+    greatest = isinstance(op, UnsortedSegmentMax)
     nothing = output.storage.minimum if greatest else output.storage.maximum
     rows = segments.flat(b, requantized(b, b.value(op.input), source, output))
     if segments.known is None:

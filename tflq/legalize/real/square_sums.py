@@ -21,7 +21,7 @@ from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tfl.pooling import L2Pool2D
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.real.requantization import result_range
 from tflq.legalize.reference.windows import over_windows
@@ -39,12 +39,14 @@ _LEAST_SCALE = 1e-6
 """L2_NORMALIZATION divides by 1e-6 at least: with smaller scales that is more than sums of squares are."""
 
 
-def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+def _elements(
+    op: L2Pool2D | L2Normalization | LocalResponseNormalization,
+) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    if source.storage != output.storage or source.storage not in (i8, ui8) or not op.operand(0).type.is_static:
+    if source.storage != output.storage or source.storage not in (i8, ui8) or not op.input.type.is_static:
         return NotApplicable(f"{kernel_name(op)} has an integer form for 8 bits and known shapes alone")
     if not all(0 < e.scale < np.inf for e in elements):
         return NotApplicable(f"{kernel_name(op)} has no integer form for scales of 0 or infinite ones")
@@ -53,16 +55,16 @@ def _elements(op: Op) -> tuple[UniformQuantizedType, UniformQuantizedType] | Not
 
 def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
-    elements, a, x = _elements(op), op.attributes, op.input
+    elements, x = _elements(op), op.input
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    kernel, strides = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
+    kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     shape = [d or 0 for d in x.type.shape or ()]
-    sides = [window(n, k, s, 1, a["padding"]) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
+    sides = [window(n, k, s, 1, op.padding) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
     if kernel[0] * kernel[1] > _TERMS or None in sides:
         return NotApplicable("the windows are too large for int32")
-    low, high = result_range(output, a["fused_activation_function"])
+    low, high = result_range(output, op.fused_activation_function)
     wide = centred(b, x, source)
     total = b.mul(wide, wide)
     counts = np.ones((), np.int64)
@@ -107,15 +109,15 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
 
 def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     """Each element by a power of the sum over its neighbours."""
-    elements, a, x = _elements(op), op.attributes, op.input
+    elements, x = _elements(op), op.input
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements
-    alpha, beta, bias = (float(np.float32(a[name])) for name in ("alpha", "beta", "bias"))
+    alpha, beta, bias = (float(np.float32(number)) for number in (op.alpha, op.beta, op.bias))
     if alpha <= 0 or beta <= 0 or bias < 0 or not x.type.rank:
         return NotApplicable("alpha and beta are not positive: the result does not fall with the sum of squares")
     axis, depth = x.type.rank - 1, (x.type.shape or (0,))[-1] or 0
-    radius = min(int(a["radius"]), depth)
+    radius = min(op.radius, depth)
     wide = centred(b, x, source)
     if radius <= 0:
         return NotApplicable("a radius of 0 sums no squares")

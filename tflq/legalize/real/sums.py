@@ -10,14 +10,15 @@ so that nothing overflows. A result of int32 is within one count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.matmul import FullyConnected
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,
     UniformQuantizedPerAxisType,
@@ -49,25 +50,17 @@ _WIDEST = 52
 """Bits of sums that float64 holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Operator:
-    """Where its operands are, which dim of the weights counts the channels, and what sums it up."""
+_Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose
 
-    x: int
-    weights: int
-    bias: int
-    axis: int
-    sums: Callable[[Op, RuleBuilder, Terms], Sums | NotApplicable]
-
-
-_OPERATORS = {
-    "tfl.conv_2d": _Operator(0, 1, 2, 0, conv_2d_sums),
-    "tfl.depthwise_conv_2d": _Operator(0, 1, 2, 3, depthwise_sums),
-    "tfl.fully_connected": _Operator(0, 1, 2, 0, fully_connected_sums),
-    "tfl.transpose_conv": _Operator(2, 1, 3, 0, transpose_conv_sums),
-    "tfl.conv_3d": _Operator(0, 1, 2, 4, conv_3d_sums),
-    "tfl.conv_3d_transpose": _Operator(2, 1, 3, 3, conv_3d_transpose_sums),
+_SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Terms], Sums | NotApplicable]]]] = {
+    Conv2D: (0, conv_2d_sums),
+    DepthwiseConv2D: (3, depthwise_sums),
+    FullyConnected: (0, fully_connected_sums),
+    TransposeConv: (0, transpose_conv_sums),
+    Conv3D: (4, conv_3d_sums),
+    Conv3DTranspose: (3, conv_3d_transpose_sums),
 }
+"""Which dim of the weights counts the channels, and what sums the products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +71,10 @@ class _Bias:
     computed: Value | None = None
 
 
-def real_sum(
-    op: FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose, b: RuleBuilder
-) -> Answer:
+def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     """The sum, the bias's fraction, ext.rescale_f64, tosa.clamp."""
-    place = _OPERATORS[op.name]
-    x, weights = op.operand(place.x), op.operand(place.weights)
+    axis, summed = _SUMS[type(op)]
+    x, weights = op.input, op.weights if isinstance(op, FullyConnected) else op.filter
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("the input or the result is not quantized per layer")
@@ -91,7 +82,7 @@ def real_sum(
         return NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if source.storage == i16 and source.zero_point:
         return NotApplicable("int16 with a zero point other than 0")
-    found = _filters(b, weights, place.axis)
+    found = _filters(b, weights, axis)
     if isinstance(found, NotApplicable):
         return found
     filters, weight_zp, magnitudes = found
@@ -102,7 +93,7 @@ def real_sum(
     scales = double_scales(source.scale, weight_scales, target.scale)
     if np.isnan(scales).any():
         return NotApplicable("the ratio of the scales is no number")
-    bias = _bias(b, op.optional(place.bias), scales * float(np.float32(target.scale)), reach, scales, target)
+    bias = _bias(b, op.bias, scales * float(np.float32(target.scale)), reach, scales, target)
     if isinstance(bias, NotApplicable):
         return bias
     whole = np.rint(bias.known)
@@ -118,7 +109,7 @@ def real_sum(
     acc = i64 if wide or (bias.computed is not None and not _room(reach, scales, target)) else i32
     offset = zeros if apart else np.broadcast_to(whole.astype(np.int64), (channels,))
     terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
-    sums = place.sums(op, b, terms)
+    sums = summed(op, b, terms)
     if isinstance(sums, NotApplicable):
         return sums
     total = sums.value

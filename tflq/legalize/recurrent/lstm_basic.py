@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.effects import is_variable
 from tflq.dialects.ext.tables import Table16Bit
 from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
@@ -26,7 +27,6 @@ from tflq.legalize.scaling import per_layer, rounding_shift
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.recurrent import power_of_two
-from tflq.passes.effects import is_variable
 
 __all__ = ["basic_lstm"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.state import read_state, write_state
 from tflq.legalize.reference.accumulate import (
@@ -36,7 +36,7 @@ __all__: list[str] = []
 
 
 def svdf(op: SVDF, b: RuleBuilder) -> Answer:
-    x, feature, time, bias, state = (*(op.operand(i) for i in range(3)), op.bias, op.state)
+    x, feature, time, bias, state = op.input, op.feature, op.time, op.bias, op.state
     elements = per_layer(op, [x, feature, time, state, op.result])
     if isinstance(elements, NotApplicable):
         return elements
@@ -92,10 +92,10 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     return window
 
 
-def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
+def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
     """The weighted sums over time and over the filters of a unit, in int32, and their bounds."""
     batch, filters, memory = (d or 0 for d in window.type.shape or ())
-    rank = int(op.attributes["rank"])
+    rank = op.rank
     units, terms = filters // rank, rank * memory
     weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)
     products = b.reshape(b.mul(b.cast(window, i32), b.constant(weights)), (batch, units, terms))

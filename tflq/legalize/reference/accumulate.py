@@ -9,20 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.convolution import DepthwiseConv2D
-from tflq.ir.core import Op, Value
+from tflq.analysis.ranges import Range, value_range
+from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D, TransposeConv
+from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType, i16, i32, i64
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.convolution import exact_channel_bounds
-from tflq.passes.ranges import Range, value_range
 
 __all__ = [
     "IGNORED_ZERO_POINT",
     "Bounds",
+    "MultiplyAdd",
     "Sums",
     "Terms",
     "accumulator",
@@ -42,6 +44,10 @@ _FAR = 2.0**61
 """A bias from which bounds may leave int64."""
 
 IGNORED_ZERO_POINT = "the weights' zero point is not 0: the kernel disregards it"
+
+
+MultiplyAdd: TypeAlias = Conv2D | DepthwiseConv2D | TransposeConv | FullyConnected
+"""Operators that kernels compute as sums of products and a bias."""
 
 
 class Bounds(NamedTuple):
@@ -119,15 +125,14 @@ def unused_zero_point(weights: Value) -> bool:
     return isinstance(element, UniformQuantizedType) and element.zero_point != 0
 
 
-def accumulator(op: Op, bias: Value | None) -> ScalarType | NotApplicable:
+def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType | NotApplicable:
     """The type a kernel sums in: i32 for 8-bit inputs; for int16 i64, or i32 where the options say so."""
-    storage = op.result.type.storage
-    declared = op.attributes.get("quantized_bias_type", "FLOAT32")
+    storage = op.output.type.storage
     if storage != i16:
         if bias is not None and bias.type.storage != i32:
             return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, not i32")
         return i32
-    acc = i32 if declared == "INT32" else i64
+    acc = i32 if not isinstance(op, DepthwiseConv2D) and op.quantized_bias_type == "INT32" else i64
     if bias is not None and bias.type.storage != acc:
         answer = unread_bias(bias, acc)
         refused = isinstance(op, DepthwiseConv2D)  # by the interpreter, too

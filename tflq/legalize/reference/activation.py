@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.dialects.tfl.activation import HardSwish, LeakyRelu, Prelu, Relu, Relu0To1, Relu6, ReluN1To1
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
@@ -36,9 +36,11 @@ _MOST_LANES = 8
 """Of the vector registers in which HARD_SWISH is computed: some interpreters have LANES."""
 
 
-def _unary(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
-    """The types of operand 0 and the result, if their storage type is the same one of `storages`."""
-    elements = per_layer(op, [op.operand(0), op.result])
+def _unary(
+    op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish, *storages: ScalarType
+) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+    """The types of the input and the result, if their storage type is the same one of `storages`."""
+    elements = per_layer(op, [op.input, op.output])
     if isinstance(elements, NotApplicable):
         return elements
     source, output = elements

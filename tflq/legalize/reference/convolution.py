@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i4, i8, i16, ui8
 from tflq.legalize.reference.accumulate import (
     IGNORED_ZERO_POINT,
@@ -71,7 +71,7 @@ def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
         scales = double_scales(source.scale, weight_scales, target.scale)
     weight_zp = weight_zero_point(weights) if source.storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
-    sums = depthwise_sums(op, b, terms) if depthwise else conv_2d_sums(op, b, terms)
+    sums = depthwise_sums(op, b, terms) if isinstance(op, DepthwiseConv2D) else conv_2d_sums(op, b, terms)
     if isinstance(sums, NotApplicable):
         return sums
     bounds = bounds_of(source, weights, (1, 2) if depthwise else (1, 2, 3), weight_zp, terms.bias)
@@ -82,9 +82,9 @@ def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
-def conv_2d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """CONV_2D with weights [O, KH, KW, I]."""
-    x, weights = b.value(op.operand(0)), terms.weights
+    x, weights = b.value(op.input), terms.weights
     if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
         return NotApplicable("the input's rank is not 4, or its channels are not known")
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
@@ -105,9 +105,9 @@ def conv_2d_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     return Sums(_grouped(op, b, terms, x, groups))
 
 
-def depthwise_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """DEPTHWISE_CONV_2D with weights [1, KH, KW, C * M]; output channel c * M + m reads input channel c."""
-    x, weights = b.value(op.operand(0)), terms.weights
+    x, weights = b.value(op.input), terms.weights
     if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
         return NotApplicable("the input's rank is not 4, or its channels are not known")
     one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
@@ -119,14 +119,21 @@ def depthwise_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable
 
 
 def _convolved(
-    op: Op, b: RuleBuilder, terms: Terms, x: Value, weights: Value, bias: Value, *, depthwise: bool = False
+    op: Conv2D | DepthwiseConv2D,
+    b: RuleBuilder,
+    terms: Terms,
+    x: Value,
+    weights: Value,
+    bias: Value,
+    *,
+    depthwise: bool = False,
 ) -> Value:
     """The accumulator, with the operator's window."""
-    a, shape = op.attributes, x.type.shape or (None,) * 4
+    shape = x.type.shape or (None,) * 4
     kernel = [d or 0 for d in (weights.type.shape or ())[slice(2) if depthwise else slice(1, 3)]]
-    stride, dilation = (a["stride_h"], a["stride_w"]), (a["dilation_h_factor"], a["dilation_w_factor"])
+    stride, dilation = (op.stride_h, op.stride_w), (op.dilation_h_factor, op.dilation_w_factor)
     windows = [
-        window(size, k, s, d, a["padding"]) for size, k, s, d in zip(shape[1:3], kernel, stride, dilation, strict=True)
+        window(size, k, s, d, op.padding) for size, k, s, d in zip(shape[1:3], kernel, stride, dilation, strict=True)
     ]
     made: Shape = (shape[0], *(w.output if w else None for w in windows), (bias.type.shape or ())[0])
     pad = _pad(windows)
@@ -159,7 +166,7 @@ def _unpacked(weights: Value) -> ScalarType:
     return i8 if weights.type.storage.bits < 8 else weights.type.storage
 
 
-def _grouped(op: Op, b: RuleBuilder, terms: Terms, x: Value, groups: int) -> Value:
+def _grouped(op: Conv2D, b: RuleBuilder, terms: Terms, x: Value, groups: int) -> Value:
     """One convolution per group of channels, concatenated."""
     weights, bias = terms.weights, terms.bias
     batch, height, width, depth = x.type.shape or (None,) * 4

@@ -14,7 +14,6 @@ from tflq.dialects.ext.tables import Table2D
 from tflq.dialects.tfl.arithmetic import Div, FloorDiv, FloorMod
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseXor
-from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
@@ -54,7 +53,7 @@ def div(op: Div, b: RuleBuilder) -> Answer:
 
 
 def _div_16bit(
-    op: Op,
+    op: Div,
     b: RuleBuilder,
     multiplier: Multiplier,
     elements: Sequence[UniformQuantizedType],
@@ -62,10 +61,10 @@ def _div_16bit(
 ) -> Answer:
     """The dividend, shifted left to 31 bits, times the reciprocal of the divisor from a table, times the multiplier."""
     first, second, output = elements
-    zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.operand(1))
+    zero, one, y = b.constant(np.asarray(0)), b.constant(np.asarray(1)), b.value(op.rhs)
     divisors = np.arange(-32768, 32768) - second.zero_point
     reciprocal, exponent = reciprocals(divisors)
-    x = centred(b, op.operand(0), first)
+    x = centred(b, op.lhs, first)
     x = b.mul(x, b.table(y, np.where(divisors < 0, -1, 1).astype(np.int32)))
     sign = b.arithmetic_right_shift(x, b.constant(np.asarray(31)))
     headroom = b.sub(b.clz(b.emit(BitwiseXor, [x, sign], x.type)), one)
@@ -101,7 +100,7 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     return Rewritten(made.results, warning="the kernel disregards quantization parameters")
 
 
-def _floor_division_table(op: Op, b: RuleBuilder) -> Answer:
+def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     """The quotient or remainder of real values, as the float kernels compute it, quantized."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -111,7 +110,7 @@ def _floor_division_table(op: Op, b: RuleBuilder) -> Answer:
     parameters = tuple((e.scale, e.zero_point) for e in elements)
     function = floor_quotients if isinstance(op, FloorDiv) else floor_remainders
     table = function(elements[-1].storage.dtype, *parameters)
-    x, y = b.value(op.operand(0)), b.value(op.operand(1))
+    x, y = b.value(op.lhs), b.value(op.rhs)
     shape = broadcast(x.type.shape, y.type.shape)
     storage = elements[-1].storage
     return b.emit(Table2D, [x, y, b.constant(table.reshape(-1), storage)], TensorType(shape, storage))

@@ -13,10 +13,12 @@ sub.h, integer_ops/add.h, integer_ops/mul.h.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from tflq.dialects.tfl.arithmetic import Add, Maximum, Minimum, Mul, SquaredDifference, Sub
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.moved_parameters import parameters_differ
 from tflq.legalize.reference.movement import COPIED
@@ -33,33 +35,34 @@ __all__: list[str] = []
 _HALF = Multiplier(1 << 30, 0)
 
 
-def _activation(op: Op) -> str:
-    return op.attributes.get("fused_activation_function", "NONE")
+_Activated: TypeAlias = Add | Sub | Mul
 
 
-def _answer(op: Op, result: Value, disregarded: str = "") -> Rewritten:
+def _answer(op: _Activated, result: Value, disregarded: str = "") -> Rewritten:
     """The result, with a warning where the kernel disregards something the model says."""
-    activation = _activation(op)
+    activation = op.fused_activation_function
     if activation != "NONE" and activation not in BOUNDS:
         disregarded = f"the kernel disregards the fused activation {activation}"
     return Rewritten([result], warning=disregarded)
 
 
-def _clamped(op: Op, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
+def _clamped(op: _Activated, b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
     """x within the fused activation's range, which is at most the storage type's. ValueError as `activation_range`."""
     storage = output.storage
-    low, high = activation_range(_activation(op), storage.minimum, storage.maximum, output.scale, output.zero_point)
+    low, high = activation_range(
+        op.fused_activation_function, storage.minimum, storage.maximum, output.scale, output.zero_point
+    )
     return b.clamp(x, low, high)
 
 
-def _integers(op: Op, b: RuleBuilder) -> Answer | None:
+def _integers(op: _Activated, b: RuleBuilder) -> Answer | None:
     """int32 and int64: the kernels compute with the integers as they are. None for other storage types."""
     storage = op.result.type.storage
     if storage not in (i32, i64) or any(v.type.storage != storage for v in op.tensors):
         return None
-    x, y = b.value(op.operand(0)), b.value(op.operand(1))
-    result = {"tfl.add": b.add, "tfl.sub": b.sub, "tfl.mul": b.mul}[op.name](x, y)
-    result = b.clamp(result, *integer_activation_range(_activation(op), storage.minimum, storage.maximum))
+    x, y = b.value(op.lhs), b.value(op.rhs)
+    result = b.add(x, y) if isinstance(op, Add) else b.sub(x, y) if isinstance(op, Sub) else b.mul(x, y)
+    result = b.clamp(result, *integer_activation_range(op.fused_activation_function, storage.minimum, storage.maximum))
     return _answer(op, result, f"the kernel disregards quantization parameters on {storage}")
 
 
@@ -77,7 +80,7 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     if storage is i16 and (refusal := symmetric(op, *elements)):
         return refusal
     try:
-        if storage is i16 and op.attributes.get("pot_scale_int16", False):
+        if storage is i16 and op.pot_scale_int16:
             shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
@@ -88,12 +91,16 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
 
 
 def _add_scaled(
-    op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
+    op: Add | Sub,
+    b: RuleBuilder,
+    first: UniformQuantizedType,
+    second: UniformQuantizedType,
+    output: UniformQuantizedType,
 ) -> Value | NotApplicable:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=isinstance(op, Sub))
-    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
-    y = _shifted(op, b, 1, second, parameters.left_shift, parameters.second)
+    x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
+    y = _shifted(b, op.rhs, second, parameters.left_shift, parameters.second)
     total = b.sub(x, y) if isinstance(op, Sub) else b.add(x, y)
     if parameters.sum.shift > 0:
         reach = _reach(first, output, parameters.first) + _reach(second, output, parameters.second)
@@ -109,7 +116,7 @@ def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multipli
 
 
 def _sub_above_one(
-    op: Op, b: RuleBuilder, total: Value, multiplier: Multiplier, reach: int, output: UniformQuantizedType
+    op: Add | Sub, b: RuleBuilder, total: Value, multiplier: Multiplier, reach: int, output: UniformQuantizedType
 ) -> Value | NotApplicable:
     """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
     b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
@@ -124,11 +131,11 @@ def _sub_above_one(
 
 
 def _shifted(
-    op: Op, b: RuleBuilder, index: int, element: UniformQuantizedType, shift: int, multiplier: Multiplier
+    b: RuleBuilder, operand: Value, element: UniformQuantizedType, shift: int, multiplier: Multiplier
 ) -> Value:
     """An operand without zero point, shifted left, times its multiplier."""
     half = multiplier == _HALF
-    shifted = b.mul(centred(b, op.operand(index), element), b.constant(np.asarray(1 << (shift - half))))
+    shifted = b.mul(centred(b, operand, element), b.constant(np.asarray(1 << (shift - half))))
     return shifted if half else b.rescale(shifted, multiplier)
 
 
@@ -144,15 +151,15 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
         parameters = squared_parameters(first.scale, second.scale, output.scale)
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
-    x = _shifted(op, b, 0, first, parameters.left_shift, parameters.first)
-    difference = b.sub(x, _shifted(op, b, 1, second, parameters.left_shift, parameters.second))
+    x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
+    difference = b.sub(x, _shifted(b, op.rhs, second, parameters.left_shift, parameters.second))
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
 
 
-def _add_shifted(op: Op, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
+def _add_shifted(op: Add | Sub, b: RuleBuilder, shifts: tuple[int, int], output: UniformQuantizedType) -> Answer:
     """int16 of power-of-two scales: one operand is shifted right to the scale of the other. From 32 bits on what the
     kernel's loop makes of that depends on whether it is vectorized (measured)."""
-    x, y = op.operand(0), op.operand(1)
+    x, y = op.lhs, op.rhs
     if max(shifts) >= 32:
         words = f"the kernel shifts an operand right by {max(shifts)} bits"
         return NotApplicable(words, unsettled=words)
@@ -196,21 +203,23 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
 
 
 def _mul_scaled(
-    op: Op, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
+    op: Mul, b: RuleBuilder, first: UniformQuantizedType, second: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
     multiplier = multiplication(first.scale, second.scale, output.scale)
-    product = b.mul(centred(b, op.operand(0), first), centred(b, op.operand(1), second))
+    product = b.mul(centred(b, op.lhs, first), centred(b, op.rhs, second))
     bound = (1 << first.storage.bits) ** 2 if first.storage is not i16 else 1 << 30
     return scaled(b, product, multiplier, output.storage, bound, output_zp=output.zero_point)
 
 
-def _mul_fractions(op: Op, b: RuleBuilder, output: UniformQuantizedType) -> Answer:
+def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Answer:
     """int16 to 8 bits: the product of two fractions of 2^15, rounded to 15 bits and then to 7, plus the zero point."""
-    x, y = op.operand(0), op.operand(1)
+    x, y = op.lhs, op.rhs
     if x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
         return NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
     storage, zero_point = output.storage, output.zero_point
-    low, high = activation_range(_activation(op), storage.minimum, storage.maximum, output.scale, zero_point)
+    low, high = activation_range(
+        op.fused_activation_function, storage.minimum, storage.maximum, output.scale, zero_point
+    )
     product = b.mul(b.cast(b.value(x), i32), b.cast(b.value(y), i32), shift=15)
     product = b.minimum(product, b.constant(np.asarray(i16.maximum)))
     product = b.clamp(rounding_shift(b, product, 8), low - zero_point, high - zero_point)

@@ -12,7 +12,7 @@ The kernels differ in `scale` and in the weights they take:
     int16   int16           int16   fixed-point, 64 bits, legacy or per channel per layer
 
 With int16 weights the sum has 64 bits, but the bias is read as int32 unless the options say INT64; of an int64 one
-that is the halves of its first elements. On other types: `misread.py`.
+that is the halves of its first elements. On other types: `reinterpreted.py`.
 
 Sources: kernels/fully_connected.cc, kernels/internal/reference/fully_connected.h, integer_ops/fully_connected.h.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.accumulate import (
     IGNORED_ZERO_POINT,
@@ -96,13 +96,13 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     return answer.rewritten(sums.finish(b, answer.value), warning)
 
 
-def fully_connected_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """A 1x1 convolution with weights [O, K]."""
-    x = b.value(op.operand(0))
+    x = b.value(op.input)
     outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
     if x.type.shape is None or not outputs or not depth:
         return NotApplicable("the input's rank is not known, or the weights are empty")
-    keep = bool(op.attributes["keep_num_dims"])
+    keep = op.keep_num_dims
     shape = (*x.type.shape[:-1], outputs) if keep else (_rows(x.type.shape, depth), outputs)
     opened = shape.count(None) > 1
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
@@ -152,11 +152,11 @@ def _kernel(
 
 
 def bias_as_read(
-    op: Op, b: RuleBuilder, x: ScalarType, weights: ScalarType, bias: Value | None
+    op: FullyConnected, b: RuleBuilder, x: ScalarType, weights: ScalarType, bias: Value | None
 ) -> tuple[ScalarType, Value | None, bool] | NotApplicable:
     """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says. `x` and
     `weights`: the types that the kernel reads them as."""
-    declared = op.attributes.get("quantized_bias_type", "FLOAT32")
+    declared = op.quantized_bias_type
     wide = weights == i16
     narrow = x != i16 or declared == "INT32" or (wide and declared != "INT64")
     wanted = i32 if narrow else i64

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.activation import LogSoftmax
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.reference.softmax import reciprocal
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
@@ -55,8 +55,8 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     return b.cast(b.clamp(b.add(y, _constant(b, storage.maximum)), storage.minimum, storage.maximum), storage)
 
 
-def _refusal(op: Op, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
-    storage, x = output.storage, op.operand(0)
+def _refusal(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+    storage, x = output.storage, op.input
     if source.storage != storage or storage not in (i8, ui8):
         return NotApplicable(f"LOG_SOFTMAX has no kernel for {source.storage} → {storage}")
     if output.scale != 1 / 16 or output.zero_point != storage.maximum:

@@ -18,7 +18,7 @@ import numpy as np
 from tflq.builder import broadcast
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tosa.matmul import MatMul
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import (
     ScalarType,
     Shape,
@@ -89,17 +89,17 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     return answer if isinstance(answer, NotApplicable) else answer.rewritten()
 
 
-def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
+def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
     """The zero point everywhere, where an operand is quantized per axis and the result per layer; else None."""
     target = op.result.type.element
-    operands = (op.operand(0).type.element, op.operand(1).type.element)
+    operands = (op.lhs.type.element, op.rhs.type.element)
     if not isinstance(target, UniformQuantizedType) or not all(map(is_quantized, operands)):
         return None
     if not any(isinstance(e, UniformQuantizedPerAxisType) and e.scales.size > 1 for e in operands):
         return None
     scaled = fixed(
         b,
-        product(op, b, (b.value(op.operand(0)), b.value(op.operand(1))), shape, acc),
+        product(op, b, (b.value(op.lhs), b.value(op.rhs)), shape, acc),
         np.zeros(1),
         target,
         "NONE",
@@ -108,15 +108,15 @@ def _without_scale(op: Op, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rew
     return None if isinstance(scaled, NotApplicable) else scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 
-def sizes_of(op: Op) -> Sizes | NotApplicable:
+def sizes_of(op: BatchMatMul) -> Sizes | NotApplicable:
     """The sizes of the product; NotApplicable where the kernel takes no such shapes."""
-    x, y = op.operand(0).type.shape, op.operand(1).type.shape
+    x, y = op.lhs.type.shape, op.rhs.type.shape
     if x is None or y is None:
         return NotApplicable("the rank of an operand is not known")
     if not (2 <= len(x) <= 5 and 2 <= len(y) <= 5):
         return NotApplicable(f"the kernel takes ranks 2 to 5, not {len(x)} by {len(y)}")
-    rows, depth = (x[-1], x[-2]) if op.attributes["adj_x"] else (x[-2], x[-1])
-    depths, columns = (y[-1], y[-2]) if op.attributes["adj_y"] else (y[-2], y[-1])
+    rows, depth = (x[-1], x[-2]) if op.adj_x else (x[-2], x[-1])
+    depths, columns = (y[-1], y[-2]) if op.adj_y else (y[-2], y[-1])
     if depth is not None and depths is not None and depth != depths:
         return NotApplicable(f"rows of {depth} do not meet columns of {depths}")
     try:
@@ -127,7 +127,7 @@ def sizes_of(op: Op) -> Sizes | NotApplicable:
 
 
 def product(
-    op: Op,
+    op: BatchMatMul,
     b: RuleBuilder,
     sides: tuple[Value, Value],
     shape: Shape,
@@ -135,10 +135,8 @@ def product(
     zero_points: tuple[int, int] = (0, 0),
 ) -> Value:
     """The accumulator of two sides in the integer form."""
-    x, y = (
-        _swapped(b, side) if op.attributes[adjoint] else side
-        for side, adjoint in zip(sides, ("adj_x", "adj_y"), strict=True)
-    )
+    x, y = sides
+    x, y = _swapped(b, x) if op.adj_x else x, _swapped(b, y) if op.adj_y else y
     return b.emit(MatMul, [x, y], TensorType(shape, acc), a_zp=zero_points[0], b_zp=zero_points[1])
 
 

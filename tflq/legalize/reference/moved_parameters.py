@@ -12,27 +12,17 @@ import math
 
 import numpy as np
 
+from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.tfl.comparison import Select, SelectV2
+from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel
+from tflq.dialects.traits.movement import MovesElements
 from tflq.evaluate import evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.parameters import parameters
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, is_quantized, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, is_quantized
 
 __all__ = ["follow", "parameters_differ", "refused", "seen_by_kernel"]
 
-_ASKS: dict[str, frozenset[ScalarType]] = {
-    **dict.fromkeys(("tfl.expand_dims", "tfl.pack", "tfl.unpack", "tfl.fill"), frozenset({i8, ui8, i16})),
-    **dict.fromkeys(("tfl.mirror_pad", "tfl.space_to_batch_nd"), frozenset({i8, ui8, i16})),
-    "tfl.batch_to_space_nd": frozenset({i8, ui8, i16}),
-    "tfl.concatenation": frozenset({i8}),
-}
-"""Storage types of which a kernel refuses other parameters."""
-_LACKS: dict[str, ScalarType] = {
-    "tfl.reverse_sequence": i8,
-    **dict.fromkeys(("tfl.space_to_depth", "tfl.depth_to_space", "tfl.one_hot"), i16),
-}
-"""Storage types that a kernel does not take."""
-
-_CHOOSE = ("tfl.select", "tfl.select_v2")
 _LARGEST = 1 << 24
 """Elements of a tensor whose parameters are followed one by one."""
 
@@ -48,9 +38,10 @@ def _same_numbers(op: Op) -> bool:
     element, moved = op.results[0].type.element, [v for v in op.operands if v is not None and v.type.quantized]
     if len([v for v in op.results if v.type.quantized]) != 1 or not isinstance(element, UniformQuantizedType):
         return False
-    condition = op.operand(0)
-    if op.name in _CHOOSE and condition.is_constant and len(set(condition.array.reshape(-1).tolist())) == 1:
-        moved = [op.operand(1 if condition.array.all() else 2)]
+    if isinstance(op, (Select, SelectV2)) and op.condition.is_constant:
+        chosen = op.condition.array
+        if len(set(chosen.reshape(-1).tolist())) == 1:
+            moved = [op.on_true if chosen.all() else op.on_false]
     return all(v.type.element == element or _stored_alike(v, element) for v in moved)
 
 
@@ -79,9 +70,10 @@ def seen_by_kernel(value: Value) -> tuple[float, int]:
 def refused(op: Op) -> bool:
     """Whether no kernel moves these types, or none from parameters to others."""
     quantized = [v for v in op.tensors if v.type.quantized]
-    if any(v.type.storage == _LACKS.get(op.name) for v in quantized):
+    lacks, asks = trait_of(op, LacksKernel), trait_of(op, AsksSameScale)
+    if lacks is not None and any(v.type.storage in lacks.storages for v in quantized):
         return True
-    if not any(v.type.storage in _ASKS.get(op.name, ()) for v in quantized):
+    if asks is None or not any(v.type.storage in asks.storages for v in quantized):
         return False
     return len({seen_by_kernel(v) for v in quantized}) > 1
 
@@ -104,9 +96,9 @@ def _followed(op: Op) -> bool:
     known: dict[tuple[object, ...], int] = {}
     operands = [None if v is None else _numbers(v, known) for v in op.operands]
     wanted = [_numbers(v, known) for v in op.results]
-    if op.name in _CHOOSE:
+    if isinstance(op, (Select, SelectV2)):
         return all(x is not None and _same(np.broadcast_to(x, _dims(op.result.type)), wanted[0]) for x in operands[1:])
-    compute = evaluator.get(type(op))
+    compute = evaluator.get(type(op)) if isinstance(op, Operator) and op.has(MovesElements) else None
     if compute is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
         return False
     moved = compute(op, *operands)

@@ -29,7 +29,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no kernel pads {x.type.storage} to {storage}")
-    value = op.operands[2] if len(op.operands) > 2 else None
+    value = op.value if isinstance(op, PadV2) else None
     takes = value is None or storage == i32 or seen_by_kernel(value) == seen_by_kernel(result)
     same = _around_is_zero(op) and _inside_follows(op)
     plain = b.value(x)
@@ -45,20 +45,20 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     return Rewritten([padded], warning=COPIED if takes and not same and not b.real else "")
 
 
-def _around_is_zero(op: Op) -> bool:
+def _around_is_zero(op: Pad | PadV2) -> bool:
     """Whether the stored value that stands around the operand means the same under each of the result's scales."""
     element = op.result.type.element
     if isinstance(element, UniformQuantizedType):
         return True
-    return len(op.operands) < 3 and not np.any(getattr(element, "zero_points", 1))
+    return isinstance(op, Pad) and not np.any(getattr(element, "zero_points", 1))
 
 
-def _inside_follows(op: Op) -> bool:
+def _inside_follows(op: Pad | PadV2) -> bool:
     """Whether what is moved has the parameters of where it goes."""
-    x, result = op.operand(0), op.result
+    x, result = op.input, op.output
     if x.type.element == result.type.element and isinstance(x.type.element, UniformQuantizedType):
         return True
-    paddings = op.operand(1)
+    paddings = op.paddings
     if not (paddings.is_constant and x.type.is_static):
         return False
     begin, shape = paddings.array.reshape(-1, 2)[:, 0], x.type.shape or ()
@@ -102,18 +102,18 @@ def space_to_batch(op: SpaceToBatchND, b: RuleBuilder) -> Answer:
     return Rewritten([_spread(op, b, plain, zero)], warning=warning)
 
 
-def _spread(op: Op, b: RuleBuilder, plain: Value, zero: int) -> Value:
+def _spread(op: SpaceToBatchND, b: RuleBuilder, plain: Value, zero: int) -> Value:
     """Padded with a stored value, and moved. The kernel on plain integers pads with 0: where the paddings are not
     known, what is moved is the distance from the value."""
-    x, block, paddings, type = op.operand(0), op.operand(1), op.operand(2), op.result.type.stripped()
+    x, block, paddings, type = op.input, op.block, op.paddings, op.output.type.stripped()
     storage = type.storage
     if zero and (not paddings.is_constant or x.type.shape is None):
         wide = b.sub(b.cast(plain, i32), b.constant(np.asarray(zero)))
         operands = [wide, b.value(block), b.value(paddings)]
-        moved = b.emit(op.name, operands, type.with_element(i32))
+        moved = b.emit(SpaceToBatchND, operands, type.with_element(i32))
         return b.cast(b.add(moved, b.constant(np.asarray(zero))), storage)
     if not zero or x.type.shape is None:
-        return b.emit(op.name, [plain, b.value(block), b.value(paddings)], type)
+        return b.emit(SpaceToBatchND, [plain, b.value(block), b.value(paddings)], type)
     amounts = paddings.array.reshape(-1, 2)
     if amounts.any():
         around = np.zeros((len(x.type.shape), 2), np.int32)
@@ -122,4 +122,4 @@ def _spread(op: Op, b: RuleBuilder, plain: Value, zero: int) -> Value:
         fill = b.constant(np.asarray(zero), storage)
         plain = b.emit(PadV2, [plain, b.constant(around), fill], TensorType(shape, storage))
     none = b.constant(np.zeros_like(amounts))
-    return b.emit(op.name, [plain, b.value(block), none], type)
+    return b.emit(SpaceToBatchND, [plain, b.value(block), none], type)

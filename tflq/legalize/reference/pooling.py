@@ -7,6 +7,7 @@ kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/poo
 from __future__ import annotations
 
 from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
+from tflq.dialects.tosa import pooling as tosa
 from tflq.ir.types import UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.activation import bounds_undefined, real_range
@@ -14,35 +15,37 @@ from tflq.numerics.convolution import window
 
 __all__: list[str] = []
 
-_POOLS = {"tfl.average_pool_2d": "tosa.avg_pool2d", "tfl.max_pool_2d": "tosa.max_pool2d"}
 _UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it reads instead is left over in memory"
 _RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
 
 
 def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     """result = clamp(mean or greatest stored integer of each window)."""
-    x, result, a = op.input, op.result, op.attributes
+    x, result = op.input, op.output
     source, target = x.type.element, result.type.element
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
     if x.type.shape is None or len(x.type.shape) != 4:
         return NotApplicable("the operand's rank is not known to be 4")
-    activation, (low, high) = a["fused_activation_function"], (storage.minimum, storage.maximum)
+    activation, (low, high) = op.fused_activation_function, (storage.minimum, storage.maximum)
     if activation != "NONE":
         if not isinstance(target, UniformQuantizedType):
             return NotApplicable(f"the range of {activation} is not defined on several scales")
         low, high = real_range(activation, low, high, target.scale, target.zero_point)
-    kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
-    rows, columns = (window(size, k, s, 1, a["padding"]) for size, k, s in sizes)
+    rows, columns = (window(size, k, s, 1, op.padding) for size, k, s in sizes)
     plain, out = b.value(x), result.type.stripped()
     if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
-        pooled = b.op(op.name, [plain], [out], {**a, "fused_activation_function": "NONE"}).result
+        pooled = b.op(op.name, [plain], [out], {**op.attributes, "fused_activation_function": "NONE"}).result
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
-        zero_points = {"input_zp": 0, "output_zp": 0} if isinstance(op, AveragePool2D) else {}
-        pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
+        attributes = {"kernel": kernel, "stride": stride, "pad": pad}
+        if isinstance(op, AveragePool2D):
+            pooled = b.emit(tosa.AvgPool2D, [plain], out, **attributes, input_zp=0, output_zp=0)
+        else:
+            pooled = b.emit(tosa.MaxPool2D, [plain], out, **attributes)
     warning, exception = _RAW if source != target and low < high else "", "disregarded"
     if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:
         warning, exception = "; ".join(w for w in (warning, _UNLIMITED.format(activation)) if w), "unsettled"

@@ -18,9 +18,9 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.casts import Rescale
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import scaled
@@ -89,7 +89,7 @@ def _all_zero(sizes: Mapping[int, int | None], source: UniformQuantizedType, tar
 
 
 def _over_any_number(
-    op: Op,
+    op: Mean | Sum,
     b: RuleBuilder,
     x: Value,
     axes: Sequence[int],
@@ -174,9 +174,9 @@ class _Reduction(NamedTuple):
     target: UniformQuantizedType
 
 
-def _reduction(op: Op) -> _Reduction | NotApplicable:
+def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
-    x, axis, result = op.operand(0), op.operand(1), op.result
+    x, axis, result = op.input, op.axes, op.output
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("not quantized per layer")
@@ -187,16 +187,18 @@ def _reduction(op: Op) -> _Reduction | NotApplicable:
     rank = len(x.type.shape)
     axes = tuple(sorted({int(a) % rank for a in axis.array.reshape(-1)})) if rank else ()
     left = [d for a, d in enumerate(x.type.shape) if a not in axes]
-    if not op.attributes["keep_dims"] and left.count(None) > 1:
+    if not op.keep_dims and left.count(None) > 1:
         return NotApplicable("more than one dim of the result is not known")
     return _Reduction(x, axes, source, target)
 
 
-def _reduced(op: Op, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+def _reduced(
+    op: NumberReduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]
+) -> Value:
     """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
     for axis in axes:
         x = b.reduce(kind, x, axis)
-    if op.attributes["keep_dims"] or not axes:
+    if op.keep_dims or not axes:
         return x
     return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tflq.analysis.ranges import Range
 from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
@@ -30,7 +31,6 @@ from tflq.numerics.activation import activation_range
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.wide_product import fit_wide_product
 from tflq.numerics.wrapping import leaves_float, leaves_int32, leaves_wide, wide_multipliers
-from tflq.passes.ranges import Range
 
 __all__ = ["Rescaled", "fixed", "real", "saturated"]
 

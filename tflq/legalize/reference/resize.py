@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.ext.rescale import RoundingDivideByPot
+from tflq.dialects.tfl import resize as tfl
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.dialects.tosa.resize import Resize
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.resize_any import weighted_sums
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
@@ -64,39 +65,42 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     return Rewritten([_divided(b, acc, x, rows.n * columns.n)], warning=warning)
 
 
-def _of_any_size(op: Op, b: RuleBuilder) -> Answer:
+def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     """The same where the size of the operand or of the result is not known."""
-    x, size = op.operand(0), op.operand(1)
+    x, size = op.input, op.size
     reason = f"the size of '{x.name}' or of the result is not known"
     if x.type.storage == ui8:
         return NotApplicable(reason, f"{reason}, and the kernel computes in float32: the result can be two counts away")
     if size.type.storage != i32 or size.type.shape != (2,):
         return NotApplicable(reason)
-    flags = {name: op.attributes[name] for name in ("align_corners", "half_pixel_centers")}
-    acc = weighted_sums(b, b.value(x), b.value(size), **flags)
+    acc = weighted_sums(
+        b, b.value(x), b.value(size), align_corners=op.align_corners, half_pixel_centers=op.half_pixel_centers
+    )
     made = b.restated(_divided(b, acc, x, 1 << 20), op.result.type.shape)
     return Rewritten([made], warning=_RAW if x.type.element != op.result.type.element else "")
 
 
 def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
     """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
-    x, size, a = op.input, op.size, op.attributes
+    x, size = op.input, op.size
     if reason := _unsupported(op):
         return NotApplicable(reason)
     height, width = _plane(x)
     warning = _RAW if x.type.element != op.result.type.element else ""
     if size.is_constant and height and width and (size.array > 0).all():
-        flags, out = (a["align_corners"], a["half_pixel_centers"]), (int(size.array[0]), int(size.array[1]))
+        flags, out = (op.align_corners, op.half_pixel_centers), (int(size.array[0]), int(size.array[1]))
         rows, columns = (nearest_steps(n, o, *flags) for n, o in zip((height, width), out, strict=True))
         if rows is not None and columns is not None:
             taken = _resize(b, b.value(x), (height, width), out, rows, columns, "NEAREST_NEIGHBOR")
             return Rewritten([taken], warning=warning)
-    return Rewritten([b.emit(op.name, [b.value(x), b.value(size)], op.result.type.stripped(), **a)], warning=warning)
+    return Rewritten(
+        [b.emit(type(op), [b.value(x), b.value(size)], op.output.type.stripped(), **op.attributes)], warning=warning
+    )
 
 
-def _unsupported(op: Op) -> str:
+def _unsupported(op: tfl.Resize) -> str:
     """Why no rule applies, if none does."""
-    source, target = op.operand(0).type, op.result.type
+    source, target = op.input.type, op.output.type
     if source.storage != target.storage or source.storage not in (i8, ui8, i16):
         return f"no kernel resizes {source.storage} to {target.storage}"
     return "" if source.shape is not None and len(source.shape) == 4 else "the operand's rank is not known to be 4"

@@ -89,13 +89,13 @@ def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
     return Rewritten([_dense(op, b, *sources)], warning=warning)
 
 
-def _dense(op: Op, b: RuleBuilder, values: Value, default: Value) -> Value:
-    indices, shape, type = op.operand(0), op.operand(1), op.result.type.stripped()
+def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> Value:
+    indices, shape, type = op.indices, op.shape, op.output.type.stripped()
     if not (indices.is_constant and shape.is_constant and values.type.is_static):
         wide = type.storage == i16
         operands = [b.cast(v, i32) if wide else v for v in (values, default)]
         made = type.with_element(i32) if wide else type
-        whole = b.emit(op.name, [b.value(indices), b.value(shape), *operands], made, **op.attributes)
+        whole = b.emit(SparseToDense, [b.value(indices), b.value(shape), *operands], made, **op.attributes)
         return b.cast(whole, type.storage)
     dims = [int(d) for d in shape.array.reshape(-1)]
     count = math.prod(d or 0 for d in values.type.shape or ())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.activation import Softmax
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, scaled, symmetric
@@ -39,19 +39,15 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
         return refusal
     try:
         if source.storage is i16:
-            return _softmax_16bit(op, b, numerics.multiplier_16bit(_beta(op), source.scale))
-        made = _softmax_8bit(op, b, numerics.difference_table(_beta(op), source.scale), output.storage)
+            return _softmax_16bit(op, b, numerics.multiplier_16bit(op.beta, source.scale))
+        made = _softmax_8bit(op, b, numerics.difference_table(op.beta, source.scale), output.storage)
         other = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
         return Rewritten([made], warning="the kernel disregards the result's parameters" if other else "")
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
 
 
-def _beta(op: Op) -> float:
-    return op.attributes.get("beta", 0.0)
-
-
-def _refusal(op: Op, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+def _refusal(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
     """The result's parameters, where the kernel checks them: scale 2^-bits, zero point at the least value."""
     storage = output.storage
     if source.storage is i16 and (refusal := symmetric(op, source)):
@@ -69,9 +65,9 @@ def _constant(b: RuleBuilder, value: int) -> Value:
     return b.constant(np.asarray(value))
 
 
-def _differences(op: Op, b: RuleBuilder) -> Value:
+def _differences(op: Softmax, b: RuleBuilder) -> Value:
     """x - max of the row, as i32: at most 0."""
-    x = b.value(op.operand(0))
+    x = b.value(op.input)
     return b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, _last(x)), i32))
 
 
@@ -79,7 +75,7 @@ def _last(x: Value) -> int:
     return (x.type.rank or 1) - 1
 
 
-def _softmax_8bit(op: Op, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
+def _softmax_8bit(op: Softmax, b: RuleBuilder, table: np.ndarray, storage: ScalarType) -> Value:
     index = b.cast(b.add(_differences(op, b), _constant(b, 127)), i8)
     terms = b.table(index, rounding_divide_by_pot(table, numerics.ACCUMULATOR_BITS))
     total = b.reduce("sum", terms, _last(terms))
@@ -114,7 +110,7 @@ def _to_16bit(b: RuleBuilder, x: Value) -> Value:
     return b.cast(b.clamp(x, i16.minimum, i16.maximum), i16)
 
 
-def _softmax_16bit(op: Op, b: RuleBuilder, multiplier: Multiplier) -> Value:
+def _softmax_16bit(op: Softmax, b: RuleBuilder, multiplier: Multiplier) -> Value:
     rescaled = scaled(b, _differences(op, b), multiplier, i32, 1 << 16)
     terms = _interpolated(b, _to_16bit(b, b.add(rescaled, _constant(b, 32767))), numerics.exp_table_16bit())
     total = b.reduce("sum", terms, _last(terms))

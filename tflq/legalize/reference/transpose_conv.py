@@ -15,7 +15,6 @@ import numpy as np
 
 from tflq.dialects.tfl.convolution import TransposeConv
 from tflq.dialects.tosa.convolution import TransposeConv2D
-from tflq.ir.core import Op
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, ui8
 from tflq.legalize.known import known_elements
 from tflq.legalize.reference.accumulate import (
@@ -77,9 +76,9 @@ def transpose_conv(op: TransposeConv, b: RuleBuilder) -> Answer:
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
-def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
     """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
-    size, x = op.operand(0), b.value(op.operand(2))
+    size, x = op.output_shape, b.value(op.input)
     sizes = known_elements(size)
     if sizes is None or len(sizes) != 4 or None in sizes[1:]:
         return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
@@ -88,9 +87,9 @@ def transpose_conv_sums(op: Op, b: RuleBuilder, terms: Terms) -> Sums | NotAppli
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
     out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape
-    stride_h, stride_w = op.attributes["stride_h"], op.attributes["stride_w"]
-    rows = window(out_h, kernel_h, stride_h, 1, op.attributes["padding"])
-    columns = window(out_w, kernel_w, stride_w, 1, op.attributes["padding"])
+    stride_h, stride_w = op.stride_h, op.stride_w
+    rows = window(out_h, kernel_h, stride_h, 1, op.padding)
+    columns = window(out_w, kernel_w, stride_w, 1, op.padding)
     if (
         rows is None
         or columns is None

@@ -8,11 +8,13 @@ Sources: kernels/exp.cc, elementwise.cc, neg.cc, activations.cc, kernels/interna
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from tflq.dialects.tfl.activation import Elu, Gelu
 from tflq.dialects.tfl.unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
@@ -23,8 +25,11 @@ from tflq.numerics.tables import FloatFunction, table_8bit, table_16bit
 
 __all__: list[str] = []
 
+_Table: TypeAlias = Exp | Log | Elu | Gelu | Rsqrt
+_Unary: TypeAlias = _Table | Sqrt | Abs | Neg
 
-def _forms(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+
+def _forms(op: _Unary, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
     """The types of operand and result, if both are stored as the same one of `storages`."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -36,10 +41,10 @@ def _forms(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, Uniform
 
 
 def _looked_up(
-    op: Op, b: RuleBuilder, function: FloatFunction, source: UniformQuantizedType, output: UniformQuantizedType
+    op: _Table, b: RuleBuilder, function: FloatFunction, source: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
     """The kernels' table of a float32 function."""
-    x, parameters = b.value(op.operand(0)), (source.scale, source.zero_point, output.scale, output.zero_point)
+    x, parameters = b.value(op.input), (source.scale, source.zero_point, output.scale, output.zero_point)
     if source.storage is not i16:
         return b.table(x, table_8bit(function, source.storage.dtype, *parameters))
     table = table_16bit(function, *parameters, precision=np.float32)
@@ -55,7 +60,7 @@ _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
 _BEYOND = "the ends of the kernel's table are beyond float32"
 
 
-def lookup(op: Exp | Log | Elu | Gelu | Rsqrt, b: RuleBuilder) -> Answer:
+def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
     elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
@@ -72,7 +77,7 @@ def lookup(op: Exp | Log | Elu | Gelu | Rsqrt, b: RuleBuilder) -> Answer:
     return _looked_up(op, b, _function(op, output), source, output)
 
 
-def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
+def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
     storage = output.storage
     if isinstance(op, (Log, Rsqrt)):
         end = storage.minimum - output.zero_point if isinstance(op, Log) else storage.maximum
@@ -80,7 +85,7 @@ def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
             real = float(np.float32(end) * np.float32(output.scale))
         return unary.log(real) if isinstance(op, Log) else unary.rsqrt(real)
     if isinstance(op, Gelu):
-        return unary.gelu(bool(op.attributes.get("approximate", False)))
+        return unary.gelu(op.approximate)
     return unary.exp if isinstance(op, Exp) else unary.elu
 
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.activation import Logistic, Tanh
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name, per_layer, symmetric
 from tflq.numerics.elementwise import checked_log2
 from tflq.numerics.tables import (
-    FloatFunction,
     logistic,
     sigmoid_16bit_table,
     sigmoid_input_scaling,
@@ -28,8 +27,6 @@ from tflq.numerics.tables import (
 )
 
 __all__: list[str] = []
-
-_FUNCTIONS: dict[str, FloatFunction] = {"tfl.logistic": logistic, "tfl.tanh": tanh}
 
 
 def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
@@ -46,7 +43,7 @@ def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     x = b.value(op.input)
     if storage is not i16:
         parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-        return b.table(x, table_8bit(_FUNCTIONS[op.name], storage.dtype, *parameters))
+        return b.table(x, table_8bit(tanh if isinstance(op, Tanh) else logistic, storage.dtype, *parameters))
     hyperbolic = isinstance(op, Tanh)
     scaling = sigmoid_input_scaling(source.scale, (0, 1) if hyperbolic else (0,))
     if not 0 < scaling[0] < 1 << 16:  # the product with an int16 leaves int32
@@ -55,7 +52,7 @@ def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     return _tanh_16bit(b, x, *scaling) if hyperbolic else _logistic_16bit(b, x, *scaling)
 
 
-def _refusal(op: Op, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+def _refusal(op: Logistic | Tanh, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
     """The result's scale, where the kernels demand one, and int16's zero points."""
     if source.storage is i16 and (refusal := symmetric(op, source, output)):
         return refusal

@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import Shape, TensorType, i16
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift
@@ -23,7 +24,7 @@ from tflq.numerics.x86 import LANES
 __all__ = ["divided_undefined"]
 
 
-def divided_undefined(op: Op, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value | NotApplicable:
+def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value | NotApplicable:
     """x, i32 within [-reach, reach] and of the shape of the op's result, divided by 2^exponent, exponent < 0."""
     in_lanes = _in_lanes(b, x, exponent if op.result.type.storage is i16 else -1)
     if exponent & 32 and reach >> (exponent & 31) == 0:
@@ -62,9 +63,9 @@ def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
     return b.add(b.arithmetic_right_shift(x, _constant(b, exponent & 31)), above)
 
 
-def _elements_in_lanes(op: Op, b: RuleBuilder) -> int | NotApplicable | None:
+def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | NotApplicable | None:
     """How many of the first elements are computed in vector registers; None: all, however many there are."""
-    first, second = (v.type.shape for v in (op.operand(0), op.operand(1)))
+    first, second = (v.type.shape for v in (op.lhs, op.rhs))
     if b.memory is not None and b.memory.writes_over(op):
         return 0
     alike = _alike(first, second)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.ranges import Range, value_range
 from tflq.dialects.tosa.arithmetic import Mul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
-from tflq.passes.ranges import Range, value_range
 from tflq.tosa.lowering.registry import Refused, Tosa
 
 __all__ = ["bounds", "fits_int32", "in_int32", "narrow", "product_by", "widened_product"]

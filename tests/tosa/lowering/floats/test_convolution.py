@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from harness import argument, const, one_op
-from on_tosa import assert_near_kernel, emitted, lowered_names
+from support.harness import argument, const, one_op
+from support.on_tosa import assert_near_kernel, emitted, lowered_names
 
 from tflq.builder import Builder
 from tflq.errors import UnsupportedError

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, one_op
-from running import reference
+from support.harness import argument, one_op
+from support.running import reference
 
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8

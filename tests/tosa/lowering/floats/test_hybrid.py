@@ -7,9 +7,9 @@ import re
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
 from matrix.weighted import int4
-from running import reference
+from support.harness import argument, const, interpret, one_op
+from support.running import reference
 
 import tflq
 from tflq.ir.core import Value, constant

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import argument, const, interpret, one_op
-from running import reference, validate
+from support.harness import argument, const, interpret, one_op
+from support.running import reference, validate
 
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read

@@ -15,8 +15,6 @@ first replaced by one whose result is the same. Sources: kernels/internal/refere
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
 from tflq.dialects.quant.casts import Dcast, Qcast
@@ -70,7 +68,7 @@ def quantize(op: Qcast, t: Tosa) -> Value:
         raise Refused("quantization to i32 rounds half_away only")
     if storage is i32:
         return _saturated(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, (low, high))
-    rounding = cast("Rounding", op.rounding or "half_away")
+    rounding = op.rounding or "half_away"
     x = _within_int32(t, x, scale, zero, rounding)
     if (
         rounding == "half_away"

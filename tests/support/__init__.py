@@ -1,0 +1,1 @@
+"""What tests share: models made by hand, runs in the interpreter, comparisons with peers and with real values."""

@@ -1,0 +1,59 @@
+"""What the interpreter allocates before it runs a model: which tensors have memory, and in which shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from support.harness import in_child
+
+__all__ = ["Memory", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """dynamic: the results without memory until the model runs; restated: the tensors whose stated shape is not the one
+    that they are allocated with, as "name: stated, allocated"; outputs: what it says of its outputs."""
+
+    dynamic: tuple[str, ...]
+    restated: tuple[str, ...]
+    outputs: tuple[tuple[str, tuple[int, ...], tuple[int, ...]], ...]
+
+
+def memory(model: bytes, *shapes: Sequence[int], resolver: str = "BUILTIN_REF") -> Memory:
+    """After `allocate_tensors`, of inputs resized to these shapes if they are given."""
+    found: Memory = in_child(_memory, model, shapes, resolver)
+    return found
+
+
+def _memory(model: bytes, shapes: Sequence[Sequence[int]], resolver: str) -> Memory:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=model, experimental_op_resolver_type=OpResolverType[resolver], num_threads=1
+    )
+    stated = {d["index"]: tuple(map(int, d["shape"])) for d in interpreter.get_tensor_details()}
+    for detail, shape in zip(interpreter.get_input_details(), shapes, strict=False):
+        interpreter.resize_tensor_input(detail["index"], list(shape))
+    interpreter.allocate_tensors()
+    tensors = {d["index"]: d for d in interpreter.get_tensor_details()}
+    results = [int(t) for op in interpreter._get_ops_details() for t in op["outputs"] if t >= 0]
+    dynamic = tuple(tensors[t]["name"] for t in results if t in tensors and not _is_there(interpreter, t))
+    restated = tuple(
+        f"{d['name']}: {stated[t]}, {tuple(map(int, d['shape']))}"
+        for t, d in tensors.items()
+        if t in stated and tuple(map(int, d["shape"])) != stated[t]
+    )
+    outputs = tuple(
+        (d["name"], tuple(map(int, d["shape"])), tuple(map(int, d["shape_signature"])))
+        for d in interpreter.get_output_details()
+    )
+    return Memory(dynamic, restated, outputs)
+
+
+def _is_there(interpreter: object, tensor: int) -> bool:
+    try:
+        interpreter.get_tensor(tensor)  # type: ignore[attr-defined]
+    except ValueError:
+        return False
+    return True

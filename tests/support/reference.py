@@ -1,0 +1,56 @@
+"""The integer form of a model, computed by the numpy evaluator, against the interpreter's reference kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from support.harness import argument, interpret
+from tflq.evaluate import evaluate_function
+from tflq.flatbuffer.reader import read
+from tflq.ir.core import Module, Op
+from tflq.ir.types import ElementType
+from tflq.legalize import legalize
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.legalize.rules import rules_of
+
+__all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]
+
+
+def integer_form(model: bytes) -> Module:
+    """The model legalized by integer rules alone. UnsupportedError if there is none."""
+    return legalize(read(model), fallback=False)[0]
+
+
+def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> str:
+    """Why the first rule of an operator does not cover operands and a result of these types, the last one."""
+    values = [argument((1, 4), element, f"t{i}") for i, element in enumerate(elements)]
+    op = Op(name, list(values[:-1]), values[-1:], attributes)
+    answer = rules_of(type(op))[0](op, RuleBuilder([], {}))
+    assert isinstance(answer, NotApplicable)
+    return answer.reason
+
+
+def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The evaluator's outputs for each list of inputs."""
+    main = module.main
+    results = []
+    for arrays in batches:
+        env = evaluate_function(main, dict(zip(main.inputs, arrays, strict=True)))
+        results.append([env[v] for v in main.outputs])
+    return results
+
+
+def assert_equals_kernel(model: bytes, batches: list[list[np.ndarray]]) -> None:
+    """The integer form gives the reference kernels' outputs, bit for bit."""
+    for want, got in zip(interpret(model, batches), evaluated(integer_form(model), batches), strict=True):
+        for w, g in zip(want, got, strict=True):
+            np.testing.assert_array_equal(g, w)
+
+
+def every_value(dtype: np.dtype | str) -> np.ndarray:
+    """Every value of an integer type, smallest first: [1, 256] or [1, 65536]."""
+    info = np.iinfo(dtype)
+    return np.arange(info.min, info.max + 1).astype(dtype)[None]
