@@ -111,11 +111,7 @@ binary("mul", f32, shift=0)
 @case("intdiv")
 def _(b: TosaBuilder) -> Module:
     x = arg((2, 3), i32)
-<<<<<<< HEAD:tests/one_op.py
     return module(b, [x], b.binary(IntDiv, x, b.constant([[7, -2, 3]])))
-=======
-    return module(b, [x], b.binary(op_class("tosa.intdiv"), x, b.constant([[7, -2, 3]])))
->>>>>>> main:tests/support/one_op.py
 
 
 @case("argmax")
