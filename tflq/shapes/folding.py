@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.analysis.known import Known
 from tflq.dialects.effects import is_pure
 from tflq.ir.core import Buffer, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.passes.dce import DeadCodeElimination
-from tflq.shapes.known import Known
 
 __all__ = ["fold_sizes"]
 
