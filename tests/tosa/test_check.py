@@ -28,7 +28,7 @@ f32 = SCALARS["f32"]
 
 
 def test_every_operator_has_a_law() -> None:
-    assert law.names() == op_names("tosa")
+    assert all(law.named(name) is not None for name in op_names("tosa"))
 
 
 @pytest.mark.parametrize("name", CASES)
