@@ -50,7 +50,7 @@ def reshape(op: Reshape, _: Context) -> Violations:
     elif None not in shape:
         count, known = prod(d or 0 for d in shape), prod(d for d in made if d is not None)
         if (count % max(known, 1) if open_dims else count != known) or not known:
-            yield f"{show(shape)} has not as many elements as {show(made)}"
+            yield f"{show(shape)} does not have as many elements as {show(made)}"
 
 
 @law(Reverse)
