@@ -76,7 +76,8 @@ def _by_rescale(
     to: ScalarType,
     zero: int,
 ) -> Value | None:
-    """RESCALE, after a factor if need be; and, where that is not enough, after a clamp to the bounds beyond which all results are equal."""
+    """RESCALE, after a factor if need be and, where that is not enough, after a clamp to the bounds beyond which all
+    results are equal."""
     fit = fit_rescale(scale, lows, highs, least, most)
     if fit is None:
         low, high = told_apart(scale, lows, highs)
