@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
@@ -45,7 +45,7 @@ def value_range(value: Value, depth: int = _DEPTH) -> Range:
     if op is None or depth == 0:
         return whole
     rule = _RULES.get(type(op))
-    if rule is None and isinstance(op, Operator) and op.has(WithinRange):
+    if rule is None and trait_of(op, WithinRange):
         rule = _moved
     if rule is None:
         return whole

@@ -72,7 +72,7 @@ def _locate(module: Module, index: int, function: Function) -> None:
 
 
 def _take(value: Value, found: Accepted, *, held: bool) -> str:
-    """Gives a value a type of TFLite's; why it has none, if it has not."""
+    """Gives a value a type of TFLite's. Why that cannot be; empty if it can."""
     element = value.type.element
     if isinstance(element, AnyQuantizedType):
         return _ANY

@@ -3,7 +3,7 @@
 IF, WHILE, CALL, STABLEHLO_COMPOSITE and STABLEHLO_CASE copy what they are given into a function's arguments, and its
 results into theirs, as it is stored, whatever the parameters on either side (kernels/control_flow_common.h). So a call
 and a function have nothing to agree on but storage types. Where parameters must hold, a function takes and gives what
-its call does, and requantizes inside: calls on other parameters have a function of their own, a copy.
+its call does, and requantizes inside: for calls on other parameters there is a copy of the function.
 
 Only entry points have quantized arguments and results. One that is called, too, has a copy for its calls.
 """
@@ -172,7 +172,7 @@ def plain_value(value: Value) -> Value:
 
 
 def copied(function: Function) -> Function:
-    """A function of its own with the same ops; constants share their buffers."""
+    """A copy of a function; constants share their buffers."""
     values: dict[Value, Value] = {}
 
     def of(value: Value) -> Value:

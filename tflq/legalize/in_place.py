@@ -1,7 +1,8 @@
 """Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
 
-That shows where a kernel's loop comes to something undefined: on memory of its own the loop runs in vector registers,
-over an operand one by one (`tflq.numerics.x86`). With `experimental_preserve_all_tensors` nothing is written over.
+That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
+vector registers, over an operand one by one (`tflq.numerics.x86`). With `experimental_preserve_all_tensors` nothing is
+written over.
 Source: ArenaPlanner::IdentifyInPlaceTensors in tflite/arena_planner.cc, for operators with
 kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
 """

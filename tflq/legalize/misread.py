@@ -31,7 +31,7 @@ from tflq.ir.types import (
     i16,
 )
 from tflq.legalize.recurrent.signatures import reads_past_state, unset
-from tflq.legalize.reference.moved_parameters import parameters_differ
+from tflq.legalize.reference.generic.moved_parameters import parameters_differ
 from tflq.legalize.rule import AS_STATED
 
 __all__ = ["misread"]

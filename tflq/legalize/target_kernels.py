@@ -29,7 +29,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.reference.accumulate import MultiplyAdd, accumulator
+from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
 

@@ -139,7 +139,7 @@ class Walk:
         return Op(op.name, op.operands, op.results, op.attributes, op.location, info=info)
 
     def _unbounded(self, op: Op) -> Op:
-        """The operator with a tensor of its own for each result that is clamped after it."""
+        """The operator with a new tensor for each result that is clamped after it."""
         if self._shared.bounds.keys().isdisjoint(op.results):
             return op
         results = [Value(v.type) if v in self._shared.bounds else v for v in op.results]

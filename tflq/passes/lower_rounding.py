@@ -102,7 +102,7 @@ def _reach(op: Rescale) -> int:
 def _limited(
     b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np.ndarray, bound: int, op: Rescale
 ) -> Value:
-    """v where its product is beyond `bound`, at the next value that is; what is left has a quotient within int32."""
+    """v, limited to the first values whose product is beyond `bound`, so that the quotient fits int32."""
     beyond = [((bound + 2) << int(s)) // max(abs(int(m)), 1) + 1 for m, s in zip(multiplier, shift, strict=True)]
     limit = np.asarray([min(n, 1 << 31) for n in beyond], np.int64)
     largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.ir.core import Function, Module, Op, Value
@@ -77,7 +77,7 @@ def _read_as_stored(op: Op) -> set[int]:
 
 def _unread(op: Op) -> ParametersUnread | None:
     """What an op says of parameters that its kernel disregards; of one that a target keeps, nothing."""
-    return op.trait(ParametersUnread) if isinstance(op, Operator) and "kept" not in op.info else None
+    return None if "kept" in op.info else trait_of(op, ParametersUnread)
 
 
 def _writable(

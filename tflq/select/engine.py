@@ -11,7 +11,7 @@ from __future__ import annotations
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.select.lowering import Kernels, Mac, lowering
-from tflq.select.variables import declare_variables
+from tflq.select.state import declare_variables
 
 __all__ = ["select"]
 

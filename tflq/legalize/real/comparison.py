@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.comparison import Comparison
-from tflq.legalize.real.grid import centred_by, entry_of, grid_of
+from tflq.legalize.real.generic.grid import centred_by, entry_of, grid_of
 from tflq.legalize.reference.comparison import outcome
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name

@@ -1,6 +1,6 @@
 """Unary functions that no kernel computes on the types at hand: the real function, rounded.
 
-Tables, of any storage types and any quantized axes (`legalize.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
+Tables, of any storage types and quantized axes (`real.generic.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
 where the tables would be large.
 """
 
@@ -26,9 +26,9 @@ from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.legalize.real.arithmetic import NOTE
-from tflq.legalize.real.grid import Grid, centred_by, finished, grid_of, grids_of
-from tflq.legalize.real.lookup import looked_up_by, requantized_by
+from tflq.legalize.real.arithmetic.arithmetic import NOTE
+from tflq.legalize.real.generic.grid import Grid, centred_by, finished, grid_of, grids_of
+from tflq.legalize.real.generic.lookup import looked_up_by, requantized_by
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS

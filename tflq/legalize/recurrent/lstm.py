@@ -24,7 +24,7 @@ from tflq.legalize.recurrent.lstm_gates import Lstm, read_lstm
 from tflq.legalize.recurrent.lstm_step import Step
 from tflq.legalize.recurrent.signatures import misread
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT
+from tflq.legalize.reference.generic.accumulate import IGNORED_ZERO_POINT
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 
 __all__: list[str] = []

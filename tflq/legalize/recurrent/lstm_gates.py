@@ -14,7 +14,7 @@ from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
-from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.reference.generic.accumulate import unused_zero_point
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.recurrent import GATE_SCALE, peephole_scale, power_of_two, product_scale
 

@@ -7,8 +7,8 @@
     BIDIRECTIONAL ones
 
 Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types whatever
-they are, most without a word. What no kernel computes is computed in float, on a float state of its own, which starts
-as 0; so is what reads or writes a tensor of another width, whose result is anything.
+they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0;
+so is what reads or writes a tensor of another width, whose result is anything.
 
 What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees none;
 signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
@@ -34,7 +34,7 @@ from tflq.dialects.tfl.recurrent import (
 )
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.reference.generic.accumulate import unused_zero_point
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.recurrent import power_of_two
 
@@ -183,7 +183,7 @@ def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
 def _parameters(op: Op) -> str:
     """Why the integer kernel refuses what an operator of its types says, or computes nothing sensible."""
     if isinstance(op, SVDF):
-        return "" if op.fused_activation_function == "RELU" else "SVDF's int8 kernel takes RELU only"
+        return "" if op.fused_activation_function == "RELU" else "SVDF's int8 kernel takes only RELU"
     counts = (5, 12) if isinstance(op, LSTM) else (5,)
     if len(op.intermediates) not in counts:
         asked = " or ".join(map(str, counts))

@@ -1,10 +1,10 @@
-"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL.
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL and WHERE.
 
 8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
 compared (`tflq.numerics.comparison`). With small scales neighbouring values are equal then. Where the operands share
 parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. So are
-those of int16 in the orders, and of int32 and int64, whatever their parameters.
-Source: kernels/comparisons.cc, kernels/internal/reference/comparisons.h.
+int16 in the orders, int32 and int64, whatever their parameters. WHERE takes the stored integers for truth values.
+Sources: kernels/comparisons.cc, kernels/internal/reference/comparisons.h, kernels/where.cc.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import Comparison, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
+from tflq.dialects.tfl.comparison import Comparison, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Where
+from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tosa.bits import LogicalNot
 from tflq.ir.core import Value
-from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
-from tflq.legalize.scaling import centred, kernel_name, per_layer
+from tflq.legalize.scaling import centred, kernel_name, per_layer, zero_point_of
 from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 
 __all__ = ["outcome"]
@@ -131,3 +132,17 @@ def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
             return b.greater(y, x)
         case LessEqual():
             return b.greater_equal(y, x)
+
+
+def where(op: Where, b: RuleBuilder) -> Answer:
+    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
+    x, zero = op.condition, zero_point_of(op.condition)
+    plain = b.value(x)
+    if b.real and zero:
+        wide = b.cast(plain, i32)
+        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+    elif plain.type.storage.bits == 16:
+        plain = b.cast(plain, i32)
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
+    raw = "WHERE takes the stored integers, whatever they stand for"
+    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")

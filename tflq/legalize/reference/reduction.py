@@ -1,11 +1,15 @@
-"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX and ARG_MIN.
 
     MEAN, SUM    result = clamp(multiply(sum of stored - zero_point_in * count) + zero_point_out)
     MAX, MIN     result = the extreme stored integer; requantized where the result has other parameters (no kernel does)
     PROD         result = clamp(multiply(... multiply(multiply(d[0] * d[1]) * d[2]) ...) + zero_point_out)
 
 where d is stored - zero_point_in. The sum is in int32 and wraps. Axes may be negative and may repeat.
-Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
+
+ARG_MAX and ARG_MIN give the first index of the greatest or least stored integer. Scales are positive, so with one along
+the axis stored integers are in the order of the values; the kernels know no others, and take no int16, which is
+compared all the same. ARG_MIN is ARGMAX of the complement. Sources: kernels/reduce.cc,
+kernels/internal/reference/reduce.h, kernels/arg_min_max.cc, kernels/internal/optimized/optimized_ops.h (ArgMinMax).
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.reduction import ArgMax as TosaArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
@@ -28,6 +34,7 @@ from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
+
 
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
@@ -206,3 +213,23 @@ def _reduced(
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     """Bounds of a sum of `count` stored values less the zero point."""
     return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
+
+
+_RAW = "the operand has several scales along the axis: the kernel compares the integers as they are"
+
+
+def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
+    """result = the first index of the greatest (least) stored integer."""
+    x, axis, result = op.input, op.axis, op.result
+    if x.type.storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel compares {x.type.storage}")
+    if x.type.shape is None or not axis.is_constant:
+        return NotApplicable(f"the rank of '{x.name}' or the axis is not known")
+    index = int(axis.array.reshape(())) % len(x.type.shape)
+    ordered = isinstance(x.type.element, UniformQuantizedType) or getattr(x.type.element, "axis", index) != index
+    plain = b.value(x)
+    if isinstance(op, ArgMin):
+        plain = b.emit(BitwiseNot, [plain], plain.type)
+    shape = tuple(d for a, d in enumerate(x.type.shape) if a != index)
+    found = b.cast(b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index), result.type.storage)
+    return Rewritten([found], warning="" if ordered else _RAW)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
-from tflq.legalize.real import sums
-from tflq.legalize.reference import convolution, reinterpreted, transpose_conv
+from tflq.legalize.real.generic import sums
+from tflq.legalize.reference.convolution import convolution, transpose_conv
+from tflq.legalize.reference.generic import reinterpreted
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -1,6 +1,6 @@
 """STABLEHLO operators as the builtins that compute the same, with the same operands in the same places.
 
-The interpreter has kernels for a few STABLEHLO operators alone, and on floats, too, it runs none of the others.
+The interpreter has kernels for only a few STABLEHLO operators; it runs none of the others, not even on floats.
 """
 
 from __future__ import annotations

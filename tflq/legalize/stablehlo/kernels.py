@@ -59,7 +59,7 @@ from tflq.dialects.tfl.stablehlo import (
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
-from tflq.legalize.reference.movement import under
+from tflq.legalize.reference.generic.movement import under
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
@@ -92,7 +92,7 @@ def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMi
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
     if not one_shape or {x.type.storage, y.type.storage} != {storage}:
-        return NotApplicable(f"{kernel_name(op)} has a kernel for operands of one shape and type alone")
+        return NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
     if storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
     extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))

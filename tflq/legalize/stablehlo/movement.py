@@ -27,8 +27,8 @@ from tflq.dialects.tfl.stablehlo import (
 from tflq.dialects.tosa.movement import Slice, Tile
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
-from tflq.legalize.reference.moved_parameters import seen_by_kernel
-from tflq.legalize.reference.movement import COPIED, under
+from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.generic.movement import COPIED, under
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.legalize.stablehlo.builtins import option
@@ -56,8 +56,8 @@ def _not_copied(reason: str, warning: str) -> NotApplicable:
 
 def _refused(op: Op) -> Rejected:
     return Rejected(
-        f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
-        " that are known, have; lower it to TFLite's builtins, or dequantize its operands, before converting"
+        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
+        "TFLite's builtins, or dequantize its operands, before converting"
     )
 
 

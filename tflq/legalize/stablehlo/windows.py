@@ -19,7 +19,7 @@ from tflq.dialects.tfl.stablehlo import (
 )
 from tflq.ir.core import Op
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.legalize.reference.windows import COMBINE, over_windows
+from tflq.legalize.reference.pooling import COMBINE, over_windows
 from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.stablehlo.movement import padded
 

@@ -39,7 +39,8 @@ ENDS = np.asarray([np.inf, -np.inf, np.nan, 0, -0.0, 3.4e38, -3.4e38, 1e-45], np
 
 def conversion(name: str, operand: TensorType, result: TensorType) -> Module:
     x, y = Value(operand, "x"), Value(result, "y")
-    return Module([Function("main", [x], [y], [Op(name, [x], [y])])])
+    attributes = {"rounding": "half_away"} if name == "quant.qcast" else {}
+    return Module([Function("main", [x], [y], [Op(name, [x], [y], attributes)])])
 
 
 def both(module: Module, array: np.ndarray) -> tuple[np.ndarray, Module, np.ndarray]:

@@ -1,0 +1,82 @@
+"""Variables of the integer form → resource variables of the same names. A function writes their initial values, which
+CALL_ONCE runs first.
+
+An interpreter resets variable tensors (`reset_all_variables()`), but not resource variables. A signature of the same
+function writes the initial values again, for callers that ask for it. Such a signature has no inputs and no outputs,
+which interpreters take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tflq.dialects.tfl.control import CallOnce
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, i32
+from tflq.select.lowering import Kernels, lowering
+
+__all__ = ["RESET", "declare_variables"]
+
+RESET: Final = "tflq_reset"
+"""The signature that writes the initial values."""
+
+
+def declare_variables(module: Module, *, reset: bool = False) -> None:
+    """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
+    declares any. `reset`: it is the signature `tflq_reset`, too.
+
+    UnsupportedError if the module has such a signature.
+    """
+    initial: dict[str, Variable] = {}
+    own = {op.shared_name: None for op in module.ops() if isinstance(op, VarHandle)}
+    for function in module.functions:
+        declarations = [op for op in function.ops if isinstance(op, Variable)]
+        if not declarations:
+            continue
+        for op in declarations:
+            initial.setdefault(op.variable, op)
+        call = Op(CallOnce.op_name, [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
+        function.ops = [call, *(op for op in function.ops if not isinstance(op, Variable))]
+    if initial:
+        writes = [
+            Op(VariableWrite.op_name, [op.initial_value], [], {"name": name}, op.location)
+            for name, op in initial.items()
+        ]
+        module.functions.append(Function("initial_values", [], [], writes))
+    if reset:
+        _add_signature(module, bool(initial), list(own))
+
+
+def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
+    """Makes the last function the signature, if there is something to reset; warns of what it does not reset."""
+    if any(signature.key == RESET for signature in module.signatures or ()):
+        raise UnsupportedError(f"the model has a signature '{RESET}' already; convert it without a reset signature")
+    if needed:
+        signature = Signature(RESET, len(module.functions) - 1, [], [])
+        module.signatures = [*(module.signatures or ()), signature]
+    else:
+        module.warnings.append(f"no state was lowered into variables: there is no signature '{RESET}' to add")
+    if needed and own:
+        names = ", ".join(f"'{name}'" for name in own)
+        module.warnings.append(f"signature '{RESET}' leaves the model's own variables as they are: {names}")
+
+
+@lowering(VariableRead)
+def variable_read(op: VariableRead, k: Kernels) -> Value:
+    return k.emit(ReadVariable, [_handle(op, k)], op.result.type)
+
+
+@lowering(VariableWrite)
+def variable_write(op: VariableWrite, k: Kernels) -> Sequence[Value]:
+    return k.op(AssignVariable, [_handle(op, k), k.value(op.input)], []).results
+
+
+def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
+    """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
+    numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
+    type = TensorType((1,), i32)
+    return k.emit(VarHandle, [], type, container="", shared_name=op.variable)
