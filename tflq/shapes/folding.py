@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.analysis.known import Known
 from tflq.dialects.effects import drop_dead, is_pure
 from tflq.ir.core import Buffer, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
-from tflq.shapes.known import Known
 
 __all__ = ["fold_sizes"]
 

@@ -104,9 +104,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
 
 def repeated(op: Op) -> str:
     """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
-    if not isinstance(op, BidirectionalSequenceRNN) or not op.time_major or (op.input.type.shape or (None,))[0] == 1:
-        return ""
-    if _hybrid_weights(op) not in ((True, i8), (True, ui8)):
+    if not isinstance(op, BidirectionalSequenceRNN) or not op.goes_round:
         return ""
     return (
         "the hybrid kernel of BIDIRECTIONAL_SEQUENCE_RNN goes through a time-major sequence as many times as it has "
