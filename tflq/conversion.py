@@ -124,7 +124,6 @@ def convert(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     force: bool = False,
-    dump_ir: str | os.PathLike[str] | None = None,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
@@ -153,16 +152,16 @@ def convert(
         not depend on them stay; a signature that loses an output is dropped, with a warning.
     cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
-    dump_ir: a folder for the text of the model as it was read, and after each pass that changed something
-        (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
     """
-    format = _format(format, destination)
-    options = asked(
-        format,
-        target,
+    return observed(
+        source,
+        destination,
+        format=format,
+        target=target,
+        force=force,
         mac=mac,
         fallback=fallback,
         semantics=semantics,
@@ -174,6 +173,22 @@ def convert(
         cut=cut,
         cut_before_custom=cut_before_custom,
     )
+
+
+def observed(
+    source: Source,
+    destination: str | os.PathLike[str] | None = None,
+    *,
+    format: Format | None = None,
+    target: str | None = None,
+    force: bool = False,
+    dump_ir: str | os.PathLike[str] | None = None,
+    **asked_for: Any,
+) -> Conversion:
+    """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
+    something (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`."""
+    format = _format(format, destination)
+    options = asked(format, target, **asked_for)
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)

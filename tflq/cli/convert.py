@@ -158,7 +158,7 @@ def command(
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
         streams.check_output(text=options["format"] == "mlir")
     from tflq import convert
-    from tflq.conversion import destinations
+    from tflq.conversion import destinations, observed
     from tflq.files import replace_file
 
     given = streams.source(source)
@@ -166,7 +166,10 @@ def command(
     place = None if is_stream(destination) else destination
     with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        conversion = convert(given, place, force=force, dump_ir=dump_ir, **options)
+        if dump_ir is None:
+            conversion = convert(given, place, force=force, **options)
+        else:
+            conversion = observed(given, place, force=force, dump_ir=dump_ir, **options)
         seconds = time.perf_counter() - start
     if place is None:
         written, sizes = ["standard output"], (size, _write(conversion))

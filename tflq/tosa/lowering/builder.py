@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.builder import Builder, Kind, broadcast
+from tflq.builder import Builder, broadcast
 from tflq.dialects.declare import Operator
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.bits import LogicalNot
@@ -49,7 +49,9 @@ class TosaBuilder(Builder):
             return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
         return super().reshape(x, shape)
 
-    def _binary(self, kind: Kind, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+    def _binary(
+        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **attributes: Any
+    ) -> Value:
         a, b = self.aligned(a, b)
         return super()._binary(kind, a, b, element, **attributes)
 
