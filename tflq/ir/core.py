@@ -217,6 +217,14 @@ class Op:
         for result in results:
             result.producer = self
 
+    def custom_text(self, name: Callable[[Value | None], str]) -> str | None:
+        """What stands between its results and types in the text form, if that is not the generic form; `name`: what
+        the text calls a value."""
+        return None
+
+    def normalize(self) -> None:
+        """Spells attributes as the custom form reads them, where the op is printed in it."""
+
     @property
     def result(self) -> Value:
         """Its first result."""
