@@ -10,7 +10,7 @@ result's storage dtype. An op that runs other functions of the module or has a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -27,11 +27,13 @@ Evaluator: TypeAlias = Callable[..., Any]
 @dataclass
 class Run:
     """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
-    evaluate ops that no dialect declares, by name."""
+    evaluate ops that no dialect declares, by name. `schedule`: the order in which reductions of the `stablehlo` dialect
+    combine values (`evaluate.stablehlo.schedule`)."""
 
     module: Module | None = None
     variables: dict[str, np.ndarray] = field(default_factory=dict)
     others: Mapping[str, Evaluator] = field(default_factory=dict)
+    schedule: Callable[[int], Sequence[int]] | None = None
 
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""
@@ -55,6 +57,16 @@ _MODULES: Final = {
         "requantize",
     ),
     "quant.casts": ("elementwise",),
+    "stablehlo.arithmetic": ("stablehlo.elementwise",),
+    "stablehlo.casts": ("stablehlo.elementwise",),
+    "stablehlo.comparison": ("stablehlo.elementwise",),
+    "stablehlo.control": ("stablehlo.elementwise",),
+    "stablehlo.convolution": ("stablehlo.contraction",),
+    "stablehlo.matmul": ("stablehlo.contraction",),
+    "stablehlo.movement": ("stablehlo.layout",),
+    "stablehlo.reduction": ("stablehlo.reduction",),
+    "stablehlo.unary": ("stablehlo.elementwise",),
+    "stablehlo.windows": ("stablehlo.reduction",),
     "tfl.bits": ("movement",),
     "tfl.casts": ("movement",),
     "tfl.comparison": ("movement",),

@@ -33,7 +33,12 @@ def _chosen(op: Select) -> bool:
     made = op.result.type
     same = op.on_true.type.element == op.on_false.type.element == made.element
     shapes = agree(op.on_true.type.shape, made.shape) and agree(op.on_false.type.shape, made.shape)
-    return same and shapes and op.pred.type.element == i1 and (op.pred.type.rank == 0 or agree(op.pred.type.shape, made.shape))
+    return (
+        same
+        and shapes
+        and op.pred.type.element == i1
+        and (op.pred.type.rank == 0 or agree(op.pred.type.shape, made.shape))
+    )
 
 
 @constraint

@@ -18,7 +18,15 @@ from tflq.ir.core import Block, Op, Region, Value
 from tflq.ir.registry import op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 
-__all__ = ["ACCUMULATION", "Accumulating", "Functions", "results_of", "single_op"]
+__all__ = [
+    "ACCUMULATION",
+    "Accumulating",
+    "Functions",
+    "combiners",
+    "identity_region",
+    "results_of",
+    "single_op",
+]
 
 
 class Functions(NamedTuple):
@@ -90,6 +98,25 @@ def single_op(region: Region) -> Op | None:
     op = block.ops[0]
     alone = op.operands == block.arguments and op.results == returned and not op.regions
     return op if alone else None
+
+
+def combiners(body: Region) -> list[Op] | None:
+    """The op that combines each pair of values, of a body that does nothing but combine them pair by pair; None for any
+    other."""
+    returned = results_of(body)
+    block = body.blocks[0]
+    if returned is None or len(block.ops) != len(returned) + 1 or len(block.arguments) != 2 * len(returned):
+        return None
+    found: list[Op] = []
+    for index, value in enumerate(returned):
+        op = None if value is None else value.producer
+        pair = [block.arguments[index], block.arguments[len(returned) + index]]
+        if op is None or op not in block.ops or op in found or len(op.operands) != 2:
+            return None
+        if op.operands not in (pair, pair[::-1]):
+            return None
+        found.append(op)
+    return found
 
 
 def _scalars(values: Any, elements: Sequence[ElementType]) -> bool:
@@ -210,8 +237,8 @@ ACCUMULATION = (
     plain_without_conversions,
     baselines,
     input_conversion_type,
-    conversions_meet,
     body_type,
+    conversions_meet,
     output_conversion_type,
 )
 """The constraints of every op that accumulates, in order."""

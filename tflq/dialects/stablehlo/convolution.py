@@ -88,7 +88,9 @@ def _raw(text: str) -> ConvNumbers | None:
         ("output", "output_batch", "output_feature"),
     ):
         try:
-            spatial = tuple(int(word) for word in fields.get(f"{prefix}_spatial_dimensions", "").replace(",", " ").split())
+            spatial = tuple(
+                int(word) for word in fields.get(f"{prefix}_spatial_dimensions", "").replace(",", " ").split()
+            )
             sides.append((int(fields[f"{first}_dimension"]), int(fields[f"{second}_dimension"]), spatial))
         except (KeyError, ValueError):
             return None

@@ -14,7 +14,14 @@ from tflq.dialects.stablehlo.rules import Check, constraint, is_per_axis
 from tflq.ir.core import Op
 from tflq.ir.types import is_quantized
 
-__all__ = ["Hybrid", "all_quantized_or_hybrid", "is_hybrid", "one_expressed_type", "one_storage_type", "real_as_expressed"]
+__all__ = [
+    "Hybrid",
+    "all_quantized_or_hybrid",
+    "is_hybrid",
+    "one_expressed_type",
+    "one_storage_type",
+    "real_as_expressed",
+]
 
 
 @dataclass(frozen=True, slots=True)

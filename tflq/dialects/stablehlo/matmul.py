@@ -111,7 +111,13 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
         """Its dimension numbers; none of any kind where the attribute says none."""
         stated = self.attributes.get("dot_dimension_numbers")
         lists = {name: words for name, words in _FIELD.findall(str(getattr(stated, "text", "")))}
-        return DotNumbers(*(_ints(lists.get(f"{side}_{kind}_dimensions", "")) for kind in ("batching", "contracting") for side in ("lhs", "rhs")))
+        return DotNumbers(
+            *(
+                _ints(lists.get(f"{side}_{kind}_dimensions", ""))
+                for kind in ("batching", "contracting")
+                for side in ("lhs", "rhs")
+            )
+        )
 
 
 def _ints(text: str) -> tuple[int, ...]:

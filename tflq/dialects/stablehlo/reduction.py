@@ -32,7 +32,7 @@ def _one_shape(op: Reduce) -> bool:
 def _within(op: Reduce) -> bool:
     """0 <= dimensions < rank(inputs[0])"""
     dims, rank = integers(op, "dimensions"), op.inputs[0].type.rank
-    return dims is not None and all(0 <= d and (rank is None or d < rank) for d in dims)
+    return dims is not None and all(d >= 0 and (rank is None or d < rank) for d in dims)
 
 
 @constraint
