@@ -217,8 +217,8 @@ class Op:
         for result in results:
             result.producer = self
 
-    def custom_text(self, name: Callable[[Value | None], str]) -> str | None:
-        """What stands between its results and types in the text form, if that is not the generic form; `name`: what
+    def custom_text(self, _name: Callable[[Value | None], str]) -> str | None:
+        """What stands between its results and types in the text form, if that is not the generic form; `_name`: what
         the text calls a value."""
         return None
 

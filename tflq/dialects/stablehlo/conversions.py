@@ -195,8 +195,8 @@ def input_conversion_type(op: Accumulating) -> bool:
 
 @constraint
 def body_type(op: Accumulating) -> bool:
-    """body has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...) where Ei = element_type(inputs[i]), or, with
-    an input_conversion, element_type(output_types(input_conversion)[i])"""
+    """body has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...) where Ei = element_type(inputs[i]), or,
+    with an input_conversion, element_type(output_types(input_conversion)[i])"""
     functions = op.functions
     if functions is None:
         return True

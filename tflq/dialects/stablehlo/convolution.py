@@ -35,7 +35,7 @@ class Window(NamedTuple):
     def counts(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         """How many windows there are along each dimension of a shape."""
         rows = zip(shape, *self, strict=True)
-        return tuple(None if row[0] is None else _count(*row) for row in rows)  # type: ignore[arg-type]
+        return tuple(None if row[0] is None else _count(*row) for row in rows)
 
 
 def _count(n: int, size: int, stride: int, padding: tuple[int, int], base: int, dilation: int) -> int:
@@ -112,8 +112,8 @@ def _numbered(op: Convolution) -> bool:
 
 @constraint
 def _windowed(op: Convolution) -> bool:
-    """'window_strides', 'padding', 'lhs_dilation', 'rhs_dilation' and 'window_reversal' must have an item for each spatial
-    dimension, strides and dilations from 1 up"""
+    """'window_strides', 'padding', 'lhs_dilation', 'rhs_dilation' and 'window_reversal' must have an item for each
+    spatial dimension, strides and dilations from 1 up"""
     if op.rhs.type.shape is None:
         return True
     spread = op.window

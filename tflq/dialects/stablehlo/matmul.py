@@ -55,8 +55,8 @@ def _numbered(op: DotGeneral) -> bool:
 
 @constraint
 def _sized(op: DotGeneral) -> bool:
-    """dimensions of lhs and rhs that belong together must have the same size, and the result has the batching dimensions,
-    the others of lhs and the others of rhs"""
+    """dimensions of lhs and rhs that belong together must have the same size, and the result has the batching
+    dimensions, the others of lhs and the others of rhs"""
     left, right, numbers = op.lhs.type.shape, op.rhs.type.shape, op.numbers
     if left is None or right is None:
         return True
@@ -110,7 +110,7 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
     def numbers(self) -> DotNumbers:
         """Its dimension numbers; none of any kind where the attribute says none."""
         stated = self.attributes.get("dot_dimension_numbers")
-        lists = {name: words for name, words in _FIELD.findall(str(getattr(stated, "text", "")))}
+        lists = dict(_FIELD.findall(str(getattr(stated, "text", ""))))
         return DotNumbers(
             *(
                 _ints(lists.get(f"{side}_{kind}_dimensions", ""))

@@ -88,11 +88,11 @@ class Reduce(Accumulating, name="stablehlo.reduce"):
         if self.applied() is not None:
             self.attributes["dimensions"] = TypedArray.of(np.array(self.dimensions, np.int64), i64)
 
-    def custom_text(self, name: Callable[[Value | None], str]) -> str | None:
+    def custom_text(self, _name: Callable[[Value | None], str]) -> str | None:
         """`stablehlo.reduce(%x init: %y) applies stablehlo.add across dimensions = [1]`"""
         body = self.applied()
         if body is None:
             return None
         given, init = self.inputs[0], self.inits[0]
         dims = ", ".join(map(str, self.dimensions))
-        return f"{self.name}({name(given)} init: {name(init)}) applies {body.name} across dimensions = [{dims}]"
+        return f"{self.name}({_name(given)} init: {_name(init)}) applies {body.name} across dimensions = [{dims}]"

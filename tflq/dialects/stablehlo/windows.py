@@ -33,8 +33,8 @@ def _one_shape(op: ReduceWindow) -> bool:
 
 @constraint
 def _windowed(op: ReduceWindow | SelectAndScatter) -> bool:
-    """'window_dimensions', 'window_strides', 'base_dilations', 'window_dilations' and 'padding' must have an item for each
-    dimension, all but the padding from 1 up"""
+    """'window_dimensions', 'window_strides', 'base_dilations', 'window_dilations' and 'padding' must have an item
+    for each dimension, all but the padding from 1 up"""
     spread = op.window
     if spread is None:
         return False
@@ -71,7 +71,8 @@ def _source_shape(op: SelectAndScatter) -> bool:
 
 @constraint
 def _init_type(op: SelectAndScatter) -> bool:
-    """(C3) element_type(init_value) = element_type(operand): the accumulator's type is that which input_conversion makes"""
+    """(C3) element_type(init_value) = element_type(operand): the accumulator's type is that which
+    input_conversion makes"""
     return op.init.type.element == op.input.type.element
 
 

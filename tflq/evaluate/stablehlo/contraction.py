@@ -7,6 +7,7 @@ Of quantized operands, the numbers that they stand for are multiplied (`dequanti
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,8 @@ def _count(sizes: tuple[int, ...]) -> int:
 @evaluator(Convolution)
 def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     numbers, spread = op.numbers, op.window
-    assert numbers is not None and spread is not None
+    assert numbers is not None
+    assert spread is not None
     rank = len(spread.sizes)
     x = real(op.lhs.type, a).transpose(*numbers.input[:2], *numbers.input[2])
     w = real(op.rhs.type, b).transpose(numbers.kernel[1], numbers.kernel[0], *numbers.kernel[2])
@@ -77,13 +79,13 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     total = np.zeros((parts, x.shape[1], w.shape[1], *counts), _accumulator(x, w, op))
     with np.errstate(all="ignore"):
         for offset in product(*map(range, spread.sizes)):
-            place = tuple(
+            place: tuple[Any, ...] = tuple(
                 slice(o * dilation, o * dilation + (count - 1) * stride + 1 if count else 0, stride)
                 for o, dilation, stride, count in zip(offset, spread.dilations, spread.strides, counts, strict=True)
             )
             for feature in range(w.shape[2]):
-                taken = x[(slice(None), slice(None), feature, *place)][:, :, None]
-                weights = w[(slice(None), slice(None), feature, *offset)].reshape(parts, 1, -1, *(1,) * rank)
+                taken = x[:, :, feature][(..., *place)][:, :, None]
+                weights = w[:, :, feature][(..., *offset)].reshape(parts, 1, -1, *(1,) * rank)
                 total = rounded_to(kind, total + rounded_to(kind, taken * weights))
     made = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
     places = (*numbers.output[:2], *numbers.output[2])

@@ -115,7 +115,12 @@ _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
 _OF_ONE_SCALE: Final = frozenset({Add, Subtract, Maximum, Minimum, Negate, Abs})
 """What can be computed in units of a scale."""
 
-_BOOLEAN: Final = {Add: np.logical_or, Multiply: np.logical_and, Maximum: np.logical_or, Minimum: np.logical_and}
+_BOOLEAN: Final[dict[type[Op], Callable[..., Any]]] = {
+    Add: np.logical_or,
+    Multiply: np.logical_and,
+    Maximum: np.logical_or,
+    Minimum: np.logical_and,
+}
 
 ELEMENTWISE: Final = frozenset({*_FUNCTIONS, UniformQuantize, UniformDequantize, Convert, Compare, Select, Clamp})
 """Ops whose result at a place depends on the operands at that place only: they compute on arrays of any one shape."""

@@ -28,8 +28,8 @@ def note_order(op: Accumulating, count: int) -> None:
 
 
 def order_dependence(op: Accumulating, count: int | None) -> str | None:
-    """Why a reduction of so many values (None: unknown) depends on the order in which they are combined, or on how often
-    an init value is; None if it does not."""
+    """Why a reduction of so many values (None: unknown) depends on the order in which they are combined, or on how
+    often an init value is; None if it does not."""
     functions = op.functions
     assert functions is not None
     if count is not None and count < 2:

@@ -12,8 +12,8 @@ __all__ = ["dilated_and_padded"]
 def dilated_and_padded(
     x: np.ndarray, padding: Sequence[tuple[int, int]], dilations: Sequence[int], fill: np.ndarray | np.generic
 ) -> np.ndarray:
-    """An array with `dilation - 1` elements `fill` between two of its own along each dimension, and as many as `padding`
-    says before and after; fewer than none cut off."""
+    """An array with `dilation - 1` elements `fill` between two of its own along each dimension, and as many as
+    `padding` says before and after; fewer than none cut off."""
     spread = [(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, dilations, strict=True)]
     sizes = [max(0, n + low + high) for n, (low, high) in zip(spread, padding, strict=True)]
     out = np.empty(sizes, x.dtype)

@@ -132,9 +132,9 @@ _FORMS = {Reduce: _reduced, ReduceWindow: _of_windows, SelectAndScatter: _scatte
 
 @evaluator(Reduce, ReduceWindow, SelectAndScatter)
 def _by_default(op: Accumulating, *arrays: np.ndarray) -> list[np.ndarray]:
-    return _FORMS[type(op)](op, arrays, left_to_right)  # type: ignore[index, operator]
+    return _FORMS[type(op)](op, arrays, left_to_right)  # type: ignore[operator]
 
 
 @control(Reduce, ReduceWindow, SelectAndScatter)
 def _as_scheduled(op: Accumulating, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
-    return _FORMS[type(op)](op, arrays, run.schedule or left_to_right)  # type: ignore[index, operator]
+    return _FORMS[type(op)](op, arrays, run.schedule or left_to_right)  # type: ignore[operator]
