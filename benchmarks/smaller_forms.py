@@ -3,7 +3,7 @@ with each form.
 
     python benchmarks/smaller_forms.py MODEL.tflite ... [--mac integer|float32] [--repeat N]
 
-    tables     elementwise arithmetic of one or two 8-bit tensors is a table (`select/tabulate.py`)
+    tables     elementwise arithmetic of one or two 8-bit tensors is a table (`passes/tabulate.py`)
     division   RESCALE is a division in int32 where that is proven (`select/requantize.py`)
     clamps     bounds by SUB with RELU instead of MAXIMUM and MINIMUM
     words      the high word of int64 by TRANSPOSE and GATHER of a row instead of GATHER along the last dim
@@ -30,9 +30,9 @@ import tflq
 from tflq.ir.core import Module, Value
 from tflq.passes.contract import PassResult
 from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.tabulate import Tabulate
 from tflq.select import highword, requantize
 from tflq.select.lowering import Kernels
-from tflq.select.tabulate import Tabulate
 
 FORMS = ("tables", "division", "clamps", "words", "sharing")
 

@@ -9,9 +9,10 @@ from support.harness import interpret
 
 import tflq
 from scripts.kernel_trials import Trial, bias_of, quantized_op, unit_of
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, Trait, trait_of
+from tflq.dialects.traits.kernels import Unbounded
 from tflq.flatbuffer.writer import write
-from tflq.ir.core import Module, Value
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
@@ -48,18 +49,19 @@ def _ideal(trial: Trial) -> Results | None:
     assert op is not None
     if op.name in ("tfl.quantize", "tfl.dequantize"):
         return [[_cast(op.operand(0), op.result, *(arrays or [op.operand(0).array]))] for arrays in trial.batches]
-    named = fallback._NOT_FINITE
-    fallback._NOT_FINITE = frozenset(op_names("tfl"))  # QUANTIZE wraps what is far out of range
     try:
-        with patch("tflq.legalize.deciding.rules_of", lambda _: ()):
+        with patch("tflq.legalize.deciding.rules_of", lambda _: ()), patch.object(fallback, "trait_of", _unbounded):
             module, _ = to_tflite(
                 _scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT
             )
     except tflq.TflqError:
         return None
-    finally:
-        fallback._NOT_FINITE = named
     return run(bytes(write(module)), trial.batches)
+
+
+def _unbounded(op: Op, kind: type[Trait]) -> Trait | None:
+    """Every operator may leave the range of its result: QUANTIZE wraps what is far out of it."""
+    return Unbounded() if kind is Unbounded else trait_of(op, kind)
 
 
 def _cast(x: Value, y: Value, array: np.ndarray) -> np.ndarray:

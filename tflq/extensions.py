@@ -5,7 +5,8 @@ A package names an `Extension` by an entry point in the group `tflq.rules`; a fi
 
 from __future__ import annotations
 
-import runpy
+import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -44,8 +45,14 @@ def _installed() -> tuple[Extension, ...]:
 
 def extension_of(path: Path) -> Extension:
     """The extension that a file of Python has. OptionError if it has none."""
+    spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise OptionError(Reason("the file is no file of Python", str(path), remedy="call it *.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     with file_errors(path):
-        made = runpy.run_path(str(path)).get("EXTENSION")
+        spec.loader.exec_module(module)
+    made = getattr(module, "EXTENSION", None)
     if not isinstance(made, Extension):
         raise OptionError(Reason("the file has no EXTENSION", str(path), remedy="EXTENSION = tflq.Extension(...)"))
     return made

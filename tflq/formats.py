@@ -48,6 +48,10 @@ def read(source: Source) -> Module:
     module, text = _read(source)
     if text is not None:
         module.source = module.source or text
+        if is_tosa(module):
+            from tflq.tosa.files.from_text import to_tosa_form
+
+            to_tosa_form(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tflq.dialects.forms import Form
 from tflq.dialects.tfl.runtime import state_runtime
-from tflq.evaluate import control
+from tflq.evaluate import running
 from tflq.formats import is_tosa
 from tflq.ir.core import Module, Op
 from tflq.legalize import Decision, legalize
@@ -24,8 +24,8 @@ from tflq.passes.contract import Pass, Pipeline, verify_stage
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
+from tflq.passes.tabulate import Tabulate
 from tflq.report import Report
-from tflq.select.tabulate import Tabulate
 from tflq.targets import INTEGER
 from tflq.targets import Target as Kernels
 
@@ -142,13 +142,15 @@ def _select(
     reset: bool = False,
 ) -> tuple[Module, Report]:
     """names: those of the source's tensors, which no other tensor gets."""
+    from tflq.passes.lower_rounding import LowerRounding
+    from tflq.select.cost import table_pays
     from tflq.select.edges import trim_edges
     from tflq.select.engine import select
     from tflq.select.legality import check
     from tflq.select.naming import name_tensors
     from tflq.select.sharing import keep_apart, merge_views
 
-    module = _run(module, "integer", Tabulate(), DeadCodeElimination())
+    module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination(), LowerRounding())
     with stage("selection of kernels"):
         module = select(module, mac=mac, reset=reset)
         trim_edges(module)
@@ -183,7 +185,7 @@ def _simplification(real_semantics: bool) -> Sequence[Pass]:
 
 def _path(op: Op) -> str:
     """How an operator of TOSA computes; control flow and variables stay what they are."""
-    if control.get(type(op)) is not None:
+    if running.get(type(op)) is not None:
         return "kept"
     return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"
 

@@ -1,21 +1,25 @@
 """What a stage does with each op: functions by class of op, imported by family.
 
-    lowering: Registry[Lowering] = Registry("tflq.select", {"tosa.matmul": ("matmul",)})
+    lowering: Registry[Lowering] = Registry("tflq.select")
 
     @lowering(MatMul)
     def matmul(op: MatMul, k: Kernels) -> Value: ...
 
-The modules of a family are imported when its first op is met.
+The modules of a family are imported when its first op is met: that of the family's name and `generic`, unless the
+registry says others. A function may also be registered for a trait: it serves the ops with that trait that have no
+function otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Final, Generic, TypeVar
+from types import UnionType
+from typing import Final, Generic, TypeVar, get_args
 
+from tflq.dialects.declare import Operator, Trait
 from tflq.ir.core import Op
-from tflq.ir.registry import family, op_class
+from tflq.ir.registry import dialect, dialects, family, op_class
 
 __all__ = ["Registry"]
 
@@ -25,41 +29,55 @@ G = TypeVar("G")
 
 class Registry(Generic[F]):
     """Functions by class of op. `modules`: for each family ("tosa.matmul"), the modules of `package` that register its
-    functions."""
+    functions, if they are not those of its name."""
 
-    def __init__(self, package: str, modules: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, package: str, modules: Mapping[str, Sequence[str]] | None = None) -> None:
         self._package = package
-        self._modules: Final = modules
-        self._functions: dict[type[Op], F] = {}
-        self._met: set[type[Op]] = set()
+        self._modules: Final = modules or {}
+        self._functions: dict[type[Op] | type[Trait], F] = {}
+        self._found: dict[type[Op], F | None] = {}
+        self._imported: set[str] = set()
 
-    def __call__(self, *kinds: type[Op] | str) -> Callable[[G], G]:
-        """The decorator that enters a function for classes of ops. ValueError if one has a function already."""
+    def __call__(self, *kinds: type[Op] | type[Trait] | UnionType | str) -> Callable[[G], G]:
+        """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
+        has a function already."""
 
         def register(function: G) -> G:
             for named in kinds:
-                kind = op_class(named) if isinstance(named, str) else named
-                if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
-                    raise ValueError(f"{kind.__name__} has two functions in {self._package}")
+                for kind in (op_class(named),) if isinstance(named, str) else get_args(named) or (named,):
+                    if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
+                        raise ValueError(f"{kind.__name__} has two functions in {self._package}")
+            self._found.clear()
             return function
 
         return register
 
     def get(self, kind: type[Op]) -> F | None:
-        """The function of a class; None if it has none."""
-        if kind not in self._met:
-            self._met.add(kind)
-            name = getattr(kind, "op_name", "")
-            for module in self._modules.get(f"{name.partition('.')[0]}.{family(name)}", ()):
-                import_module(f"{self._package}.{module}")
-        return self._functions.get(kind)
+        """The function of a class: its own, else that of a trait; None if it has none."""
+        if kind not in self._found:
+            self._import(getattr(kind, "op_name", ""))
+            kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
+            bases = (base for each in kinds for base in each.__mro__)
+            self._found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
+        return self._found[kind]
+
+    def _import(self, name: str) -> None:
+        """Imports the modules of an op's family."""
+        place = family(name)
+        for module in self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic")):
+            if module and module not in self._imported:
+                self._imported.add(module)
+                path = f"{self._package}.{module}"
+                try:
+                    import_module(path)
+                except ModuleNotFoundError as error:
+                    if error.name != path:
+                        raise
 
     def names(self) -> frozenset[str]:
-        """The names of all ops that have a function."""
-        for modules in self._modules.values():
-            for module in modules:
-                import_module(f"{self._package}.{module}")
-        return frozenset(getattr(kind, "op_name", "") for kind in self._functions)
+        """The names of all declared ops that have a function."""
+        declared = (found for name in dialects() if (found := dialect(name)) is not None)
+        return frozenset(c.op_name for found in declared for c in found.classes() if self.get(c) is not None)
 
     def named(self, name: str) -> F | None:
         """The function of the class of a name; None if it has none."""

@@ -38,7 +38,7 @@ NO_KERNEL = "no kernel computes it"
 """What rows say that give real results, whatever an interpreter makes of types that its kernels do not look at."""
 TARGETS = ("integer", "kernels")
 ROOT = Path(__file__).resolve().parents[2]
-_DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pairs of values are told apart wrongly)"
+_DISTANCE = r"(, |: )(up to \d+ count\(s\) from the real value|[\d.]+% of all pairs of values are compared wrongly)"
 Arrays = list[list[np.ndarray]]
 
 

@@ -11,7 +11,7 @@ from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.state import VariableRead
 from tflq.dialects.traits.quantization import MultiplyAccumulate, SameScale
-from tflq.evaluate import control, evaluator
+from tflq.evaluate import evaluator, running
 from tflq.flatbuffer.layout import enum, options_of, table
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect, op_class, op_names
@@ -26,11 +26,11 @@ def of_integer_form(names: Iterable[str]) -> set[str]:
 
 
 def test_declared_ops_are_those_with_an_evaluator() -> None:
-    assert of_integer_form(evaluator.names()) == INTEGER_FORM - control.names()
+    assert of_integer_form(evaluator.names()) == INTEGER_FORM - running.names()
 
 
 def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
-    assert control.names() == {
+    assert running.names() == {
         *("tosa.cond_if", "tosa.while_loop"),
         *("tosa.variable", "tosa.variable_read", "tosa.variable_write"),
     }

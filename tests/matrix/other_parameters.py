@@ -27,7 +27,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.reference.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
 
 __all__: list[str] = []
 

@@ -14,9 +14,9 @@ from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize import Decision
 from tflq.resources import resource
-from tflq.select.kernel_rules import load_rules
 from tflq.select.kernels import KernelBuilder
 from tflq.select.legality import check
+from tflq.targets.kernel_rules import load_rules
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
 SHAPE = (2, 3)

@@ -9,6 +9,7 @@ import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
+from tflq.dialects.ext.rescale import RescaleF64
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import quantize_multipliers, reduce_to_16_bits
@@ -124,7 +125,7 @@ def test_five_dims() -> None:
 
 
 def _rescale_f64(b: Builder, x: Value, to: ScalarType, scale: np.ndarray, **more: Any) -> Value:
-    return b.emit("ext.rescale_f64", [x], TensorType(x.type.shape, to), scale=scale, **more)
+    return b.emit(RescaleF64, [x], TensorType(x.type.shape, to), scale=scale, **more)
 
 
 @pytest.mark.parametrize("channels", [1, 5])
@@ -149,7 +150,9 @@ def test_float64_of_scales_near_one(scale: float) -> None:
     x = draw(i32, (*SHAPE, 3), low=-1000, high=1000)
     for to in (i8, i16):
         assert_lowered(
-            lambda b, v, to=to: _rescale_f64(b, v, to, np.asarray([scale]), input_range=(-1000, 1000)), [x], [i32]
+            lambda b, v, to=to: _rescale_f64(b, v, to, np.asarray([scale]), output_zp=0, input_range=(-1000, 1000)),
+            [x],
+            [i32],
         )
 
 

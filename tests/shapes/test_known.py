@@ -46,6 +46,7 @@ def after(name: str, others: Sequence[Value], attributes: dict[str, Any], elemen
         ("floor_div", [ints(3)], {}, [None, 1, None, 1]),
         ("maximum", [ints(3, 9, 1, 1)], {}, [None, 9, None, 3]),
         ("cast", [], {}, [None, 4, None, 3]),
+        ("mirror_pad", [const(np.asarray([[1, 0]]), i32)], {"mode": "REFLECT"}, [4, None, 4, None, 3]),
     ],
 )
 def test_open_elements(name: str, others: list[Value], attributes: dict[str, Any], wanted: list[int | None]) -> None:
@@ -56,8 +57,9 @@ def test_reductions() -> None:
     assert after("reduce_prod", [ints(0)], {"keep_dims": False}) == [[None]]
 
 
-def test_a_fused_activation_is_not_computed() -> None:
-    assert after("add", [ints(2)], {"fused_activation_function": "RELU6"}) == []
+def test_a_fused_activation_clamps() -> None:
+    assert after("add", [ints(3)], {"fused_activation_function": "RELU6"}) == [[None, 6, None, 6]]
+    assert after("add", [ints(3)], {"fused_activation_function": "TANH"}) == []
 
 
 def test_a_quotient_by_zero_is_not_computed() -> None:

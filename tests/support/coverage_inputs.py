@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from support.harness import edge_inputs
 
+from support.harness import edge_inputs
 from tflq.ir.core import Module, Value
 from tflq.ir.types import i1
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from support.harness import argument, const, edge_inputs, one_op
 
+from support.harness import argument, const, edge_inputs, one_op
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i1, i8, i16, i32, ui8
 

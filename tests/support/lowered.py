@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from support.harness import argument, interpret
 
+from support.harness import argument, interpret
 from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from support.harness import argument, interpret
 from support.running import reference
-
 from tflq.builder import Builder
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read

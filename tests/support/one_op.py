@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
 
@@ -63,7 +64,7 @@ def case(name: str) -> Callable[[Callable[[TosaBuilder], Module]], Callable[[Tos
 def unary(name: str, element: ScalarType, **attributes: object) -> None:
     def make(b: TosaBuilder) -> Module:
         x = arg((2, 3), element)
-        return module(b, [x], b.unary(name, x, **attributes))
+        return module(b, [x], b.unary(op_class(f"tosa.{name}"), x, **attributes))
 
     case(f"{name} {element}")(make)
 
@@ -109,7 +110,7 @@ binary("mul", f32, shift=0)
 @case("intdiv")
 def _(b: TosaBuilder) -> Module:
     x = arg((2, 3), i32)
-    return module(b, [x], b.binary("intdiv", x, b.constant([[7, -2, 3]])))
+    return module(b, [x], b.binary(op_class("tosa.intdiv"), x, b.constant([[7, -2, 3]])))
 
 
 @case("argmax")

@@ -9,9 +9,9 @@ import numpy as np
 from matrix.draw import Case
 from matrix.run import run
 from matrix.run_tosa import run_tosa
-from support.harness import argument, const, edge_inputs, interpret
 
 import tflq
+from support.harness import argument, const, edge_inputs, interpret
 from tflq.ir.core import Value
 from tflq.ir.types import ElementType, ScalarType, UniformQuantizedType, i8, i16, ui8
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from support.harness import argument, const, interpret
 from support.running import reference
-
 from tflq.conversion import convert
 from tflq.evaluate import Run, evaluate_function
 from tflq.flatbuffer.reader import read

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from support.harness import argument, interpret
 
+from support.harness import argument, interpret
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op

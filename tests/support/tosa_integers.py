@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.running import reference
 
+from support.running import reference
 from tflq.builder import Builder
 from tflq.dialects.forms import verify_form
 from tflq.evaluate import evaluate_function

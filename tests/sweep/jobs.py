@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tflq.legalize.reference import convolution
+from tflq.legalize.reference.convolution import convolution
 from tflq.sweep.measure import measure
 
 NAME = "double_scales"

@@ -11,6 +11,8 @@ import pytest
 from support.one_op import CASES, arg, module
 from support.validity import valid
 
+from tflq.dialects.tosa.activation import Ceil
+from tflq.dialects.tosa.bits import LogicalNot
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.registry import op_names
@@ -68,7 +70,7 @@ def test_requirements_in_words() -> None:
 def test_what_both_profiles_have_needs_that_of_the_rest() -> None:
     b = TosaBuilder()
     x, y = arg((2,), f32, "x"), arg((2,), i1, "y")
-    made = module(b, [x, y], b.unary("ceil", x), b.unary("logical_not", y))
+    made = module(b, [x, y], b.unary(Ceil, x), b.unary(LogicalNot, y))
     assert check(made, ALL).profiles == ("pro_fp",)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
@@ -50,6 +51,7 @@ __all__ = [
     "ints",
     "operand",
     "result",
+    "trait_of",
     "words",
 ]
 
@@ -301,6 +303,32 @@ class Trait:
     def check(self, op: Operator, notes: Notes) -> None:
         """Nothing, unless the trait says something that a file can violate."""
 
+    def __str__(self) -> str:
+        """Its name and what it says: `SameScale(input, output)`."""
+        given = signature(type(self)).parameters
+        order = list(given)
+        names = [name for kind in reversed(type(self).__mro__) for name in getattr(kind, "__slots__", ())]
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        said = ((name, getattr(self, name)) for name in names)
+        said = ((name, value) for name, value in said if name not in given or given[name].default is not value)
+        texts = [text for name, value in said for text in _said(name, value)]
+        return f"{type(self).__name__}({', '.join(texts)})" if texts else type(self).__name__
+
+
+def _said(name: str, value: Any) -> list[str]:
+    """A member of a trait as text; none if it says nothing."""
+    if isinstance(value, (Slot, Attribute)):
+        return [value.name]
+    if value is None or value == ():
+        return []
+    if isinstance(value, tuple) and isinstance(value[0], (Slot, Attribute)):
+        return [item.name for item in value]
+    if isinstance(value, Mapping):
+        value = tuple(f"{key} {item}" for key, item in value.items())
+    if isinstance(value, (tuple, frozenset)):
+        value = "/".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
+    return [f"{name}={value}"]
+
 
 T = TypeVar("T", bound=Trait)
 
@@ -343,6 +371,14 @@ class Operator(Op):
                 slot.index = index
         register(name, cls)
 
+    @property
+    def missing(self) -> Slot | None:
+        """The first operand that is left out and must not be; None if all are there."""
+        for slot in self.operand_slots:
+            if not (slot.optional or slot.variadic) and slot.value(self) is None:
+                return slot
+        return None
+
     @classmethod
     def trait(cls, kind: type[T]) -> T | None:
         """The first of its traits that is of a kind; None if it has none."""
@@ -360,3 +396,8 @@ class Operator(Op):
     def slot(cls, name: str) -> Slot | None:
         """Its operand or result of that name."""
         return next((s for s in (*cls.operand_slots, *cls.result_slots) if s.name == name), None)
+
+
+def trait_of(op: Op, kind: type[T]) -> T | None:
+    """The trait of an op, declared or not; None if it has none of that kind."""
+    return op.trait(kind) if isinstance(op, Operator) else None

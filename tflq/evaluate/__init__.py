@@ -1,5 +1,5 @@
-"""Numpy evaluator: constant folding, table building, tests."""
+"""Numpy evaluator: what each op computes on arrays. For folding, tables, known sizes, tests."""
 
-from tflq.evaluate.registry import Run, control, evaluate_function, evaluate_op, evaluator
+from tflq.evaluate.registry import Run, evaluate_function, evaluate_op, evaluator, running
 
-__all__ = ["Run", "control", "evaluate_function", "evaluate_op", "evaluator"]
+__all__ = ["Run", "evaluate_function", "evaluate_op", "evaluator", "running"]

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from tflq.dialects.tosa.bits import BitwiseNot, Clz, LogicalLeftShift, LogicalNot, LogicalRightShift
-from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tosa.bits import (
+    ArithmeticRightShift,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Clz,
+    LogicalAnd,
+    LogicalLeftShift,
+    LogicalNot,
+    LogicalOr,
+    LogicalRightShift,
+    LogicalXor,
+)
+from tflq.evaluate.registry import evaluator, of_arrays
 
 __all__: list[str] = []
 
-_BINARY: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "tosa.bitwise_and": np.bitwise_and,
-    "tosa.bitwise_or": np.bitwise_or,
-    "tosa.bitwise_xor": np.bitwise_xor,
-    "tosa.logical_and": np.logical_and,
-    "tosa.logical_or": np.logical_or,
-    "tosa.logical_xor": np.logical_xor,
-}
 
-
-@evaluator(*_BINARY)
-def _binary(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return _BINARY[op.name](a, b)
-
-
-@evaluator(BitwiseNot)
-def _bitwise_not(op: BitwiseNot, x: np.ndarray) -> np.ndarray:
-    return ~x
-
-
-@evaluator(LogicalNot)
-def _logical_not(op: LogicalNot, x: np.ndarray) -> np.ndarray:
-    return ~x
+evaluator(BitwiseAnd)(of_arrays(np.bitwise_and))
+evaluator(BitwiseOr)(of_arrays(np.bitwise_or))
+evaluator(BitwiseXor)(of_arrays(np.bitwise_xor))
+evaluator(BitwiseNot, LogicalNot)(of_arrays(np.invert))
+evaluator(LogicalAnd)(of_arrays(np.logical_and))
+evaluator(LogicalOr)(of_arrays(np.logical_or))
+evaluator(LogicalXor)(of_arrays(np.logical_xor))
 
 
 @evaluator(Clz)
@@ -52,3 +48,21 @@ def _logical_left_shift(op: LogicalLeftShift, a: np.ndarray, b: np.ndarray) -> n
 def _logical_right_shift(op: LogicalRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     return (a.astype(unsigned) >> b.astype(unsigned)).astype(a.dtype)
+
+
+@evaluator(ArithmeticRightShift)
+def _arithmetic_right_shift(op: ArithmeticRightShift, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if not op.round:
+        return a >> b
+    wide = a.astype(np.int64)
+    return (wide >> b) + np.where(b > 0, (wide >> np.maximum(b.astype(np.int64) - 1, 0)) & 1, 0)
+
+
+@evaluator(Bitcast)
+def _bitcast(op: Bitcast, x: np.ndarray) -> np.ndarray:
+    """Between widths the last dim appears or goes, low part first."""
+    dtype = op.result.type.storage.dtype
+    x = np.ascontiguousarray(x).reshape(x.shape)
+    if dtype.itemsize < x.dtype.itemsize:
+        return x[..., None].view(dtype)
+    return x.view(dtype)[..., 0] if dtype.itemsize > x.dtype.itemsize else x.view(dtype)

@@ -7,15 +7,16 @@ in i32. Floats are rounded once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tflq.evaluate.registry import evaluator
-from tflq.ir.core import Op
 
 __all__: list[str] = []
+
+_Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
 
 
 def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> np.ndarray:
@@ -28,43 +29,40 @@ def _taps(x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation:
     return views[(slice(None), *steps, slice(None), *(slice(None, None, d) for d in dilation))]
 
 
-def _operands(op: Op, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return x.astype(np.float64) - op.attributes["input_zp"], weights.astype(np.float64) - op.attributes["weight_zp"]
+def _operands(op: _Convolution, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return x.astype(np.float64) - op.input_zp, weights.astype(np.float64) - op.weight_zp
 
 
-def _sum(op: Op, products: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    dtype = op.result.type.storage.dtype
+def _sum(op: _Convolution, products: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    dtype = op.output.type.storage.dtype
     wide = np.dtype(np.float64) if dtype.kind == "f" else np.dtype(np.int64)
     return (products.astype(wide) + bias.astype(wide)).astype(dtype)
 
 
-def _padded(op: Op, x: np.ndarray) -> np.ndarray:
+def _padded(op: Conv2D | Conv3D | DepthwiseConv2D, x: np.ndarray) -> np.ndarray:
     """x with `pad` around its spatial dims: before and after each."""
-    amounts = np.reshape(op.attributes["pad"], (-1, 2)).tolist()
+    amounts = np.reshape(op.pad, (-1, 2)).tolist()
     return np.pad(x, ((0, 0), *amounts, (0, 0)))
 
 
 @evaluator(Conv2D)
 def _conv2d(op: Conv2D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    a = op.attributes
     values, filters = _operands(op, x, weights)
-    taps = _taps(_padded(op, values), weights.shape[1:3], a["stride"], a["dilation"])
+    taps = _taps(_padded(op, values), weights.shape[1:3], op.stride, op.dilation)
     return _sum(op, np.tensordot(taps, filters, ((3, 4, 5), (3, 1, 2))), bias)
 
 
 @evaluator(Conv3D)
 def _conv3d(op: Conv3D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    a = op.attributes
     values, filters = _operands(op, x, weights)
-    taps = _taps(_padded(op, values), weights.shape[1:4], a["stride"], a["dilation"])
+    taps = _taps(_padded(op, values), weights.shape[1:4], op.stride, op.dilation)
     return _sum(op, np.tensordot(taps, filters, ((4, 5, 6, 7), (4, 1, 2, 3))), bias)
 
 
 @evaluator(DepthwiseConv2D)
 def _depthwise_conv2d(op: DepthwiseConv2D, x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    a = op.attributes
     values, filters = _operands(op, x, weights)
-    taps = _taps(_padded(op, values), weights.shape[:2], a["stride"], a["dilation"])
+    taps = _taps(_padded(op, values), weights.shape[:2], op.stride, op.dilation)
     products = np.einsum("nhwcij,ijcm->nhwcm", taps, filters)
     return _sum(op, products.reshape(*products.shape[:3], -1), bias)
 

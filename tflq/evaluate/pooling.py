@@ -14,15 +14,13 @@ __all__: list[str] = []
 @evaluator(AvgPool2D)
 def _average(op: AvgPool2D, x: np.ndarray) -> np.ndarray:
     """The average of x - input_zp, plus output_zp, saturated."""
-    a = op.attributes
     if x.dtype.kind == "f":
-        return average_pool(x, a["kernel"], a["stride"], a["pad"])
-    mean = reciprocal_average_pool(x.astype(np.int64) - a["input_zp"], a["kernel"], a["stride"], a["pad"])
+        return average_pool(x, op.kernel, op.stride, op.pad)
+    mean = reciprocal_average_pool(x.astype(np.int64) - op.input_zp, op.kernel, op.stride, op.pad)
     storage = op.result.type.storage
-    return np.clip(mean + a["output_zp"], storage.minimum, storage.maximum)
+    return np.clip(mean + op.output_zp, storage.minimum, storage.maximum)
 
 
 @evaluator(MaxPool2D)
 def _maximum(op: MaxPool2D, x: np.ndarray) -> np.ndarray:
-    a = op.attributes
-    return max_pool(x, a["kernel"], a["stride"], a["pad"])
+    return max_pool(x, op.kernel, op.stride, op.pad)

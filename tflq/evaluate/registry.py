@@ -4,7 +4,7 @@
     def add(op: Add, a: np.ndarray, b: np.ndarray) -> np.ndarray: ...
 
 An evaluator takes the operands' arrays (None for one left out) and answers the result array (or a list of them), of the
-result's storage dtype. An op that runs other functions of the module or has a state (`control`) is also given the
+result's storage dtype. An op that runs other functions of the module or has a state (`running`) is also given the
 `Run` it belongs to.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.registering import Registry
 
-__all__ = ["Run", "control", "evaluate_function", "evaluate_op", "evaluator"]
+__all__ = ["Run", "evaluate_function", "evaluate_op", "evaluator", "of_arrays", "running"]
 
 Evaluator: TypeAlias = Callable[..., Any]
 
@@ -44,76 +44,28 @@ class Run:
         return [v.array if v.is_constant else env[v] for v in function.outputs]
 
 
-Control: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
+Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
 _MODULES: Final = {
-    "ext.casts": ("elementwise",),
-    "ext.rescale": (
-        "requantize",
-        "resize",
-    ),
-    "ext.tables": (
-        "lookup",
-        "requantize",
-    ),
-    "quant.casts": ("elementwise",),
-    "stablehlo.arithmetic": ("stablehlo.elementwise",),
-    "stablehlo.casts": ("stablehlo.elementwise",),
-    "stablehlo.comparison": ("stablehlo.elementwise",),
-    "stablehlo.control": ("stablehlo.elementwise",),
-    "stablehlo.convolution": ("stablehlo.contraction",),
-    "stablehlo.matmul": ("stablehlo.contraction",),
+    **{
+        f"stablehlo.{family}": ("stablehlo.elementwise",) for family in ("arithmetic", "casts", "comparison", "control")
+    },
+    **{f"stablehlo.{family}": ("stablehlo.contraction",) for family in ("convolution", "matmul")},
+    **{f"stablehlo.{family}": ("stablehlo.reduction",) for family in ("reduction", "windows")},
     "stablehlo.movement": ("stablehlo.layout",),
-    "stablehlo.reduction": ("stablehlo.reduction",),
     "stablehlo.unary": ("stablehlo.elementwise",),
-    "stablehlo.windows": ("stablehlo.reduction",),
-    "tfl.bits": ("movement",),
-    "tfl.casts": ("movement",),
-    "tfl.comparison": ("movement",),
-    "tfl.indexing": ("movement",),
-    "tfl.movement": ("movement",),
-    "tfl.resize": ("resize",),
-    "tfl.shape": ("movement",),
-    "tosa.activation": (
-        "elementwise",
-        "floats",
-    ),
-    "tosa.arithmetic": (
-        "elementwise",
-        "floats",
-        "resize",
-    ),
-    "tosa.bits": (
-        "bits",
-        "elementwise",
-    ),
-    "tosa.casts": ("elementwise",),
-    "tosa.comparison": ("elementwise",),
-    "tosa.control": ("control",),
-    "tosa.convolution": ("convolution",),
-    "tosa.indexing": (
-        "elementwise",
-        "layout",
-    ),
-    "tosa.matmul": ("matmul",),
-    "tosa.movement": (
-        "elementwise",
-        "layout",
-    ),
-    "tosa.pooling": ("pooling",),
-    "tosa.reduction": (
-        "arg",
-        "reduction",
-    ),
-    "tosa.resize": ("resize",),
-    "tosa.state": ("control",),
 }
 
 evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate", _MODULES)
 """What each op computes on arrays."""
 
-control: Final[Registry[Control]] = Registry("tflq.evaluate", _MODULES)
+running: Final[Registry[Running]] = Registry("tflq.evaluate", _MODULES)
 """What ops compute that take the `Run`, too."""
+
+
+def of_arrays(function: Callable[..., Any]) -> Evaluator:
+    """The evaluator of an op that computes a function of its operands, whatever its attributes."""
+    return lambda _, *arrays: function(*arrays)
 
 
 def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | None:
@@ -145,10 +97,10 @@ def evaluate_function(
 
     for op in function.ops:
         arrays = [array(v) for v in op.operands]
-        running = control.get(type(op))
-        if running is not None:
+        runs = running.get(type(op))
+        if runs is not None:
             given = [a for a in arrays if a is not None]
-            results: list[np.ndarray] | None = _typed(op, running(op, given, run))
+            results: list[np.ndarray] | None = _typed(op, runs(op, given, run))
         elif op.name in run.others:
             results = _typed(op, run.others[op.name](op, *arrays))
         else:

@@ -68,7 +68,7 @@ class ElementParser(TypeParser):
         dtype = np.dtype(np.uint16) if storage is bf16 else storage.dtype
         count = math.prod(shape)
         if data is not None:
-            return self._from_hex(data, shape, dtype, at)
+            return self._from_hex(data, shape, storage, dtype, at)
         tokens = _TOKENS.findall(raw)
         if tokens and tokens[0] != "[":
             if len(tokens) != 1:
@@ -90,11 +90,19 @@ class ElementParser(TypeParser):
         except ValueError:
             self.fail("this is not hexadecimal data", at)
 
-    def _from_hex(self, data: str, shape: tuple[int, ...], dtype: np.dtype, at: int) -> np.ndarray:
-        raw = self.hexadecimal(data, at)
-        if len(raw) != dtype.itemsize * math.prod(shape):
-            self.fail(f"{len(raw)} bytes are not what the type needs", at)
-        return np.frombuffer(raw, dtype).reshape(shape)
+    def _from_hex(self, data: str, shape: tuple[int, ...], storage: ScalarType, dtype: np.dtype, at: int) -> np.ndarray:
+        """The elements of bytes: as many each as their bits need."""
+        raw = np.frombuffer(self.hexadecimal(data, at), np.uint8)
+        size, count = max(1, -(-storage.bits // 8)), math.prod(shape)
+        if raw.size == count * size != count * dtype.itemsize:
+            wide = np.zeros((count, dtype.itemsize), np.uint8)
+            wide[:, :size] = raw.reshape(count, size)
+            if storage.signed:
+                wide[:, size:] = np.where(wide[:, size - 1 : size] & 0x80, 0xFF, 0)
+            raw = wide.reshape(-1)
+        if raw.size != dtype.itemsize * count:
+            self.fail(f"{raw.size} bytes are not what the type needs", at)
+        return raw.view(dtype).reshape(shape)
 
     def _nesting(self, tokens: list[str], at: int) -> tuple[int, ...]:
         """The shape that the brackets give; they must be even."""

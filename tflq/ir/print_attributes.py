@@ -93,7 +93,7 @@ class AttributePrinter:
             literals = f": {', '.join(map(_literal, values))}" if array.size else ""
             return f"array<{self.types.text(element)}{literals}>"
         shown = elements_text(values)
-        return f"dense<{_hex(np.asarray(array)) if shown is None else shown}> : {self.types.text(array.type)}"
+        return f"dense<{_hex(_narrow(array, storage)) if shown is None else shown}> : {self.types.text(array.type)}"
 
     def dictionary(self, items: Mapping[str, Any]) -> str:
         """`{key = value, flag}`, where a lone key has the value None."""
@@ -131,6 +131,13 @@ def _array(array: np.ndarray) -> str:
     dims = "".join(f"{dim}x" for dim in array.shape)
     elements = elements_text(array)
     return f"dense<{_hex(array) if elements is None else elements}> : tensor<{dims}{scalar.name}>"
+
+
+def _narrow(array: np.ndarray, storage: ScalarType) -> np.ndarray:
+    """The bytes of elements, as many each as their bits need."""
+    size = max(1, -(-storage.bits // 8))
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return data[:, :size]
 
 
 def _hex(array: np.ndarray) -> str:

@@ -1,7 +1,7 @@
 """Functions and ops as text: the generic form, but for casts, returns and linalg.generic.
 
 A constant is printed in the innermost region that holds all its uses, before the first of them: as `tfl.pseudo_const`,
-`arith.constant` where that dialect and its like use it, `stablehlo.constant` or `tosa.const` where theirs do.
+`arith.constant` where other dialects use it, `stablehlo.constant` or `tosa.const` where theirs do.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["FunctionPrinter", "is_data"]
 
 _ELSEWHERE = ("attributes", "declaration", "result_attributes", "visibility")
 """What of a function's info is not printed as `tflq.info`."""
-_OF_ARITH = frozenset({"arith", "func", "linalg", "math", "quant", "scf", "shape", "tensor"})
-"""Dialects whose ops take their constants from arith."""
+_OWN = frozenset({"", "ext", "tfl"})
+"""Dialects whose ops take `tfl.pseudo_const`; so does a function's return."""
 _CONSTANTS = {"stablehlo": "stablehlo.constant", "tosa": "tosa.const"}
 
 
@@ -266,7 +266,8 @@ class FunctionPrinter:
             return _CONSTANTS[dialect]
         element = value.type.element
         plain = isinstance(element, ScalarType) and element.kind in ("int", "bool", "float", "index")
-        if plain and (dialect in _OF_ARITH or isinstance(value.type, BareType)) and _inline(value) is not None:
+        others = dialect not in _OWN or isinstance(value.type, BareType)
+        if plain and others and _inline(value) is not None:
             return "arith.constant"
         return "tfl.pseudo_const"
 

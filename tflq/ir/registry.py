@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tflq.ir.core import Op
 
-__all__ = ["Dialect", "dialect", "family", "op_class", "op_names", "register"]
+__all__ = ["Dialect", "dialect", "dialects", "family", "op_class", "op_names", "register"]
 
 _BUILT_IN: Final = {name: f"tflq.dialects.{name}" for name in ("tfl", "tosa", "quant", "ext", "stablehlo")}
 _GROUP: Final = "tflq.dialects"
@@ -92,6 +92,11 @@ def family(name: str) -> str | None:
     prefix, _, short = name.partition(".")
     known = dialect(prefix)
     return None if known is None else known.family_of.get(short)
+
+
+def dialects() -> tuple[str, ...]:
+    """The names of tflq's own dialects."""
+    return tuple(_BUILT_IN)
 
 
 def op_names(name: str) -> frozenset[str]:

@@ -42,6 +42,7 @@ from tflq.ir.scalars import (
     ui32,
     ui64,
 )
+from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
 
 __all__ = [
     "QUANTIZED_TYPES",
@@ -110,6 +111,13 @@ def _scale_dtype(expressed: ScalarType) -> np.dtype:
     return expressed.dtype if expressed.numpy else np.dtype(np.float32)
 
 
+def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
+    """Scales rounded to the expressed type."""
+    if expressed is bf16:
+        return np.asarray(bfloat16_values(bfloat16_bits(values)), np.float32)
+    return np.asarray(values, _scale_dtype(expressed))
+
+
 def _check_scales(scales: np.ndarray) -> None:
     bad = ~(scales >= 0)
     if bad.any():
@@ -149,7 +157,7 @@ class UniformQuantizedType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        rounded = np.asarray(scale, _scale_dtype(expressed))
+        rounded = _scales(scale, expressed)
         _check_scales(rounded)
         _check_zero_points(storage, np.asarray(zero_point))
         return cls(storage, expressed, float(rounded), int(zero_point), low, high)
@@ -184,7 +192,7 @@ class UniformQuantizedPerAxisType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        scale = _frozen(scales, _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
         _check_scales(scale)
@@ -249,7 +257,7 @@ class UniformQuantizedSubChannelType:
             raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
         if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
             raise ValueError(f"axes {axes} or block sizes {block_sizes} out of range")
-        scale = _frozen(scales, _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
         _check_scales(scale)
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
         _check_zero_points(storage, zero)
@@ -298,7 +306,7 @@ class CalibratedQuantizedType:
     @classmethod
     def of(cls, expressed: ScalarType, minimum: float, maximum: float) -> CalibratedQuantizedType:
         """Checked constructor; both ends are rounded to the expressed type. ValueError unless they make a range."""
-        low, high = np.asarray([minimum, maximum], _scale_dtype(expressed)).tolist()
+        low, high = _scales([minimum, maximum], expressed).tolist()
         if not low < high:
             raise ValueError(f"calibrated range <{minimum}:{maximum}> is empty")
         return cls(expressed, low, high)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.effects import is_variable
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Location, Module, Value
 from tflq.ir.quant_constraints import bounds_problem
@@ -25,7 +26,6 @@ from tflq.ir.types import (
     is_narrowed,
     is_quantized,
 )
-from tflq.passes.effects import is_variable
 
 __all__ = ["Accepted", "accept"]
 
@@ -72,7 +72,7 @@ def _locate(module: Module, index: int, function: Function) -> None:
 
 
 def _take(value: Value, found: Accepted, *, held: bool) -> str:
-    """Gives a value a type of TFLite's; why it has none, if it has not."""
+    """Gives a value a type of TFLite's. Why that cannot be; empty if it can."""
     element = value.type.element
     if isinstance(element, AnyQuantizedType):
         return _ANY

@@ -3,7 +3,7 @@
 IF, WHILE, CALL, STABLEHLO_COMPOSITE and STABLEHLO_CASE copy what they are given into a function's arguments, and its
 results into theirs, as it is stored, whatever the parameters on either side (kernels/control_flow_common.h). So a call
 and a function have nothing to agree on but storage types. Where parameters must hold, a function takes and gives what
-its call does, and requantizes inside: calls on other parameters have a function of their own, a copy.
+its call does, and requantizes inside: for calls on other parameters there is a copy of the function.
 
 Only entry points have quantized arguments and results. One that is called, too, has a copy for its calls.
 """
@@ -14,18 +14,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tflq.dialects.calls import callees, entry_functions, renumber
-from tflq.dialects.tfl.control import If, While
-from tflq.dialects.tfl.stablehlo import StablehloCase
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
+from tflq.dialects.tfl.control import While
+from tflq.dialects.traits import effects
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
-from tflq.passes.effects import is_variable
 
-__all__ = ["CALLS", "Calls", "Interface", "copied", "plain_value"]
-
-CALLS = frozenset({"tfl.if", "tfl.while", "tfl.call", "tfl.call_once", "tfl.stablehlo_case", "tfl.stablehlo_composite"})
-"""Operators that run functions of the module on their operands."""
+__all__ = ["Calls", "Interface", "copied", "is_call", "plain_value"]
 
 _DIFFERS = "{} has other quantization parameters than {}: the kernel copies the integers as they are"
+
+
+def is_call(op: Op) -> bool:
+    """Whether an operator runs functions of the module on its operands."""
+    calls = trait_of(op, effects.Calls)
+    return calls is not None and calls.inputs is not None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class Calls:
                     self.made.append((index, interface))
 
     def _called(self, op: Op) -> Iterator[tuple[int, Interface]]:
-        if op.name in CALLS:
+        if is_call(op):
             for index in dict.fromkeys(callees(op)):
                 yield index, self._interface(op, index)
 
@@ -105,12 +109,13 @@ class Calls:
 
     def passed(self, op: Op) -> Iterator[_Passed]:
         """What a call copies, quantized or not; of a WHILE, the results of its body go where its arguments went."""
-        given = op.operands[1:] if isinstance(op, (If, StablehloCase)) else op.operands
+        calls = trait_of(op, effects.Calls)
+        given = op.operands if calls is None or calls.inputs is None else op.operands[calls.inputs.index :]
         for index in dict.fromkeys(callees(op)):
             function = self.module.functions[index]
             taken = op.results
             if isinstance(op, While):
-                taken = [] if index == op.attributes["cond_subgraph_index"] else [v for v in given if v is not None]
+                taken = [] if index == op.cond_subgraph_index else [v for v in given if v is not None]
             yield from (
                 _Passed(outer, inner, index)
                 for side, other in ((given, function.inputs), (taken, function.outputs))
@@ -167,7 +172,7 @@ def plain_value(value: Value) -> Value:
 
 
 def copied(function: Function) -> Function:
-    """A function of its own with the same ops; constants share their buffers."""
+    """A copy of a function; constants share their buffers."""
     values: dict[Value, Value] = {}
 
     def of(value: Value) -> Value:

@@ -18,7 +18,7 @@ def densified(function: Function) -> tuple[Function, list[Op]]:
     dense = {v: _dense(v) for v in sparse}
     gone: list[Op] = []
     for op in function.ops:
-        source = op.operand(0) if isinstance(op, Densify) else None
+        source = op.input if isinstance(op, Densify) else None
         if source is None or not source.is_constant or op.result in function.outputs:
             continue
         if source.type == op.result.type and source.type.storage.bits >= 8:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tflq.dialects.declare import trait_of
+from tflq.dialects.traits.kernels import Interpolates
 from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i1, i16
 from tflq.legalize.probing import Distance, distance
@@ -41,7 +43,6 @@ EXCEPTIONS: dict[str, Caveat] = {
 _UNDEFINED = "{what}, which C++ leaves undefined; what kernels compiled for x86-64 give is reproduced{far}"
 _UNSETTLED = "{what}, which C++ leaves undefined, and interpreters differ{far}; computed as the parameters say"
 _RANGE = "at these scales the kernel's arithmetic leaves the range of its types; its result is reproduced{far}"
-_INTERPOLATED = frozenset(f"tfl.{name}" for name in ("exp", "gelu", "log", "logistic", "rsqrt", "tanh"))
 _USUAL = (1e-12, 1e6)
 """Scales between these do not take the kernels' float32 multipliers out of range."""
 
@@ -91,5 +92,5 @@ def _plain(op: Op, far: Distance) -> bool:
     """Whether a distance is more than what a kernel's approximations are off. Comparisons round on purpose, and int16
     tables interpolate."""
     storage = op.result.type.storage
-    interpolated = op.name in _INTERPOLATED and storage is i16
+    interpolated = storage is i16 and trait_of(op, Interpolates) is not None
     return storage is not i1 and not interpolated and far.counts > 1 << max(storage.bits - 6, 0)

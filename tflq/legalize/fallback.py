@@ -12,39 +12,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.tfl.activation import Tanh
-from tflq.dialects.tfl.arithmetic import Maximum, Minimum
-from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.arithmetic import FloorDiv, FloorMod, Maximum, Minimum
+from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.casts import Cast, Quantize
 from tflq.dialects.tfl.comparison import Equal, Less, SelectV2
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.tfl.runtime import version_info
+from tflq.dialects.traits.kernels import FloatKernel, Unbounded
 from tflq.ir.core import Op, Value
+from tflq.ir.registry import family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.legalize.stablehlo.builtins import as_builtin
-from tflq.passes.effects import is_variable
+from tflq.legalize.scaling import kernel_name
 
 __all__ = ["fall_back"]
-
-_NOT_FINITE = frozenset(
-    f"tfl.{name}"
-    for name in (
-        *("div", "exp", "floor_div", "floor_mod", "log", "mul", "pow", "reduce_prod", "reduce_window", "rsqrt", "sqrt"),
-        *("square", "squared_difference", "stablehlo_multiply", "unsorted_segment_prod"),
-    )
-)
-"""Operators with results that are infinite or not a number, or as good as that."""
-
-_STOPPED_BY_ZERO = frozenset({"tfl.floor_div", "tfl.floor_mod"})
-"""Operators whose kernels stop at a divisor of zero."""
-
-_STABLEHLO = frozenset(f"tfl.stablehlo_{name}" for name in ("add", "gather", "maximum", "minimum", "multiply", "pad"))
-"""The StableHLO operators that interpreters have a float kernel for, and that call no subgraph."""
-
 
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 """Fused activations that float kernels disregard, too, but for those of recurrent operators."""
@@ -52,28 +39,26 @@ _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 _NEAR = 2.0**26
 """Steps of a result that an operand may hold."""
 
-_OF_BITS = frozenset({"tfl.bitcast", "tfl.bitwise_xor", "tfl.right_shift"})
-"""Operators on the bits of integers, which floats have not."""
-
 
 def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
-    op = as_builtin(op) or op
-    if isinstance(op, Bitcast) and op.operand(0).type.storage == op.result.type.storage == i4:
-        plain = b.value(op.operand(0))
+    if family(op.name) == "stablehlo":
+        from tflq.legalize.stablehlo.builtins import as_builtin
+
+        op = as_builtin(op) or op
+    if isinstance(op, Bitcast) and op.input.type.storage == op.output.type.storage == i4:
+        plain = b.value(op.input)
         return [b.emit(Cast, [b.emit(Cast, [plain], plain.type.with_element(f32))], plain.type)]
-    if op.name in _OF_BITS:
+    if isinstance(op, (Bitcast, BitwiseXor, RightShift)):
+        return NotApplicable(f"{kernel_name(op)} computes on stored bits, and floats have none; store them in int8")
+    if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
         return NotApplicable(
-            f"{op.name[4:].upper()} computes on stored bits, which floats have not; store them in int8"
-        )
-    if op.name.startswith("tfl.stablehlo_") and op.name not in _STABLEHLO:
-        return NotApplicable(
-            f"no interpreter computes {op.name[4:].upper()} in float; convert it to TFLite's own operators"
+            f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators"
         )
     if problem := missing_state(op):
         return NotApplicable(problem)
     operands = [None if v is None else _real(b, v) for v in op.operands]
-    if op.name in _STOPPED_BY_ZERO and operands[1] is not None:
+    if isinstance(op, (FloorDiv, FloorMod)) and operands[1] is not None:  # their kernels stop at a divisor of 0
         operands[1] = _not_zero(b, operands[1])
     if isinstance(op, Quantize):  # the casts are all there is to it
         cast = b.qcast(operands[0], op.result.type)  # type: ignore[arg-type]
@@ -83,7 +68,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
     activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
-    if isinstance(op, ReduceProd) and op.operand(0).type.shape == ():  # which its float kernel crashes on
+    if isinstance(op, ReduceProd) and op.input.type.shape == ():  # which its float kernel crashes on
         computed: Sequence[Value] = [b.identity(operands[0])]  # type: ignore[arg-type]
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
@@ -96,7 +81,7 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         if not old.type.quantized:
             results.append(new)
             continue
-        if op.name in _NOT_FINITE or is_recurrent(op) or _far_apart(op):
+        if trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op):
             new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, quantized.type.stripped()))

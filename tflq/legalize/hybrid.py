@@ -14,36 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.dialects.traits.kernels import HybridKernel
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, ui8
+from tflq.legalize.scaling import kernel_name
 
 __all__ = ["computes_in_float", "disregarded", "without_kernel"]
 
-_WEIGHTS: Mapping[str, frozenset[str]] = {
-    "tfl.batch_matmul": frozenset({"i8"}),
-    "tfl.conv_2d": frozenset({"i4", "i8", "ui8"}),
-    "tfl.depthwise_conv_2d": frozenset({"i8"}),
-    "tfl.embedding_lookup": frozenset({"i2", "i4", "i8", "ui8"}),
-    "tfl.fully_connected": frozenset({"i2", "i4", "i8", "ui8"}),
-    "tfl.transpose_conv": frozenset({"i8"}),
-}
-"""Types of operand 1 that hybrid kernels take."""
-
-_BLOCKWISE = frozenset({("tfl.fully_connected", "i4"), ("tfl.embedding_lookup", "i2"), ("tfl.embedding_lookup", "i4")})
-"""Those that take weights with a scale per block."""
-_SCALELESS = frozenset(
-    {("tfl.batch_matmul", "i8"), ("tfl.conv_2d", "i4"), ("tfl.conv_2d", "i8"), ("tfl.fully_connected", "i8")}
-)
-"""Those that run on such weights, and find no scale."""
-
 _SPARSE_BLOCK = 16
-_SYMMETRIC = frozenset({("tfl.fully_connected", "i2"), ("tfl.fully_connected", "i4")})
-"""Those that refuse a zero point other than 0; EMBEDDING_LOOKUP looks at the first one alone."""
+_NONE = HybridKernel(())
 
 
 def computes_in_float(op: Op) -> bool:
@@ -57,6 +42,11 @@ def computes_in_float(op: Op) -> bool:
     return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
 
+def _kernel(op: Op) -> HybridKernel:
+    """The operator's hybrid kernel; one for no weights, if it has none."""
+    return trait_of(op, HybridKernel) or _NONE
+
+
 def disregarded(op: Op) -> str:
     """What the kernel of such an op disregards of its constants' parameters; empty if nothing."""
     for value in op.operands:
@@ -65,7 +55,7 @@ def disregarded(op: Op) -> str:
         if value.type.storage == ui8:
             return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
-        if blocks and (op.name, str(value.type.storage)) in _SCALELESS:
+        if blocks and value.type.storage in _kernel(op).scaleless:
             return f"'{value.name}' has scales per block: the kernel finds none, and takes 0"
         if blocks and isinstance(op, FullyConnected):
             return (
@@ -93,29 +83,31 @@ def without_kernel(op: Op, *, real: bool = False) -> str:
     parameters does not."""
     if kept_reason(op) is not None:
         return ""
-    kernel, weights = op.name[4:].upper(), _WEIGHTS.get(op.name, frozenset())
+    kernel, known = kernel_name(op), _kernel(op)
     for place, value in enumerate(op.operands):
         if value is None or not value.type.quantized:
             continue
-        blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
-        signature = (op.name, str(value.type.storage))
-        if blocks and signature not in _BLOCKWISE | _SCALELESS:
-            return f"{kernel} has no kernel for float activations with {value.type.storage} blockwise constants"
-        if place != 1 or str(value.type.storage) not in weights:
-            return f"{kernel} has no kernel for float activations with {value.type.storage} constants"
+        element, storage = value.type.element, value.type.storage
+        blocks = isinstance(element, UniformQuantizedSubChannelType)
+        if blocks and storage not in known.blockwise + known.scaleless:
+            return f"{kernel} has no kernel for float activations with {storage} blockwise constants"
+        if place != 1 or storage not in known.weights:
+            return f"{kernel} has no kernel for float activations with {storage} constants"
         if "sparsity" in value.info and not _in_blocks(op, value.info["sparsity"]):
             return (
                 f"{kernel} has no kernel for float activations with sparse constants but in blocks of {_SPARSE_BLOCK}"
             )
-        one_scale = not isinstance(value.type.element, UniformQuantizedPerAxisType)
+        one_scale = not isinstance(element, UniformQuantizedPerAxisType)
         if isinstance(op, DepthwiseConv2D) and one_scale and value.type.shape and value.type.shape[-1] != 1:
             return f"{kernel} on float activations reads a scale per channel, and there is one"
         zeros = _zero_points(value).reshape(-1)
-        if (signature in _SYMMETRIC and zeros.any()) or (isinstance(op, EmbeddingLookup) and zeros[0]):
+        if (storage in known.symmetric and zeros.any()) or (isinstance(op, EmbeddingLookup) and zeros[0]):
             return f"{kernel} takes no zero point of '{value.name}' but 0"
-        axis = getattr(value.type.element, "axis", 0)
+        axis = getattr(element, "axis", 0)
         if isinstance(op, EmbeddingLookup) and axis:
             return f"{kernel} takes scales per row, and those of '{value.name}' are along dim {axis}"
-        if signature in _BLOCKWISE and blocks and (value.type.shape or (0,))[-1] % value.type.element.block_sizes[-1]:  # type: ignore[union-attr,operator]
+        last = (value.type.shape or (0,))[-1] or 0
+        shorter = isinstance(element, UniformQuantizedSubChannelType) and last % element.block_sizes[-1]
+        if storage in known.blockwise and shorter:
             return f"{kernel} takes whole blocks, and the last of '{value.name}' is shorter"
     return disregarded(op) if real else ""

@@ -1,7 +1,8 @@
 """Whether the interpreter writes an operator's result over an operand, as its memory planner decides.
 
-That shows where a kernel's loop comes to something undefined: on memory of its own the loop runs in vector registers,
-over an operand one by one (`tflq.numerics.x86`). With `experimental_preserve_all_tensors` nothing is written over.
+That shows where a kernel's loop comes to something undefined: with separate memory for its result the loop runs in
+vector registers, over an operand one by one (`tflq.numerics.x86`). With `experimental_preserve_all_tensors` nothing is
+written over.
 Source: ArenaPlanner::IdentifyInPlaceTensors in tflite/arena_planner.cc, for operators with
 kTfLiteInplaceOpInput0Shared and kTfLiteInplaceOpInput1Shared.
 """
@@ -10,12 +11,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
+from tflq.dialects.traits.memory import View
 from tflq.ir.core import Function, Op, Value
-from tflq.passes.effects import is_variable
 
 __all__ = ["Memory"]
 
-_VIEWS = frozenset({"tfl.bitcast", "tfl.expand_dims", "tfl.reshape", "tfl.squeeze"})
 _LEAST_BYTES = 4
 """Tensors of so many bytes or less are not shared."""
 
@@ -54,9 +56,14 @@ class Memory:
 
     def _root(self, value: Value) -> Value:
         """The tensor in whose memory a view of it is."""
-        while (op := self._producers.get(value)) is not None and op.name in _VIEWS:
-            source = op.operand(0)
-            if source.is_constant or source in self._function.inputs or value in self._function.outputs:
+        while (op := self._producers.get(value)) is not None and (view := trait_of(op, View)) is not None:
+            source = view.slots[0].value(op)
+            if (
+                source is None
+                or source.is_constant
+                or source in self._function.inputs
+                or value in self._function.outputs
+            ):
                 break
             value = source
         return value

@@ -13,9 +13,12 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 
 from __future__ import annotations
 
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
+from tflq.dialects.traits.kernels import Misreads
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,
@@ -28,34 +31,10 @@ from tflq.ir.types import (
     i16,
 )
 from tflq.legalize.recurrent.signatures import reads_past_state, unset
-from tflq.legalize.reference.moved_parameters import parameters_differ
+from tflq.legalize.reference.generic.moved_parameters import parameters_differ
 from tflq.legalize.rule import AS_STATED
 
 __all__ = ["misread"]
-
-
-def _operators(names: str) -> frozenset[str]:
-    return frozenset(f"tfl.{name}" for name in names.split())
-
-
-_PER_AXIS = _operators(
-    "abs div elu exp gelu hard_swish leaky_relu log logistic mean mul neg prelu quantize reduce_max reduce_min "
-    "reduce_prod relu relu6 relu_0_to_1 relu_n1_to_1 rsqrt sqrt sub sum tanh"
-)
-_OF_OPERAND = _operators(
-    "add bitwise_xor div embedding_lookup exp floor_div floor_mod matrix_diag matrix_set_diag maximum mean minimum neg "
-    "prelu reduce_prod right_shift scatter_nd sparse_to_dense squared_difference stablehlo_add stablehlo_and "
-    "stablehlo_gather stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left sub sum"
-)
-_PACKED = _operators(
-    "broadcast_to cast dilate embedding_lookup gather hashtable_lookup matrix_diag matrix_set_diag stablehlo_pad"
-)
-_COPIED = _operators(
-    "concatenation dynamic_update_slice expand_dims fill gather_nd pack reshape reverse_v2 select select_v2 slice "
-    "split split_v squeeze strided_slice tile transpose unpack"
-)
-_POOLS = _operators("average_pool_2d max_pool_2d")
-_AS_FLOATS = _operators("fake_quant matrix_set_diag prelu")
 
 
 def misread(op: Op) -> dict[str, str]:
@@ -65,30 +44,35 @@ def misread(op: Op) -> dict[str, str]:
 
 
 def _why(op: Op) -> str:
-    quantized = [v for v in op.tensors if v.type.quantized]
     if why := _past_the_end(op) or unset(op):
         return why
+    quantized = [v for v in op.tensors if v.type.quantized]
+    trait = trait_of(op, Misreads)
+    kinds = frozenset[str]() if trait is None else trait.kinds
     asked = op.operands if isinstance(op, Quantize) else op.tensors
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
-    if isinstance(op, Conv2D) and not op.result.type.quantized and op.operand(1).type.storage == i16:
-        return f"the kernel reads the stored integers of '{op.operand(1).name}' as floats"
-    if op.name in _AS_FLOATS and (isinstance(op, FakeQuant) or not op.results[0].type.quantized):
+    if isinstance(op, Conv2D) and not op.output.type.quantized and op.filter.type.storage == i16:
+        return f"the kernel reads the stored integers of '{op.filter.name}' as floats"
+    if "floats" in kinds and (isinstance(op, FakeQuant) or not op.results[0].type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
     if isinstance(op, BatchMatMul):
-        several = op.result if isinstance(op.result.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
-    if (op.name in _PER_AXIS or isinstance(op, BatchMatMul)) and several is not None:
+        several = op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
+    if "scales" in kinds and several is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
-    fused = op.attributes.get("fused_activation_function", "NONE") != "NONE"
-    if op.name in _POOLS and fused and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
+    pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
+    if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
         return f"the kernel finds no scale for the fused activation, where '{op.result.name}' has several"
-    if op.name in _PACKED and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
+    if "packed" in kinds and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}' of packed int4 as int8"
-    if op.name in _COPIED and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
+    if "copied" in kinds and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
         return f"the kernel copies packed int4 to '{op.results[0].name}', which has other quantization parameters"
-    if isinstance(op, Dequantize) and op.result.type.storage != f32:
-        return f"the kernel makes '{op.result.name}' of f32"
-    if op.name not in _OF_OPERAND:
-        return ""
+    if isinstance(op, Dequantize) and op.output.type.storage != f32:
+        return f"the kernel makes '{op.output.name}' of f32"
+    return _of_operand(op) if "result type" in kinds else ""
+
+
+def _of_operand(op: Op) -> str:
+    """A result that the kernel takes to be of its operand's type."""
     source = next((v for v in op.operands if v is not None and v.type.quantized), None)
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage:
@@ -97,10 +81,10 @@ def _why(op: Op) -> str:
     return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"
 
 
-def _in_blocks(op: Op) -> Value | None:
+def _in_blocks(op: BatchMatMul) -> Value | None:
     """The int8 operand of a product on integers that has a scale per block."""
-    x, y = op.operand(0).type, op.operand(1)
-    runs = op.result.type.quantized and x.storage in (i8, i16) and y.type.storage == i8
+    x, y = op.lhs.type, op.rhs
+    runs = op.output.type.quantized and x.storage in (i8, i16) and y.type.storage == i8
     return y if runs and isinstance(y.type.element, UniformQuantizedSubChannelType) else None
 
 
@@ -109,8 +93,8 @@ def _past_the_end(op: Op) -> str:
     if not op.results or op.results[0].type.quantized:
         return ""
     if isinstance(op, DepthwiseConv2D):
-        weights, shape = op.operand(1), op.operand(1).type.shape or ()
+        weights, shape = op.filter, op.filter.type.shape or ()
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
-        single = single and weights.type.storage == i8 and not op.operand(0).type.quantized
+        single = single and weights.type.storage == i8 and not op.input.type.quantized
         return f"the kernel reads a scale per channel of '{weights.name}', which has one" if single else ""
     return "the kernel reads past its state" if reads_past_state(op) else ""

@@ -73,7 +73,7 @@ class Distance:
 
     def __str__(self) -> str:
         if self.share:
-            return f"{max(self.share, 0.0001):.2%} of all pairs of values are told apart wrongly"
+            return f"{max(self.share, 0.0001):.2%} of all pairs of values are compared wrongly"
         return f"up to {self.counts} count(s) from the real value"
 
 

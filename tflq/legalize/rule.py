@@ -122,8 +122,8 @@ class RuleBuilder(Builder):
         if plain is None or not operand.type.quantized or operand.is_constant:
             return operand if plain is None else (operand if operand.is_constant else plain)
         producer = plain.producer
-        if producer is not None and isinstance(producer, Scast) and producer.operand(0).type == operand.type:
-            return producer.operand(0)
+        if producer is not None and isinstance(producer, Scast) and producer.input.type == operand.type:
+            return producer.input
         return self.scast(plain, plain.type.with_element(operand.type.element))
 
 

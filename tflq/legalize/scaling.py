@@ -21,6 +21,7 @@ __all__ = [
     "rounding_shift",
     "scaled",
     "symmetric",
+    "zero_point_of",
 ]
 
 
@@ -124,3 +125,9 @@ def rounding_shift(b: RuleBuilder, x: Value, exponent: int | Value) -> Value:
     if rounds is not None:
         sign = b.mul(sign, rounds)
     return b.arithmetic_right_shift(b.add(x, sign), exponent, round=True)
+
+
+def zero_point_of(value: Value) -> int | None:
+    """The one zero point of a tensor that is quantized per layer; None of others."""
+    element = value.type.element
+    return element.zero_point if isinstance(element, UniformQuantizedType) else None

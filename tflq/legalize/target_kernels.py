@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import (
@@ -28,7 +29,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.reference.accumulate import accumulator
+from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.targets import Target, Verdict
 
@@ -155,15 +156,13 @@ class TargetKernels:
         return found
 
 
-_BIASES = {"tfl.conv_2d": 2, "tfl.depthwise_conv_2d": 2, "tfl.fully_connected": 2, "tfl.transpose_conv": 3}
-"""Which operand is the bias."""
-
-
 def _foreign_bias(op: Op) -> str:
     """Why a quantized operator's bias is none that its kernels read, whatever the target says of it; else empty."""
-    bias = op.optional(_BIASES[op.name]) if op.name in _BIASES and op.result.type.quantized else None
+    if not isinstance(op, MultiplyAdd) or op.bias is None or not op.output.type.quantized:
+        return ""
+    bias, weights = op.bias, op.weights if isinstance(op, FullyConnected) else op.filter
     narrow = any(v is not None and v.type.quantized and v.type.storage == ui8 for v in op.operands)
-    if bias is None or (op.operand(1).type.storage == i16 and bias.type.storage in (i32, i64)):
+    if weights.type.storage == i16 and bias.type.storage in (i32, i64):
         return ""
     if narrow:
         return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tflq.dialects.tfl.state import AssignVariable, VarHandle
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.core import Module, Value
 from tflq.ir.types import ElementType
 
 __all__ = ["Variables", "variables_of"]
@@ -42,13 +42,12 @@ def variables_of(module: Module) -> Variables:
     handles = {op.result: _name(op) for op in module.ops() if isinstance(op, VarHandle)}
     written: dict[str, list[ElementType]] = {}
     for op in module.ops():
-        if isinstance(op, AssignVariable) and op.operand(0) in handles:
-            of = written.setdefault(handles[op.operand(0)], [])
-            if op.operand(1).type.element not in of:
-                of.append(op.operand(1).type.element)
+        if isinstance(op, AssignVariable) and op.resource in handles:
+            of = written.setdefault(handles[op.resource], [])
+            if op.value.type.element not in of:
+                of.append(op.value.type.element)
     return Variables(handles, written)
 
 
-def _name(handle: Op) -> str:
-    words = ("container", "shared_name")
-    return "/".join(handle.attributes[w] for w in words if handle.attributes.get(w))
+def _name(handle: VarHandle) -> str:
+    return "/".join(word for word in (handle.container, handle.shared_name) if word)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tflq.dialects.calls import callees
 from tflq.dialects.forms import kept_reason
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import While
-from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Reason
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType
-from tflq.legalize.calls import CALLS, Calls, Interface, plain_value
+from tflq.legalize.calls import Calls, Interface, is_call, plain_value
 from tflq.legalize.deciding import Decider, Policy
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.in_place import Memory
@@ -115,7 +115,7 @@ class Walk:
         start = len(self._b.ops)
         done = self._unbounded(self._with_body(op))
         try:
-            decision = self._call(done) if op.name in CALLS else self._decider.decide(done)
+            decision = self._call(done) if is_call(op) else self._decider.decide(done)
         except Refusal as refusal:
             self._shared.refused.append(Reason.at(op.location, refusal.why, remedy=refusal.remedy))
             for result in op.results:  # so that later operators can be looked at, too
@@ -130,15 +130,16 @@ class Walk:
         self._decisions.append(decision)
 
     def _with_body(self, op: Op) -> Op:
-        """The operator, which says by what its function reduces."""
-        if not isinstance(op, StablehloReduceWindow):
+        """The operator; one whose function says how to combine elements with the class of that one's only operator."""
+        function = None if is_call(op) else next(callees(op), None)
+        if function is None:
             return op
-        body = self._shared.calls.module.functions[op.attributes["body_subgraph_index"]].ops
-        info = {**op.info, "body": body[0].name if len(body) == 1 else ""}
+        body = self._shared.calls.module.functions[function].ops
+        info = {**op.info, "body": type(body[0]) if len(body) == 1 else None}
         return Op(op.name, op.operands, op.results, op.attributes, op.location, info=info)
 
     def _unbounded(self, op: Op) -> Op:
-        """The operator with a tensor of its own for each result that is clamped after it."""
+        """The operator with a new tensor for each result that is clamped after it."""
         if self._shared.bounds.keys().isdisjoint(op.results):
             return op
         results = [Value(v.type) if v in self._shared.bounds else v for v in op.results]

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.ext.tables import Table2D, Table16Bit
+from tflq.dialects.tfl import convolution as tfl
+from tflq.dialects.tfl.arithmetic import Mul
+from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Op, Value
 from tflq.ir.short_text import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
@@ -22,9 +31,9 @@ _ROUNDINGS: Final[Mapping[str, str]] = {
 
 def formula(op: Op) -> str:
     """One line: `y = sat_int8((x - 0) * 1814478563 >> 39 ...)`."""
-    special = _FORMULAS.get(op.name)
-    if special is not None:
-        return f"{_type(op.result)} = {special(op)}" if op.results else special(op)
+    special = _special(op)
+    if special:
+        return f"{_type(op.result)} = {special}"
     known = None if op.name.startswith("tfl.") else " ".join((type(op).__doc__ or "").split())
     numbers = ", ".join(f"{name} {attribute_text(value)}" for name, value in op.attributes.items() if value is not None)
     operands = ", ".join("none" if v is None else _operand(v) for v in op.operands)
@@ -33,61 +42,44 @@ def formula(op: Op) -> str:
     return "; ".join(part for part in (text, numbers, known) if part)
 
 
-def _rescale(op: Op) -> str:
-    a = op.attributes
-    x = _less("x", a["input_zp"])
-    if a["multiplier"].size == 1:
-        scaled = f"{x} · {int(a['multiplier'][0])} / 2^{int(a['shift'][0])} (= {_span(_real(a))})"
+def _special(op: Op) -> str:
+    """What a class of ops computes in a formula of its own; empty for all others."""
+    match op:
+        case Rescale():
+            return _rescale(op)
+        case RescaleF64():
+            scale = f"{op.scale[0]:.17g}" if op.scale.size == 1 else f"scale[c], {_span(op.scale)}"
+            return f"saturate(round(x · {scale}) in float64, half away from zero{_plus(op.output_zp)})"
+        case Conv2D() | Conv3D() | DepthwiseConv2D() | TransposeConv2D():
+            return _convolution(op)
+        case Table() | Table2D() | Table16Bit():
+            return _table(op.table)
+        case Clamp():
+            return f"min(max(x, {attribute_text(op.min_val)}), {attribute_text(op.max_val)})"
+    return ""
+
+
+def _rescale(op: Rescale) -> str:
+    x, multiplier, shift = _less("x", op.input_zp), op.multiplier, op.shift
+    if multiplier.size == 1:
+        real = multiplier / np.exp2(shift.astype(np.float64))
+        scaled = f"{x} · {int(multiplier[0])} / 2^{int(shift[0])} (= {_span(real)})"
     else:
-        scaled = (
-            f"{x} · M[c] / 2^s[c], M {_span(a['multiplier'])}, s {_span(a['shift'])}, {a['multiplier'].size} channels"
-        )
-    rounding = a.get("rounding") or _ROUNDINGS[a["rounding_mode"]]
-    return f"saturate({scaled}, {rounding}{_plus(a['output_zp'])})"
+        scaled = f"{x} · M[c] / 2^s[c], M {_span(multiplier)}, s {_span(shift)}, {multiplier.size} channels"
+    return f"saturate({scaled}, {op.rounding or _ROUNDINGS[op.rounding_mode]}{_plus(op.output_zp)})"
 
 
-def _real(attributes: Mapping[str, Any]) -> np.ndarray:
-    """What a RESCALE multiplies by."""
-    return attributes["multiplier"] / np.exp2(attributes["shift"].astype(np.float64))
+def _convolution(op: Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D) -> str:
+    taps = f"Σ {_less('x', op.input_zp)} · {_less('w', op.weight_zp)} + b"
+    shown = {name: op.attributes[name] for name in ("pad", "out_pad", "stride", "dilation") if name in op.attributes}
+    listed = ", ".join(f"{name} {attribute_text(value)}" for name, value in shown.items())
+    return f"{taps}; w {shape_text(op.weight.type)}, {listed}"
 
 
-def _rescale_f64(op: Op) -> str:
-    a = op.attributes
-    scale = f"{a['scale'][0]:.17g}" if a["scale"].size == 1 else f"scale[c], {_span(a['scale'])}"
-    return f"saturate(round(x · {scale}) in float64, half away from zero{_plus(a['output_zp'])})"
-
-
-def _convolution(op: Op) -> str:
-    a = op.attributes
-    taps = f"Σ {_less('x', a.get('input_zp', 0))} · {_less('w', a.get('weight_zp', 0))} + b"
-    shown = {name: a[name] for name in ("pad", "out_pad", "stride", "dilation") if name in a}
-    weights = op.operand(1)
-    return f"{taps}; w {shape_text(weights.type)}, {', '.join(f'{n} {attribute_text(v)}' for n, v in shown.items())}"
-
-
-def _table(op: Op) -> str:
-    entries = op.operand(len(op.operands) - 1)
+def _table(entries: Value) -> str:
     return (
         f"table[x], {shape_text(entries.type)}: {attribute_text(entries.array)}" if entries.is_constant else "table[x]"
     )
-
-
-def _clamp(op: Op) -> str:
-    return f"min(max(x, {attribute_text(op.attributes['min_val'])}), {attribute_text(op.attributes['max_val'])})"
-
-
-_FORMULAS: Final[Mapping[str, Callable[[Op], str]]] = {
-    "tosa.rescale": _rescale,
-    "ext.rescale_f64": _rescale_f64,
-    "tosa.conv2d": _convolution,
-    "tosa.depthwise_conv2d": _convolution,
-    "tosa.conv3d": _convolution,
-    "tosa.transpose_conv2d": _convolution,
-    "tosa.table": _table,
-    "ext.table_2d": _table,
-    "ext.table_16bit": _table,
-    "tosa.clamp": _clamp,
-}
 
 
 def parameters(op: Op) -> list[tuple[str, str]]:
@@ -100,7 +92,7 @@ def parameters(op: Op) -> list[tuple[str, str]]:
 
 def real_multipliers(op: Op) -> str:
     """The scale of the products that an operator sums, over the scale of its result: what RESCALE stands for."""
-    if len(op.operands) < 2 or op.name not in _PRODUCTS or not op.results:
+    if not isinstance(op, _PRODUCTS):
         return ""
     types = [v.type.element if v is not None else None for v in (*op.operands[:2], op.result)]
     scales = [_scales(element) for element in types]
@@ -112,9 +104,7 @@ def real_multipliers(op: Op) -> str:
     return _span(found) if found.size == 1 else f"{_span(found)}, {found.size} channels"
 
 
-_PRODUCTS: Final = frozenset(
-    {"tfl.conv_2d", "tfl.depthwise_conv_2d", "tfl.fully_connected", "tfl.mul", "tfl.batch_matmul", "tfl.conv_3d"}
-)
+_PRODUCTS: Final = (tfl.Conv2D, tfl.DepthwiseConv2D, FullyConnected, Mul, BatchMatMul, tfl.Conv3D)
 
 
 def _scales(element: Any) -> np.ndarray | None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops, replace_values, take_over
 from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
@@ -28,7 +29,6 @@ from tflq.ir.types import (
     is_narrowed,
 )
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import remove_ops, replace_values, take_over
 
 __all__ = ["Canonicalize"]
 

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Final, TypeAlias
 
 from tflq.dialects.calls import entry_functions
-from tflq.dialects.tfl.state import VarHandle
+from tflq.dialects.effects import is_pure
+from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.state import VariableRead, VariableWrite
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.passes.effects import is_pure
+from tflq.ir.rewriting import remove_ops, unneeded
 from tflq.passes.entry import keep
-from tflq.passes.rewriting import remove_ops, unneeded
 
 __all__ = ["cut_at", "cut_before_custom"]
 
-_CUSTOM = frozenset({"tfl.custom", "tosa.custom"})
-_WRITERS = {"tfl.assign_variable": "tfl.read_variable", "tosa.variable_write": "tosa.variable_read"}
+_TOSA_CUSTOM: Final = "tosa.custom"
+"""No class declares it: nothing is known of its operands."""
+_Read: TypeAlias = ReadVariable | VariableRead
+_Write: TypeAlias = AssignVariable | VariableWrite
 
 
 def cut_at(module: Module, names: Sequence[str]) -> Module:
@@ -48,7 +53,7 @@ def cut_before_custom(module: Module) -> Module:
     """
     entries, found = entry_functions(module), False
     for index, function in enumerate(module.functions):
-        customs = [op for op in function.ops if op.name in _CUSTOM]
+        customs = [op for op in function.ops if isinstance(op, Custom) or op.name == _TOSA_CUSTOM]
         if not customs:
             continue
         found = True
@@ -111,29 +116,27 @@ def _cut(module: Module, function: Function, values: Sequence[Value], behind: se
 
 def _stores(op: Op, behind: set[Op]) -> bool:
     """Whether an op writes what comes before the cut, or is at it, to a variable."""
-    return op.name in _WRITERS and all(v is None or v.producer not in behind for v in op.operands)
+    return isinstance(op, _Write) and all(v is None or v.producer not in behind for v in op.operands)
 
 
 def _check_state(module: Module, dead: set[Op]) -> None:
     """Refuses to drop what writes a variable that is still read."""
-    kept = {_variable(op) for op in module.ops() if op not in dead and op.name in _WRITERS.values()}
+    kept = {_variable(op) for op in module.ops() if op not in dead and isinstance(op, _Read)}
     wrong = [
         Reason.at(op.location, "it writes state that is read before the cut", remedy="cut behind it")
         for op in sorted(dead, key=lambda op: str(op.location))
-        if op.name in _WRITERS and _variable(op) in kept
+        if isinstance(op, _Write) and _variable(op) in kept
     ]
     if wrong:
         raise UnsupportedError("the model cannot be cut:", wrong)
 
 
-def _variable(op: Op) -> object:
+def _variable(op: _Read | _Write) -> object:
     """What names the variable that an op reads or writes."""
-    if op.name.startswith("tosa."):
-        return op.attributes.get("name")
-    handle = op.operand(0).producer
-    if handle is None or not isinstance(handle, VarHandle):
-        return None
-    return handle.attributes.get("container"), handle.attributes.get("shared_name")
+    if isinstance(op, (VariableRead, VariableWrite)):
+        return op.variable
+    handle = op.resource.producer
+    return (handle.container, handle.shared_name) if isinstance(handle, VarHandle) else None
 
 
 def _drop_signatures(module: Module, lost: set[Value]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.dialects.effects import is_pure
 from tflq.ir.core import Module
+from tflq.ir.rewriting import remove_ops, unneeded
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.effects import is_pure
-from tflq.passes.rewriting import remove_ops, unneeded
 
 __all__ = ["DeadCodeElimination"]
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import is_pure, is_variable
+from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.shape import Range, Rank, Shape
+from tflq.dialects.traits.movement import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.rewriting import remove_ops
 from tflq.ir.syntax import pack
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.effects import is_pure, is_variable
-from tflq.passes.rewriting import remove_ops
 
 __all__ = ["Fold"]
+
+
+_KEEPS_NUMBERS: Final = (Bitcast, Cast, Range, Rank, Shape)
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,7 @@ class Fold(Pass):
                 not op.operands
                 or op.info.get("kept")
                 or not is_pure(op)
+                or _computes(op)
                 or not empty.isdisjoint(op.results)
                 or not all(v is None or _is_known(v) for v in op.operands)
             ):
@@ -68,6 +77,13 @@ class Fold(Pass):
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
             return None
         return arrays
+
+
+def _computes(op: Op) -> bool:
+    """Whether an operator of TFLite computes numbers: its kernel does, in its own order and precision."""
+    if not isinstance(op, Operator) or not op.name.startswith("tfl."):
+        return False
+    return not (isinstance(op, _KEEPS_NUMBERS) or op.has(MovesElements))
 
 
 def _is_known(value: Value) -> bool:

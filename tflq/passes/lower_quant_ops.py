@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.core_ops import CoreBuilder
 from tflq.passes.lower_quant_core import dequantize, quantize
 from tflq.passes.lower_quant_tosa import lowered
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerQuantOps"]
 

@@ -1,4 +1,4 @@
-"""lower-rounding: a `tosa.rescale` that says how it rounds becomes ops that round so, on int32 alone.
+"""lower-rounding: a `tosa.rescale` that says how it rounds becomes ops that round so, on int32 only.
 
     v * multiplier   in five limbs of 15 bits, the last one signed; v and the multiplier have three
     whole            the limbs from bit `shift` on, put together
@@ -11,7 +11,7 @@ is RESCALE with one rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["LowerRounding"]
 
@@ -44,11 +44,11 @@ class LowerRounding(Pass):
 
 
 def _lower_function(function: Function) -> bool:
-    if not any("rounding" in op.attributes and isinstance(op, Rescale) for op in function.ops):
+    if not any(map(_is_stated, function.ops)):
         return False
     ops: list[Op] = []
     for op in function.ops:
-        if not isinstance(op, Rescale) or "rounding" not in op.attributes:
+        if not _is_stated(op):
             ops.append(op)
             continue
         b = Builder(ops)
@@ -58,50 +58,57 @@ def _lower_function(function: Function) -> bool:
     return True
 
 
-def _is_single(op: Op) -> bool:
+def _is_stated(op: Op) -> TypeGuard[Rescale]:
+    """Whether an op says how it rounds."""
+    return isinstance(op, Rescale) and op.rounding is not None
+
+
+def _is_single(op: Rescale) -> bool:
     """Whether RESCALE with one rounding is it, and TOSA takes the operand: |v| at most 2^(shift - 1)."""
-    within = _reach(op) < 1 << max(int(op.attributes["shift"].min()) - 1, 0)
-    return op.attributes["rounding"] == "half_up" and (within or op.operand(0).type.storage.bits > 32)
+    within = _reach(op) < 1 << max(int(op.shift.min()) - 1, 0)
+    return op.rounding == "half_up" and (within or op.input.type.storage.bits > 32)
 
 
-def _half_up(b: Builder, op: Op) -> Value:
+def _half_up(b: Builder, op: Rescale) -> Value:
     attributes = {k: v for k, v in op.attributes.items() if k != "rounding"}
-    return b.emit(Rescale, list(op.operands), op.result.type, **attributes | {"rounding_mode": "SINGLE_ROUND"})
+    return b.emit(Rescale, [op.input], op.output.type, **attributes | {"rounding_mode": "SINGLE_ROUND"})
 
 
-def _rounded(b: Builder, op: Op) -> Value:
-    a, to, x = op.attributes, op.result.type.storage, op.operand(0)
-    multiplier, shift = a["multiplier"].astype(np.int64), a["shift"].astype(np.int64)
+def _rounded(b: Builder, op: Rescale) -> Value:
+    to, x = op.output.type.storage, op.input
+    multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     if x.type.storage.bits > 32:
-        what = f"RESCALE of 48 bits has no {a['rounding']}, only half_up"
-        raise UnsupportedError(Reason.at(op.location, what, value=a["rounding"]))
+        what = f"RESCALE of 48 bits has no {op.rounding}, only half_up"
+        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding))
     v = b.cast(x, i32)
-    if a["input_zp"]:
-        v = b.sub(v, b.constant(a["input_zp"]))
-    low, high = to.minimum - a["output_zp"], to.maximum - a["output_zp"]
+    if op.input_zp:
+        v = b.sub(v, b.constant(op.input_zp))
+    low, high = to.minimum - op.output_zp, to.maximum - op.output_zp
     v = _limited(b, v, _reach(op), multiplier, shift, max(-low, high), op)
-    whole, up = _parts(b, v, multiplier, shift, a["rounding"])
+    whole, up = _parts(b, v, multiplier, shift, str(op.rounding))
     total = b.clamp(b.add(whole, up), low, high)
-    if a["output_zp"]:
-        total = b.add(total, b.constant(a["output_zp"]))
+    if op.output_zp:
+        total = b.add(total, b.constant(op.output_zp))
     return b.cast(total, to) if to != i32 else b.identity(total)
 
 
-def _reach(op: Op) -> int:
+def _reach(op: Rescale) -> int:
     """The largest magnitude of the operand less its zero point."""
-    zero, storage = op.attributes["input_zp"], op.operand(0).type.storage
-    ends = op.attributes.get("input_range") or (storage.minimum - zero, storage.maximum - zero)
+    zero, storage = op.input_zp, op.input.type.storage
+    ends = op.input_range or (storage.minimum - zero, storage.maximum - zero)
     return max(-int(ends[0]), int(ends[1]))
 
 
-def _limited(b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np.ndarray, bound: int, op: Op) -> Value:
+def _limited(
+    b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np.ndarray, bound: int, op: Rescale
+) -> Value:
     """v where its product is beyond `bound`, at the next value that is; what is left has a quotient within int32."""
     beyond = [((bound + 2) << int(s)) // max(abs(int(m)), 1) + 1 for m, s in zip(multiplier, shift, strict=True)]
     limit = np.asarray([min(n, 1 << 31) for n in beyond], np.int64)
     largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))
     if largest >= (1 << 31) - 1:
-        rounding = op.attributes["rounding"]
-        raise UnsupportedError(Reason.at(op.location, f"RESCALE that rounds {rounding} leaves int32", value=rounding))
+        what = f"RESCALE that rounds {op.rounding} leaves int32"
+        raise UnsupportedError(Reason.at(op.location, what, value=op.rounding))
     if (limit < reach).any():
         v = b.minimum(b.maximum(v, _row(b, -limit)), _row(b, np.minimum(limit, (1 << 31) - 1)))
     return v

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from tflq.dialects.effects import is_variable
 from tflq.ir.core import Buffer, Function, Module, Op, Value
-from tflq.passes.effects import is_variable
+from tflq.ir.rewriting import remove_ops
 from tflq.passes.entry import keep
-from tflq.passes.rewriting import remove_ops
 
 __all__ = ["part", "read_from_outside"]
 

@@ -56,7 +56,7 @@ def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
     kind = passes.get(name)
     if kind is None:
         raise OptionError(f"there is no pass '{name}'; the passes are {', '.join(sorted(passes))}")
-    types = {field.name.replace("_", "-"): str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
+    types = {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}  # type: ignore[arg-type]
     given: dict[str, bool | int | str] = {}
     for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:
         match = _OPTION.fullmatch(option)

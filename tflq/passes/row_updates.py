@@ -15,8 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
-from tflq.dialects.tfl.movement import Concatenation
+from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.passes.contract import Pass, PassResult
@@ -57,26 +58,21 @@ def _rewrite(function: Function) -> bool:
 
 def _written(op: Op) -> tuple[Value, Value, Value, Value] | None:
     """What is written to, the row, its index and the starts in other dims, if an op writes a row."""
-    if (
-        not isinstance(op, Concatenation)
-        or len(op.operands) != 3
-        or op.attributes["fused_activation_function"] != "NONE"
-    ):
+    if not isinstance(op, Concatenation) or len(op.values) != 3 or op.fused_activation_function != "NONE":
         return None
-    before, row, after = (op.operand(i) for i in range(3))
+    before, row, after = (v for v in op.tensors if v is not op.output)
     shape = row.type.shape
-    if not shape or shape[0] != 1 or op.attributes["axis"] not in (0, -len(shape)):
+    if not shape or shape[0] != 1 or op.axis not in (0, -len(shape)):
         return None
-    first, last = _producer(before, "tfl.slice"), _producer(after, "tfl.slice")
-    if first is None or last is None or first.operand(0) is not last.operand(0):
+    first, last = before.producer, after.producer
+    if not isinstance(first, Slice) or not isinstance(last, Slice) or first.input is not last.input:
         return None
-    x = first.operand(0)
-    if len({v.type.element for v in (x, before, row, after, op.result)}) > 1:
+    x, width = first.input, last.size
+    if len({v.type.element for v in (x, before, row, after, op.output)}) > 1:
         return None
-    size, start = _head(first.operand(2)), _head(last.operand(1))
-    if size is None or start is None or not _all(first.operand(1), 0) or not _all(start[1], 0):
+    size, start = _head(first.size), _head(last.begin)
+    if size is None or start is None or not _all(first.begin, 0) or not _all(start[1], 0):
         return None
-    width = last.operand(2)
     if not width.is_constant or width.array.flat[0] != -1:
         return None
     rests = np.ravel(size[1].array), np.ravel(width.array)[1:]
@@ -85,16 +81,15 @@ def _written(op: Op) -> tuple[Value, Value, Value, Value] | None:
     return (x, row, size[0], start[1]) if _follows(start[0], size[0]) else None
 
 
-def _producer(value: Value, name: str) -> Op | None:
-    return value.producer if value.producer is not None and value.producer.name == name else None
-
-
 def _head(value: Value) -> tuple[Value, Value] | None:
     """A computed scalar and the constants behind it, if a vector is such a concatenation."""
-    joined = _producer(value, "tfl.concatenation")
-    if joined is None or len(joined.operands) != 2 or not joined.operand(1).is_constant:
+    joined = value.producer
+    if not isinstance(joined, Concatenation) or len(joined.values) != 2:
         return None
-    return (joined.operand(0), joined.operand(1)) if joined.operand(0).type.shape == (1,) else None
+    head, rest = joined.values
+    if head is None or rest is None or not rest.is_constant:
+        return None
+    return (head, rest) if head.type.shape == (1,) else None
 
 
 def _all(value: Value, number: int) -> bool:
@@ -109,13 +104,12 @@ def _whole(sizes: np.ndarray, shape: tuple[int | None, ...] | None) -> bool:
 
 def _follows(value: Value, other: Value) -> bool:
     """Whether value = other + 1, both reshaped or not."""
-    added = _producer(_scalar(value), "tfl.add")
-    if added is None or added.attributes["fused_activation_function"] != "NONE":
+    added = _scalar(value).producer
+    if not isinstance(added, Add) or added.fused_activation_function != "NONE":
         return False
-    operands = [added.operand(0), added.operand(1)]
-    return any(_scalar(a) is _scalar(other) and _all(b, 1) for a, b in (operands, operands[::-1]))
+    pairs = (added.lhs, added.rhs), (added.rhs, added.lhs)
+    return any(_scalar(a) is _scalar(other) and _all(b, 1) for a, b in pairs)
 
 
 def _scalar(value: Value) -> Value:
-    reshaped = _producer(value, "tfl.reshape")
-    return value if reshaped is None else reshaped.operand(0)
+    return value.producer.input if isinstance(value.producer, Reshape) else value

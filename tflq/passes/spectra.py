@@ -10,24 +10,29 @@ Source: kernels/rfft2d.cc, complex_support.cc.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tflq.builder import Emitter
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.arithmetic import Add, Mul
+from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.dialects.tfl.movement import Reshape
-from tflq.dialects.tfl.signal import RFFT2D, ComplexAbs, Real
+from tflq.dialects.tfl.signal import RFFT2D, ComplexAbs, Imag, Real
+from tflq.dialects.tfl.unary import Sqrt
 from tflq.ir.core import Function, Module, Op, Value, constant
-from tflq.ir.types import Shape, TensorType, f32
+from tflq.ir.rewriting import stand_for
+from tflq.ir.types import TensorType, f32
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["Spectra", "fourier"]
 
-_READERS = frozenset({"tfl.complex_abs", "tfl.real", "tfl.imag"})
-_NONE = {"fused_activation_function": "NONE"}
-_LINEAR = {
+_NONE: Final = {"fused_activation_function": "NONE"}
+_LINEAR: Final = {
     **_NONE,
     "weights_format": "DEFAULT",
     "keep_num_dims": True,
@@ -57,40 +62,27 @@ def fourier(length: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return (np.cos(angles) * angles_read).astype(np.float32), (-np.sin(angles) * angles_read).astype(np.float32)
 
 
-@dataclass
-class _Writer:
-    """Ops that take the place of one."""
-
-    replaced: Op
-    ops: list[Op] = field(default_factory=list)
-
-    def emit(self, name: str, operands: list[Value | None], shape: Shape, options: Mapping[str, Any]) -> Value:
-        result = Value(TensorType(shape, f32))
-        self.ops.append(Op(f"tfl.{name}", operands, [result], dict(options), self.replaced.location))
-        return result
-
-
 def _rewrite(function: Function) -> bool:
     ops: list[Op] = []
     modified = False
     for op in function.ops:
-        made = _parts(op) if op.name in _READERS else None
+        made = _parts(op) if isinstance(op, (ComplexAbs, Imag, Real)) else None
         modified |= made is not None
         ops += [op] if made is None else made
     function.ops = ops
     return modified
 
 
-def _parts(op: Op) -> list[Op] | None:
+def _parts(op: ComplexAbs | Imag | Real) -> list[Op] | None:
     """What computes the part of a spectrum that an op reads; None if it is not one of rows."""
-    source, reshapes = op.operand(0).producer, []
-    while source is not None and isinstance(source, Reshape):
+    source, reshapes = op.input.producer, list[Reshape]()
+    while isinstance(source, Reshape):
         reshapes.append(source)
-        source = source.operand(0).producer
-    if source is None or not isinstance(source, RFFT2D):
+        source = source.input.producer
+    if not isinstance(source, RFFT2D):
         return None
-    x, size = source.operand(0), source.operand(1)
-    lengths = size.array.reshape(-1).tolist() if size.is_constant else []
+    x = source.input
+    lengths = source.length.array.reshape(-1).tolist() if source.length.is_constant else []
     shape = x.type.shape
     if not shape or x.type.element != f32 or len(lengths) != 2 or lengths[0] != 1:
         return None
@@ -98,20 +90,22 @@ def _parts(op: Op) -> list[Op] | None:
         return None
     cosines, sines = fourier(lengths[1], shape[-1])
     out = (*shape[:-1], len(cosines))
-    writer = _Writer(op)
+    b = Emitter()
+    b.location = op.location
+
+    def emit(kind: type[Operator], operands: Sequence[Value | None], **options: Any) -> Value:
+        return b.emit(kind, operands, TensorType(out, f32), **options)
 
     def part(matrix: np.ndarray) -> Value:
-        return writer.emit("fully_connected", [x, constant(matrix), None], out, _LINEAR)
+        return emit(FullyConnected, [x, constant(matrix), None], **_LINEAR)
 
     if isinstance(op, ComplexAbs):
-        squares = [writer.emit("mul", [p, p], out, _NONE) for p in (part(cosines), part(sines))]
-        total = writer.emit("add", [*squares], out, {**_NONE, "pot_scale_int16": False})
-        value = writer.emit("sqrt", [total], out, {})
+        squares = [emit(Mul, [p, p], **_NONE) for p in (part(cosines), part(sines))]
+        value = emit(Sqrt, [emit(Add, squares, **_NONE, pot_scale_int16=False)])
     else:
         value = part(cosines if isinstance(op, Real) else sines)
     for reshape in reversed(reshapes):
-        value = writer.emit("reshape", [value, *reshape.operands[1:]], reshape.result.type.shape, reshape.attributes)
-    last = writer.ops[-1]
-    last.results = [op.result]
-    op.result.producer = last
-    return writer.ops
+        type = reshape.output.type.with_element(f32)
+        value = b.emit(Reshape, [value, *reshape.operands[1:]], type, **reshape.attributes)
+    stand_for(value, op.output)
+    return b.ops

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.dialects.quant.casts import Scast
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import BareType, FunctionType, TensorType
 from tflq.passes.contract import Pass, PassResult
@@ -53,7 +54,7 @@ def _strip_arguments(function: Function) -> bool:
         if argument.type.quantized:
             inner = Value(argument.type)
             argument.type = argument.type.stored()
-            casts.append(Op("quant.scast", [argument], [inner]))
+            casts.append(Op(Scast.op_name, [argument], [inner]))
             replacements[argument] = inner
     outputs = function.outputs
     function.replace(replacements)
@@ -72,7 +73,7 @@ def _strip_results(module: Module, function: Function) -> bool:
             if value not in function.inputs and not value.is_constant:
                 outer.name, value.name = value.name, ""
                 renamed[value] = outer
-            function.ops.append(Op("quant.scast", [value], [outer]))
+            function.ops.append(Op(Scast.op_name, [value], [outer]))
             replacements[value] = outer
     function.outputs = [replacements.get(value, value) for value in function.outputs]
     function.tensors = [renamed.get(value, value) for value in function.tensors]
@@ -128,7 +129,7 @@ def _cast_operand(ops: list[Op], value: Value | None) -> Value | None:
     if value is None or not value.type.quantized:
         return value
     stored = Value(value.type.stored())
-    ops.append(Op("quant.scast", [value], [stored]))
+    ops.append(Op(Scast.op_name, [value], [stored]))
     return stored
 
 
@@ -139,5 +140,5 @@ def _cast_results(call: Op) -> list[Op]:
         if value.type.quantized:
             stored = Value(value.type.stored(), producer=call)
             call.results[position] = stored
-            casts.append(Op("quant.scast", [stored], [value], location=call.location))
+            casts.append(Op(Scast.op_name, [stored], [value], location=call.location))
     return casts

@@ -17,9 +17,9 @@ from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import QuantizedType, TensorType
 from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 
 __all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized", "through_floats"]
 

@@ -12,7 +12,7 @@ from tflq.dialects.tfl.unary import Abs as TflAbs
 from tflq.dialects.tfl.unary import Neg, Sign
 from tflq.dialects.tosa.arithmetic import Abs, Mul, Negate
 from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.select.broadcasting import elementwise
 from tflq.select.lowering import Kernels, lowering
@@ -22,9 +22,9 @@ from tflq.select.shifts import product_shifted
 __all__: list[str] = []
 
 
-def _wide(k: Kernels, op: Op) -> list[Value]:
+def _wide(k: Kernels, op: Mul | Equal | Greater | GreaterEqual) -> list[Value]:
     """The operands, in 32 bits at least."""
-    values = [k.value(v) for v in op.operands if v is not None]
+    values = k.value(op.input1), k.value(op.input2)
     return [k.cast(v, i32) if v.type.storage.bits < 32 else v for v in values]
 
 
@@ -76,4 +76,4 @@ def greater_equal(op: GreaterEqual, k: Kernels) -> Value:
 
 @lowering(Select)
 def select(op: Select, k: Kernels) -> Value:
-    return elementwise(k, k.select_v2, *(k.value(op.operand(i)) for i in range(3)))
+    return elementwise(k, k.select_v2, k.value(op.condition), k.value(op.on_true), k.value(op.on_false))

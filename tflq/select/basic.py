@@ -78,7 +78,7 @@ def slice_(op: Slice, k: Kernels) -> Value:
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    return k.concatenation([k.value(v) for v in op.tensors if v is not op.result], op.axis, op.result.type.shape)
+    return k.concatenation([k.value(v) for v in op.inputs if v is not None], op.axis, op.result.type.shape)
 
 
 @lowering(Add)

@@ -10,18 +10,27 @@ bitwise_or           (a ^ b) + (a & b)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
 import numpy as np
 
-from tflq.dialects.tfl.comparison import LogicalNot as TflLogicalNot
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
+from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tosa.bits import (
     BitwiseAnd,
     BitwiseOr,
     BitwiseXor,
     Clz,
+    LogicalAnd,
     LogicalLeftShift,
     LogicalNot,
+    LogicalOr,
     LogicalRightShift,
+    LogicalXor,
 )
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8, ui16, ui32
@@ -52,12 +61,12 @@ def _count(k: KernelBuilder, x: Value) -> Value:
     """clz of x with a last dim of 1."""
     unsigned = k.cast(k.bitcast(x, ui32), i64)
     above = k.cast(k.greater(k.constant(1 << np.arange(32, dtype=np.int64), i64), unsigned), i32)
-    return k.reduce("sum", above, [-1], True, x.type.shape)
+    return k.reduce(Sum, above, [-1], True, x.type.shape)
 
 
 @lowering(LogicalLeftShift)
 def logical_left_shift(op: LogicalLeftShift, k: Kernels) -> Value:
-    x, amount = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
+    x, amount = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     powers = (1 << np.arange(32, dtype=np.int64)).astype(np.int32)
     factor = k.constant(powers[amount.array]) if amount.is_constant else k.gather(k.constant(powers), amount)
     return k.cast(elementwise(k, k.mul, x, factor), op.result.type.storage)
@@ -67,13 +76,13 @@ def logical_left_shift(op: LogicalLeftShift, k: Kernels) -> Value:
 def logical_right_shift(op: LogicalRightShift, k: Kernels) -> Value:
     storage = op.result.type.storage
     unsigned = {i8: ui8, i16: ui16, i32: ui32}[storage]
-    x, amount = (k.cast(k.value(op.operand(i)), unsigned) for i in range(2))
+    x, amount = k.cast(k.value(op.input1), unsigned), k.cast(k.value(op.input2), unsigned)
     return k.cast(elementwise(k, k.right_shift, x, amount), storage)
 
 
 @lowering(BitwiseAnd, BitwiseOr)
 def bitwise(op: BitwiseAnd | BitwiseOr, k: Kernels) -> Value:
-    a, b = (k.cast(k.value(op.operand(i)), i32) for i in range(2))
+    a, b = k.cast(k.value(op.input1), i32), k.cast(k.value(op.input2), i32)
     one, two = k.constant(1), k.constant(2)
     x, y = k.right_shift(a, one), k.right_shift(b, one)
     above = k.sub(elementwise(k, k.add, x, y), elementwise(k, k.bitwise_xor, x, y))
@@ -89,17 +98,19 @@ def bitwise_xor(op: BitwiseXor, k: Kernels) -> Value:
     return elementwise(k, k.bitwise_xor, k.value(op.input1), k.value(op.input2))
 
 
-_LOGICAL = {"tosa.logical_and": "logical_and", "tosa.logical_or": "logical_or", "tosa.logical_xor": "not_equal"}
+_LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
+    LogicalAnd: tfl.LogicalAnd,
+    LogicalOr: tfl.LogicalOr,
+    LogicalXor: tfl.NotEqual,
+}
 
 
 @lowering(*_LOGICAL)
-def logical(op: Op, k: Kernels) -> Value:
-    return elementwise(
-        k, lambda a, b: k.logical(_LOGICAL[op.name], a, b), k.value(op.operand(0)), k.value(op.operand(1))
-    )
+def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
+    return elementwise(k, partial(k.binary, _LOGICAL[type(op)]), k.value(op.input1), k.value(op.input2))
 
 
 @lowering(LogicalNot)
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(TflLogicalNot, [x], x.type)
+    return k.emit(tfl.LogicalNot, [x], x.type)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tfl.unary import Sign
 from tflq.ir.core import Value, constant
 from tflq.ir.parameters import parameters
@@ -54,8 +55,10 @@ def _infinite_beyond(k: Kernels, centred: Value, scale: np.ndarray, product: Val
         limit = np.where(np.isfinite(limit * scale), limit, np.nextafter(limit, np.float32(0)))
         limit = np.where(np.isfinite(np.nextafter(limit, infinity) * scale), np.nextafter(limit, infinity), limit)
     limit = np.where(np.isfinite(scale), limit, np.float32(0))
-    for name, bound, end in (("tfl.greater", limit, infinity), ("tfl.less", -limit, -infinity)):
-        beyond = k.emit(name, [centred, k.constant(bound, f32)], centred.type.with_element(i1))
+    comparisons: tuple[tuple[type[Operator], np.ndarray, np.float32], ...]
+    comparisons = (Greater, limit, infinity), (Less, -limit, -infinity)
+    for kind, bound, end in comparisons:
+        beyond = k.emit(kind, [centred, k.constant(bound, f32)], centred.type.with_element(i1))
         product = k.emit(SelectV2, [beyond, k.constant(end, f32), product], product.type)
     return product
 
@@ -97,7 +100,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
     y = k.emit(Div, [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
-    whole = k.cast(_to_truncate(k, y, op.attributes.get("rounding", "half_away")), i32)
+    whole = k.cast(_to_truncate(k, y, op.rounding or "half_away"), i32)
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:

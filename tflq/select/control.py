@@ -12,7 +12,7 @@ from tflq.dialects.tfl.control import If, While
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.dialects.tosa.state import VariableRead, VariableWrite
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
 from tflq.select.lowering import Kernels, lowering
 
@@ -21,15 +21,13 @@ __all__: list[str] = []
 
 @lowering(CondIf)
 def cond_if(op: CondIf, k: Kernels) -> Sequence[Value]:
-    a = op.attributes
-    graphs = {"then_subgraph_index": a["then_graph"], "else_subgraph_index": a["else_graph"]}
+    graphs = {"then_subgraph_index": op.then_graph, "else_subgraph_index": op.else_graph}
     return k.op(If, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
 
 
 @lowering(WhileLoop)
 def while_loop(op: WhileLoop, k: Kernels) -> Sequence[Value]:
-    a = op.attributes
-    graphs = {"cond_subgraph_index": a["cond_graph"], "body_subgraph_index": a["body_graph"]}
+    graphs = {"cond_subgraph_index": op.cond_graph, "body_subgraph_index": op.body_graph}
     return k.op(While, [k.value(v) for v in op.operands if v], [v.type for v in op.results], graphs).results
 
 
@@ -43,8 +41,8 @@ def variable_write(op: VariableWrite, k: Kernels) -> Sequence[Value]:
     return k.op(AssignVariable, [_handle(op, k), k.value(op.input)], []).results
 
 
-def _handle(op: Op, k: Kernels) -> Value:
+def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
     """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
     numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
     type = TensorType((1,), i32)
-    return k.emit(VarHandle, [], type, container="", shared_name=op.attributes["name"])
+    return k.emit(VarHandle, [], type, container="", shared_name=op.variable)

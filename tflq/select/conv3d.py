@@ -19,24 +19,23 @@ __all__: list[str] = []
 
 @lowering(Conv3D)
 def conv3d(op: Conv3D, k: Kernels) -> Value:
-    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
-    a = op.attributes
+    x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     kernel_d, kernel_h, kernel_w = (d or 0 for d in (weights.type.shape or ())[1:4])
     batch = (x.type.shape or (None,))[0]
     _, _, height, width, channels = (d or 0 for d in x.type.shape or ())
-    _, depth, out_h, out_w, outputs = (d or 0 for d in op.result.type.shape or ())
+    _, depth, out_h, out_w, outputs = (d or 0 for d in op.output.type.shape or ())
     planes_in_all = None if batch is None else batch * depth
-    x = _padded(k, x, a["pad"][:2], a["input_zp"])
-    planes = np.arange(depth)[:, None] * a["stride"][0] + np.arange(kernel_d) * a["dilation"][0]
+    x = _padded(k, x, op.pad[:2], op.input_zp)
+    planes = np.arange(depth)[:, None] * op.stride[0] + np.arange(kernel_d) * op.dilation[0]
     x = k.gather(x, k.constant(planes.reshape(-1)), 1)
     x = k.transpose(k.reshape(x, (planes_in_all, kernel_d, height * width, channels)), (0, 2, 1, 3))
     x = k.reshape(x, (planes_in_all, height, width, kernel_d * channels))
-    geometry = Geometry((kernel_h, kernel_w), a["pad"][2:], a["stride"][1:], a["dilation"][1:])
+    geometry = Geometry((kernel_h, kernel_w), op.pad[2:], op.stride[1:], op.dilation[1:])
     sums = convolve(k, op, x, _side_by_side(k, weights), bias, geometry)
     return k.reshape(sums, (batch, depth, out_h, out_w, outputs))
 
 
-def _padded(k: Kernels, x: Value, pad: tuple[int, int], fill: int) -> Value:
+def _padded(k: Kernels, x: Value, pad: tuple[int, ...], fill: int) -> Value:
     """x with planes of `fill` before and after."""
     if not any(pad):
         return x

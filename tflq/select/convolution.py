@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv2D
+from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import Conv2D, Convolution
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
@@ -30,18 +32,18 @@ __all__ = ["convolve", "fits_int32"]
 @lowering(Conv2D)
 def conv2d(op: Conv2D, k: Kernels) -> Value:
     """`convolve` with the op's attributes."""
-    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
+    x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
     result = convolve(k, op, x, weights, bias, geometry)
     return activated(k, op, result) if result.type.storage.is_float else result
 
 
-def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
+def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """The convolution with weights [O, KH, KW, I], plus bias: the accumulator of `op`, which has the zero points."""
     if x.type.storage.is_float:
         return conv2d_of_floats(k, x, weights, bias, geometry)
-    zero_points = (op.attributes["input_zp"], op.attributes["weight_zp"])
-    acc = op.result.type.storage
+    zero_points = (op.input_zp, op.weight_zp)
+    acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None
     return k.cast(result or _byte_convolve(k, x, weights, bias, geometry, zero_points, element), acc)
@@ -49,12 +51,11 @@ def convolve(k: Kernels, op: Op, x: Value, weights: Value, bias: Value, geometry
 
 def fits_int32(k: Kernels, op: Op) -> bool:
     """Whether the one reader of an accumulator says that it stays within int32."""
-    for name in ("tosa.rescale", "ext.rescale_f64", "ext.rescale_i64"):
-        user = k.only_user(op.result, name)
-        if user is not None and "input_range" in user.attributes:
-            low, high = user.attributes["input_range"]
-            return low >= i32.minimum and high <= i32.maximum
-    return False
+    user = k.only_user(op.result, Op)
+    if not isinstance(user, (Rescale, RescaleF64, RescaleI64)) or user.input_range is None:
+        return False
+    low, high = user.input_range
+    return low >= i32.minimum and high <= i32.maximum
 
 
 def _byte_convolve(

@@ -17,11 +17,18 @@ bits, 1.9 there):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-from tflq.dialects.tosa.arithmetic import Mul
-from tflq.dialects.tosa.bits import ArithmeticRightShift
-from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.ext.rescale import RescaleF64, RoundingDivideByPot
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.arithmetic import Add, IntDiv, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.bits import ArithmeticRightShift, LogicalLeftShift
+from tflq.dialects.tosa.casts import Cast, Rescale
+from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
+from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.tosa.movement import Identity
 from tflq.ir.core import Op
 
 __all__ = ["arithmetic", "table_pays"]
@@ -34,26 +41,26 @@ TABLE_2D = 4.1
 
 _RESCALE_TO_8, _RESCALE_WIDE, _SHIFT_ONLY = 3.6, 5.0, 0.5
 
-_FIGURES = {
-    "tosa.cast": 0.1,
-    "tosa.identity": 0.1,
-    "tosa.add": 0.2,
-    "tosa.sub": 0.2,
-    "tosa.mul": 0.2,
-    "tosa.clamp": 0.2,
-    "tosa.maximum": 1.6,
-    "tosa.minimum": 1.6,
-    "tosa.equal": 1.7,
-    "tosa.greater": 1.7,
-    "tosa.greater_equal": 1.7,
-    "tosa.select": 1.7,
-    "tosa.arithmetic_right_shift": 1.6,
-    "tosa.logical_left_shift": 3.6,
-    "tosa.intdiv": 1.9,
-    "tosa.table": TABLE,
-    "ext.table_2d": TABLE_2D,
-    "ext.rescale_f64": _RESCALE_TO_8,
-    "ext.rounding_divide_by_pot": 4.0,
+_FIGURES: Final[Mapping[type[Op], float]] = {
+    Cast: 0.1,
+    Identity: 0.1,
+    Add: 0.2,
+    Sub: 0.2,
+    Mul: 0.2,
+    Clamp: 0.2,
+    Maximum: 1.6,
+    Minimum: 1.6,
+    Equal: 1.7,
+    Greater: 1.7,
+    GreaterEqual: 1.7,
+    Select: 1.7,
+    ArithmeticRightShift: 1.6,
+    LogicalLeftShift: 3.6,
+    IntDiv: 1.9,
+    Table: TABLE,
+    Table2D: TABLE_2D,
+    RescaleF64: _RESCALE_TO_8,
+    RoundingDivideByPot: 4.0,
 }
 
 
@@ -70,16 +77,15 @@ def arithmetic(ops: Iterable[Op]) -> float:
 def _of(op: Op) -> float:
     if isinstance(op, Rescale):
         return _rescale(op)
-    if isinstance(op, Mul) and op.attributes.get("shift", 0):
+    if isinstance(op, Mul) and op.shift:
         return _RESCALE_WIDE
-    if isinstance(op, ArithmeticRightShift) and op.attributes["round"]:
-        return 2 * _FIGURES[op.name]
-    return _FIGURES.get(op.name, _RESCALE_WIDE)
+    if isinstance(op, ArithmeticRightShift) and op.round:
+        return 2 * _FIGURES[ArithmeticRightShift]
+    return _FIGURES.get(type(op), _RESCALE_WIDE)
 
 
-def _rescale(op: Op) -> float:
-    multiplier, shift = op.attributes["multiplier"], op.attributes["shift"]
-    scale = multiplier / 2.0**shift
+def _rescale(op: Rescale) -> float:
+    scale = op.multiplier / 2.0**op.shift
     if (scale == 1).all():
         return _SHIFT_ONLY
     return _RESCALE_TO_8 if op.result.type.storage.bits == 8 and (scale < 1).all() else _RESCALE_WIDE

@@ -35,7 +35,7 @@ _ROW = 512
 @lowering(DepthwiseConv2D)
 def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     """Slices, MUL and ADD per tap, bias."""
-    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
+    x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     kernel_h, kernel_w, depth, _ = (d or 0 for d in weights.type.shape or ())
     geometry = Geometry.of(op, (kernel_h, kernel_w))
     if depth == 1 and weights.is_constant:
@@ -44,7 +44,7 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     if x.type.storage.is_float:
         return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
     zero_points = (op.input_zp, op.weight_zp)
-    acc = op.result.type.storage
+    acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     if k.mac == "float32":
         result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)

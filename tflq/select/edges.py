@@ -1,8 +1,8 @@
 """The edges of the plain integers: fewer copies between tensors with quantization parameters and tensors without.
 
 Selection puts an identity CAST wherever a function's argument, result or kept operator has quantization parameters
-and its neighbour has none. Some kernels disregard the parameters of what they read and write, in every resolver
-(measured, with parameters on one side and on both): these stand at the edge themselves and the copy goes. Others
+and its neighbour has none. Some kernels disregard the parameters of what they read and write (`ParametersUnread`):
+these stand at the edge themselves and the copy goes. Others
 check them (PADV2, CONCATENATION, REDUCE_MAX), compute by them, or are handed to XNNPACK, which refuses to mix
 (TRANSPOSE, SLICE): before these the copy stays. So it does where an operator that a target keeps ("kept" in `Op.info`,
 which ends here) reads or writes the quantized side: it is kept for the parameters.
@@ -10,28 +10,15 @@ which ends here) reads or writes the quantized side: it is kept for the paramete
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
+from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
 
 __all__ = ["trim_edges"]
-
-_READS: dict[str, tuple[int, ...]] = {
-    "tfl.batch_matmul": (0, 1),
-    "tfl.bitcast": (0,),
-    "tfl.cast": (0,),
-    "tfl.gather": (0,),
-    "tfl.reshape": (0,),
-    "tfl.reverse_v2": (0,),
-    "tfl.strided_slice": (0,),
-}
-"""Operands whose parameters a kernel disregards."""
-
-_WRITES = frozenset({"tfl.bitcast", "tfl.cast", "tfl.gather", "tfl.reshape", "tfl.reverse_v2", "tfl.strided_slice"})
-"""Kernels that disregard the parameters of their result."""
-
-_NOT_BOTH = frozenset({"tfl.strided_slice"})
-"""Kernels that XNNPACK takes, and refuses, where parameters stand on both sides and differ."""
 
 
 def trim_edges(module: Module) -> None:
@@ -40,8 +27,8 @@ def trim_edges(module: Module) -> None:
         _trim(function)
 
 
-def _is_copy(op: Op) -> bool:
-    return isinstance(op, Cast) and op.operand(0).type.storage == op.result.type.storage
+def _is_copy(op: Op) -> TypeGuard[Cast]:
+    return isinstance(op, Cast) and op.input.type.storage == op.output.type.storage
 
 
 def _trim(function: Function) -> None:
@@ -51,7 +38,7 @@ def _trim(function: Function) -> None:
     for op in function.ops:
         if not _is_copy(op):
             continue
-        source, result = op.operand(0), op.result
+        source, result = op.input, op.output
         while source in replaced:
             source = replaced[source]
         if not result.name and result not in outputs and _readable(source, result, users):
@@ -75,27 +62,38 @@ def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> boo
     if source.type.element == result.type.element:
         return True
     return all(
-        i in _READS.get(reader.name, ()) and "kept" not in reader.info
+        i in _read_as_stored(reader)
         for reader in users.get(result, [])
         for i, v in enumerate(reader.operands)
         if v is result
     )
 
 
+def _read_as_stored(op: Op) -> set[int]:
+    """The operands whose parameters a kernel disregards."""
+    trait = _unread(op)
+    return set() if trait is None else {slot.index for slot in trait.slots if not slot.is_result}
+
+
+def _unread(op: Op) -> ParametersUnread | None:
+    """What an op says of parameters that its kernel disregards; of one that a target keeps, nothing."""
+    return op.trait(ParametersUnread) if isinstance(op, Operator) and "kept" not in op.info else None
+
+
 def _writable(
-    source: Value, copy: Op, users: dict[Value, list[Op]], outputs: set[Value], replaced: dict[Value, Value]
+    source: Value, copy: Cast, users: dict[Value, list[Op]], outputs: set[Value], replaced: dict[Value, Value]
 ) -> bool:
     """Whether the kernel that makes the original can write the copy instead."""
     producer = source.producer
     if producer is None or source.name or source in outputs or users.get(source) != [copy]:
         return False
-    if source.type.element == copy.result.type.element:
+    if source.type.element == copy.output.type.element:
         return True
-    if producer.name in _NOT_BOTH:
-        read = producer.operand(0)
-        if not isinstance(replaced.get(read, read).type.element, ScalarType):
-            return False
-    return producer.name in _WRITES and "kept" not in producer.info
+    trait = _unread(producer)
+    if trait is None or not any(slot.is_result for slot in trait.slots):
+        return False
+    read = producer.operands[0]
+    return trait.both or read is None or isinstance(replaced.get(read, read).type.element, ScalarType)
 
 
 def _hand_over(source: Value, result: Value) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.passes.lower_rounding import LowerRounding
 from tflq.select.lowering import Kernels, Mac, lowering
 from tflq.select.variables import declare_variables
 
@@ -20,7 +19,6 @@ __all__ = ["select"]
 def select(module: Module, *, mac: Mac = "integer", reset: bool = False) -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate, `reset` asks for a signature that resets state.
     UnsupportedError lists every op without a lowering."""
-    LowerRounding().run(module)
     declare_variables(module, reset=reset)
     missing: dict[Location | None, set[str]] = {}
     for op in module.ops():

@@ -6,7 +6,9 @@ A CLAMP that reads the result alone, and is RELU or RELU6, is the builtin's own 
 from __future__ import annotations
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
-from tflq.ir.core import Op, Value
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.convolution import Convolution
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType
 from tflq.select.floats import rectifier
 from tflq.select.im2col import Geometry
@@ -39,12 +41,12 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
     return k.emit(DepthwiseConv2D, [padded, filters, bias], type, **options)
 
 
-def activated(k: Kernels, op: Op, result: Value) -> Value:
+def activated(k: Kernels, op: Convolution, result: Value) -> Value:
     """`result`, what a builtin with an activation makes of `op`, and that of the clamp after it, if it has one."""
-    clamp, producer = k.only_user(op.result, "tosa.clamp"), result.producer
-    if clamp is None or producer is None or "fused_activation_function" not in producer.attributes:
+    clamp, producer = k.only_user(op.output, Clamp), result.producer
+    if clamp is None or not isinstance(producer, (Conv2D, DepthwiseConv2D)):
         return result
-    name = rectifier(clamp.attributes["min_val"], clamp.attributes["max_val"], result.type.storage)
+    name = rectifier(clamp.min_val, clamp.max_val, result.type.storage)
     if name is None:
         return result
     producer.attributes["fused_activation_function"] = name

@@ -7,11 +7,17 @@ the last place is 1: (|x| + 2^23) - 2^23.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl import unary as tfl
+from tflq.dialects.tfl.activation import Logistic, Relu, Relu6, Tanh
 from tflq.dialects.tfl.arithmetic import Div
-from tflq.dialects.tfl.unary import Abs, Exp, Floor, Neg, Sign
-from tflq.dialects.tosa.activation import Ceil, Erf, Reciprocal
+from tflq.dialects.tfl.unary import Abs, Neg, Sign
+from tflq.dialects.tosa import activation as tosa
 from tflq.dialects.tosa.arithmetic import Pow
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType
@@ -21,33 +27,33 @@ from tflq.select.lowering import Kernels, lowering
 
 __all__ = ["limited", "rectifier", "rounded", "rounded_small"]
 
-_UNARY = {
-    "tosa.cos": "cos",
-    "tosa.exp": "exp",
-    "tosa.floor": "floor",
-    "tosa.log": "log",
-    "tosa.rsqrt": "rsqrt",
-    "tosa.sigmoid": "logistic",
-    "tosa.sin": "sin",
-    "tosa.tanh": "tanh",
+_UNARY: Final[Mapping[type[Op], type[Operator]]] = {
+    tosa.Cos: tfl.Cos,
+    tosa.Exp: tfl.Exp,
+    tosa.Floor: tfl.Floor,
+    tosa.Log: tfl.Log,
+    tosa.Rsqrt: tfl.Rsqrt,
+    tosa.Sigmoid: Logistic,
+    tosa.Sin: tfl.Sin,
+    tosa.Tanh: Tanh,
 }
 
 
 @lowering(*_UNARY)
-def unary(op: Op, k: Kernels) -> Value:
-    x = k.value(op.operand(0))
-    return k.emit("tfl." + _UNARY[op.name], [x], x.type)
-
-
-@lowering(Ceil)
-def ceil(op: Ceil, k: Kernels) -> Value:
+def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
     x = k.value(op.input)
-    below = k.emit(Floor, [k.emit(Neg, [x], x.type)], x.type)
+    return k.emit(_UNARY[type(op)], [x], x.type)
+
+
+@lowering(tosa.Ceil)
+def ceil(op: tosa.Ceil, k: Kernels) -> Value:
+    x = k.value(op.input)
+    below = k.emit(tfl.Floor, [k.emit(Neg, [x], x.type)], x.type)
     return k.emit(Neg, [below], x.type)
 
 
-@lowering(Reciprocal)
-def reciprocal(op: Reciprocal, k: Kernels) -> Value:
+@lowering(tosa.Reciprocal)
+def reciprocal(op: tosa.Reciprocal, k: Kernels) -> Value:
     x = k.value(op.input1)
     return k.emit(Div, [k.constant(1, x.type.storage), x], x.type, fused_activation_function="NONE")
 
@@ -57,8 +63,8 @@ def power(op: Pow, k: Kernels) -> Value:
     return elementwise(k, k.pow, k.value(op.input1), k.value(op.input2))
 
 
-@lowering(Erf)
-def erf(op: Erf, k: Kernels) -> Value:
+@lowering(tosa.Erf)
+def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
     storage = x.type.storage
@@ -66,7 +72,7 @@ def erf(op: Erf, k: Kernels) -> Value:
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
-    tail = k.emit(Exp, [_polynomial(k, far, outer())], x.type)
+    tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())], x.type)
     value = k.select_v2(k.greater(one, magnitude), below, k.sub(one, tail))
     return k.mul(value, k.emit(Sign, [x], x.type))
 
@@ -106,7 +112,7 @@ def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
     """x within [low, high], floats: RELU or RELU6 if that is it, else MAXIMUM and MINIMUM where they can bite."""
     name = rectifier(low, high, x.type.storage)
     if name is not None:
-        return k.emit(f"tfl.{name.lower()}", [x], x.type)
+        return k.emit(Relu6 if name == "RELU6" else Relu, [x], x.type)
     largest = float(np.finfo(x.type.storage.dtype).max)
     if low > -largest:
         x = k.maximum(x, k.constant(low, x.type.storage))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape
 from tflq.select.lowering import Kernels
 
@@ -23,15 +24,15 @@ __all__ = ["Geometry", "pad_spatial", "patches", "taps"]
 class Geometry:
     """Filter size, padding (top, bottom, left, right), stride and dilation (y, x)."""
 
-    kernel: tuple[int, int]
-    pad: tuple[int, int, int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
+    kernel: tuple[int, ...]
+    pad: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
 
     @classmethod
-    def of(cls, op: Op, kernel: Sequence[int]) -> Geometry:
-        a = op.attributes
-        return cls((kernel[0], kernel[1]), a["pad"], a["stride"], a["dilation"])
+    def of(cls, op: Conv2D | DepthwiseConv2D, kernel: Sequence[int]) -> Geometry:
+        """That of a convolution with a filter of a size."""
+        return cls((kernel[0], kernel[1]), op.pad, op.stride, op.dilation)
 
     @property
     def pointwise(self) -> bool:

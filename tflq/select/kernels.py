@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from tflq.builder import Emitter, broadcast
-from tflq.dialects.tfl.bits import Bitcast
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
+from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import SelectV2
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, SelectV2
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSlice, Transpose
@@ -25,53 +27,52 @@ __all__ = ["KernelBuilder"]
 class KernelBuilder(Emitter):
     """An `Emitter` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
 
-    def _elementwise(self, name: str, a: Value, b: Value, element: ScalarType | None = None, **options: Any) -> Value:
+    def binary(
+        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **options: Any
+    ) -> Value:
+        """An elementwise kernel on two operands; the result is of `element`, or of a's type."""
         type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
-        return self.emit("tfl." + name, [a, b], type, **options)
+        return self.emit(kind, [a, b], type, **options)
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
     def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self._elementwise("add", a, b, fused_activation_function=activation, pot_scale_int16=False)
+        return self.binary(Add, a, b, fused_activation_function=activation, pot_scale_int16=False)
 
     def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self._elementwise("sub", a, b, fused_activation_function=activation, pot_scale_int16=False)
+        return self.binary(Sub, a, b, fused_activation_function=activation, pot_scale_int16=False)
 
     def mul(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self._elementwise("mul", a, b, fused_activation_function=activation)
+        return self.binary(Mul, a, b, fused_activation_function=activation)
 
     def maximum(self, a: Value, b: Value) -> Value:
-        return self._elementwise("maximum", a, b)
+        return self.binary(Maximum, a, b)
 
     def minimum(self, a: Value, b: Value) -> Value:
-        return self._elementwise("minimum", a, b)
+        return self.binary(Minimum, a, b)
 
     def div(self, a: Value, b: Value) -> Value:
         """DIV: of integers, truncated."""
-        return self._elementwise("div", a, b, fused_activation_function="NONE")
+        return self.binary(Div, a, b, fused_activation_function="NONE")
 
     def pow(self, a: Value, b: Value) -> Value:
-        return self._elementwise("pow", a, b)
+        return self.binary(Pow, a, b)
 
     def right_shift(self, a: Value, b: Value) -> Value:
         """Arithmetic shift; the amount is of a's type."""
-        return self._elementwise("right_shift", a, b)
+        return self.binary(RightShift, a, b)
 
     def bitwise_xor(self, a: Value, b: Value) -> Value:
-        return self._elementwise("bitwise_xor", a, b)
+        return self.binary(BitwiseXor, a, b)
 
     def equal(self, a: Value, b: Value) -> Value:
-        return self._elementwise("equal", a, b, i1)
+        return self.binary(Equal, a, b, i1)
 
     def greater(self, a: Value, b: Value) -> Value:
-        return self._elementwise("greater", a, b, i1)
+        return self.binary(Greater, a, b, i1)
 
     def greater_equal(self, a: Value, b: Value) -> Value:
-        return self._elementwise("greater_equal", a, b, i1)
-
-    def logical(self, name: str, a: Value, b: Value) -> Value:
-        """LOGICAL_AND, LOGICAL_OR or NOT_EQUAL of booleans."""
-        return self._elementwise(name, a, b)
+        return self.binary(GreaterEqual, a, b, i1)
 
     def select_v2(self, condition: Value, a: Value, b: Value) -> Value:
         shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
@@ -160,10 +161,10 @@ class KernelBuilder(Emitter):
             offset=False,
         )
 
-    def reduce(self, name: str, x: Value, axes: Sequence[int], keep_dims: bool, shape: Shape) -> Value:
-        """SUM, REDUCE_MAX, REDUCE_MIN ... (`name` in lower case)."""
+    def reduce(self, kind: type[Operator], x: Value, axes: Sequence[int], keep_dims: bool, shape: Shape) -> Value:
+        """SUM, REDUCE_MAX, REDUCE_MIN ..."""
         operands = [x, self.constant(np.asarray(axes, np.int32))]
-        return self.emit("tfl." + name, operands, TensorType(shape, x.type.element), keep_dims=keep_dims)
+        return self.emit(kind, operands, TensorType(shape, x.type.element), keep_dims=keep_dims)
 
     def batch_matmul(self, a: Value, b: Value, shape: Shape, *, adj_y: bool = False, to: ScalarType = i32) -> Value:
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""

@@ -40,7 +40,7 @@ def pad(op: Pad, k: Kernels) -> Value:
         return k.copy(x)
 
     def padded(v: Value) -> Value:
-        return k.padv2(v, amounts, op.pad_const, op.result.type.shape)
+        return k.padv2(v, amounts, op.pad_const, op.output.type.shape)
 
     return _carried(k, x, padded, i1="i8")
 
@@ -50,7 +50,7 @@ def tile(op: Tile, k: Kernels) -> Value:
     multiples = k.constant(np.asarray(op.multiples, np.int32))
 
     def tiled(v: Value) -> Value:
-        return k.emit(TflTile, [v, multiples], op.result.type.with_element(v.type.storage))
+        return k.emit(TflTile, [v, multiples], op.output.type.with_element(v.type.storage))
 
     return _carried(k, k.value(op.input1), tiled, i1="i8", i16="i32")
 
@@ -64,13 +64,13 @@ def reverse(op: Reverse, k: Kernels) -> Value:
 @lowering(Gather)
 def gather(op: Gather, k: Kernels) -> Value:
     values, indices = k.value(op.values), k.value(op.indices)
-    return k.emit(TflGather, [values, indices], op.result.type, axis=1, batch_dims=1)
+    return k.emit(TflGather, [values, indices], op.output.type, axis=1, batch_dims=1)
 
 
 @lowering(Scatter)
 def scatter(op: Scatter, k: Kernels) -> Value:
-    values, indices, rows = (k.value(op.operand(i)) for i in range(3))
-    batch, places, channels = (d or 0 for d in op.result.type.shape or ())
+    values, indices, rows = k.value(op.values_in), k.value(op.indices), k.value(op.input)
+    batch, places, channels = (d or 0 for d in op.values_out.type.shape or ())
     count = (indices.type.shape or (0, 0))[1] or 0
     all_places, all_rows = batch * places, batch * count
     flat = k.add(indices, k.constant(np.arange(batch)[:, None] * places)) if batch > 1 else indices

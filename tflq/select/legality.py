@@ -12,22 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.forms import kept_reason
+from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
 from tflq.legalize.hybrid import computes_in_float
-from tflq.select.kernel_rules import load_rules
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER, Target
+from tflq.targets.kernel_rules import load_rules
 
 if TYPE_CHECKING:
     from tflq.legalize import Decision
 
 __all__ = ["check"]
-
-_FLOAT_KERNELS = frozenset({"tfl.quantize", "tfl.dequantize", "tfl.cast", "tfl.resize_bilinear"})
-"""Operators whose reference kernel itself computes in float (RESIZE_BILINEAR: on uint8)."""
 
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:
@@ -55,7 +54,8 @@ class _Paths:
     def _path(self, decision: Decision) -> str:
         if decision.path != "integer":
             return "exempt"
-        return "float kernel" if decision.op.name in _FLOAT_KERNELS else "integer"
+        op = decision.op
+        return "float kernel" if isinstance(op, Operator) and op.has(ComputesInFloat) else "integer"
 
     def of(self, op: Op) -> str:
         key = id(op.location)

@@ -10,7 +10,7 @@ on plain integers, and on which types, is `rules/integer.toml`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Op, Value
@@ -22,6 +22,8 @@ from tflq.select.naming import role_of
 __all__ = ["Kernels", "Lowering", "Mac", "lowering"]
 
 Mac = Literal["integer", "float32"]
+
+T = TypeVar("T", bound=Op)
 
 
 class Kernels(KernelBuilder):
@@ -46,7 +48,7 @@ class Kernels(KernelBuilder):
 
     def end(self, op: Op, results: Sequence[Value]) -> None:
         """Ends it: its results, and what is on the way to them, have roles that say so, and its kernels versions."""
-        role = role_of(op.name)
+        role = role_of(op)
         for value in results:
             value.role = value.role or role
         for made in self.ops[self._start :]:
@@ -68,10 +70,10 @@ class Kernels(KernelBuilder):
                 new.type = TensorType(old.type.shape, new.type.element)
         self._selected[old] = new
 
-    def only_user(self, value: Value, name: str) -> Op | None:
-        """The op `name` that is the one reader of an unnamed value: the one a lowering may fuse with its producer."""
+    def only_user(self, value: Value, kind: type[T]) -> T | None:
+        """The op of a class that is the one reader of an unnamed value: a lowering may fuse it with its producer."""
         users = self._users.get(value, [])
-        if len(users) != 1 or users[0].name != name or value.name or value in self._outputs:
+        if len(users) != 1 or not isinstance(users[0], kind) or value.name or value in self._outputs:
             return None
         return users[0]
 
@@ -82,7 +84,7 @@ class Kernels(KernelBuilder):
     def fuse(self, op: Op, result: Value) -> Value:
         """Says that `result` is what `op`, a reader, would have computed, so that it is not selected again."""
         self.fused.add(op)
-        result.role = role_of(op.name)
+        result.role = role_of(op)
         self.claim(op.result, result)
         return result
 

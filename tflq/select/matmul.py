@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32
@@ -32,7 +33,7 @@ def matmul(op: MatMul, k: Kernels) -> Value:
     """The float form where that was asked for and is exact, else the int8 form."""
     x, y = k.value(op.input1), k.value(op.input2)
     zero_points = (op.a_zp, op.b_zp)
-    acc, shape = op.result.type.storage, op.result.type.shape
+    acc, shape = op.output.type.storage, op.output.type.shape
     if acc.is_float:
         return k.batch_matmul(x, y, shape, to=acc)
     element = i32 if acc == i32 or fits_int32(k, op) else acc
@@ -77,7 +78,7 @@ def _sum(
         wide = k.cast(x, element)
         if less:
             wide = k.sub(wide, k.constant(np.asarray(less), element))
-        sums.add(k.reduce("sum", wide, (len(shape) + axis,), True, tuple(shape)), factor)
+        sums.add(k.reduce(Sum, wide, (len(shape) + axis,), True, tuple(shape)), factor)
         return sums.plus(k.constant(np.asarray(0), element))
     ones = k.constant(np.ones((1, depth), np.int8), i8)
     for part in parts.parts:

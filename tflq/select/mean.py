@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
+from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tfl.shape import Shape
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32, i64
@@ -32,15 +33,15 @@ _BYTES = (24, 16, 8, 0)
 @lowering(RescaleMean)
 def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
     """saturate(sums * M / 2^31 / 2^e + output_zp)."""
-    a, to = op.attributes, op.result.type.storage
+    to = op.output.type.storage
     x, values = k.value(op.sums), k.value(op.values)
-    folded = np.arange(min(31, 32 + a["shift"]))
-    count = _count(k, values, a["axes"])
+    folded = np.arange(min(31, 32 + op.shift))
+    count = _count(k, values, op.axes)
     f = _logarithm(k, count, folded.size)
-    multiplier = _quotient(k, _entry(k, a["multiplier"] << folded, f), count)
+    multiplier = _quotient(k, _entry(k, op.multiplier << folded, f), count)
 
-    down = folded - a["shift"]
-    if a["shift"] > 0:
+    down = folded - op.shift
+    if op.shift > 0:
         x = k.mul(x, k.gather(k.constant(np.left_shift(1, np.maximum(-down, 0))), f))
     down = np.maximum(down, 0)
     y = k.add(k.mul(k.cast(x, i64), k.add(multiplier, multiplier)), k.constant(1 << 31, i64))
@@ -48,8 +49,8 @@ def rescale_mean(op: RescaleMean, k: Kernels) -> Value:
     negative = k.mul(k.cast(k.greater(k.constant(0, i64), y), i64), _entry(k, down > 0, f))
     y = k.mul(k.sub(y, negative), _entry(k, np.left_shift(np.int64(1), 32 - down), f))
     y = restore(k, high_part(k, k.add(y, k.constant(1 << 31, i64)), i32), x.type.shape)
-    low, high = (np.asarray(v - a["output_zp"]) for v in (to.minimum, to.maximum))
-    return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, a["output_zp"]), to)
+    low, high = (np.asarray(v - op.output_zp) for v in (to.minimum, to.maximum))
+    return k.cast(clamped(k, y, low, high, -1 << 30, 1 << 30, op.output_zp), to)
 
 
 def _count(k: Kernels, values: Value, axes: tuple[int, ...]) -> Value:
@@ -89,7 +90,7 @@ def _quotient(k: Kernels, dividend: Value, divisor: Value) -> Value:
 
 def _reached(k: Kernels, x: Value, steps: Value) -> Value:
     """How many of the steps, in a row, x reaches."""
-    return k.reduce("sum", k.cast(k.greater_equal(x, steps), i32), [0], False, ())
+    return k.reduce(Sum, k.cast(k.greater_equal(x, steps), i32), [0], False, ())
 
 
 def _entry(k: Kernels, table: np.ndarray, index: Value) -> Value:

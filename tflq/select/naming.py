@@ -15,31 +15,18 @@ new name is one that the source model has for any tensor: tools that compare two
 from __future__ import annotations
 
 from collections.abc import Container
-from functools import cache
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.registry import op_class
 
 __all__ = ["name_tensors", "role_of"]
 
-_ROLES = {
-    **dict.fromkeys(("tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d", "tosa.transpose_conv2d"), "accumulator"),
-    "tosa.matmul": "accumulator",
-    **dict.fromkeys(("tosa.rescale", "ext.rescale_f64"), "rescaled"),
-    **dict.fromkeys(("tosa.table", "ext.table_2d", "ext.table_16bit"), "looked_up"),
-    "tosa.clamp": "clamped",
-    "tosa.pad": "padded",
-    "tosa.reshape": "reshaped",
-    "tosa.transpose": "transposed",
-    "quant.dcast": "dequantized",
-    "quant.qcast": "quantized",
-    "quant.scast": "stored",
-}
 
-
-def role_of(name: str) -> str:
-    """What the result of an op is to the operator that it is a part of."""
-    return _ROLES.get(name) or name.partition(".")[2]
+def role_of(op: Op) -> str:
+    """What the result of an op is to the operator that it is a part of: its `Role`, or its name."""
+    role = op.trait(Role) if isinstance(op, Operator) else None
+    return role.text if role else op.name.partition(".")[2]
 
 
 def name_tensors(module: Module, reserved: Container[str] = ()) -> None:
@@ -74,7 +61,7 @@ class _Names:
                 if operand.role:
                     self._name(operand, base, operand.role)
                 else:
-                    self._name(operand, op.results[0].name if op.results else base, _operand(op.name, place))
+                    self._name(operand, op.results[0].name if op.results else base, _operand(op, place))
 
     def _name(self, value: Value, base: str, role: str) -> None:
         name = f"{base}/{role}" if base else role
@@ -103,12 +90,7 @@ def _base(op: Op) -> str:
     return place.tensor.partition(";")[0] or f"{place.opcode.lower()}_{place.operator}"
 
 
-@cache
-def _operand(name: str, place: int) -> str:
+def _operand(op: Op, place: int) -> str:
     """What an op calls its operand."""
-    known = op_class(name)
-    slots = known.operand_slots if known else ()
-    if not slots:
-        return f"operand_{place}"
-    slot = slots[min(place, len(slots) - 1)]
-    return slot.name
+    slots = op.operand_slots if isinstance(op, Operator) else ()
+    return slots[min(place, len(slots) - 1)].name if slots else f"operand_{place}"

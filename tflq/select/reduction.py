@@ -7,75 +7,83 @@ one kind is one kernel over several axes, and a reshape that drops just these ax
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl import reduction as tfl
 from tflq.dialects.tosa.bits import BitwiseNot
-from tflq.dialects.tosa.reduction import ArgMax
+from tflq.dialects.tosa.casts import Cast
+from tflq.dialects.tosa.movement import Reshape
+from tflq.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i32, i64
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
 
-_BUILTINS = {
-    "tosa.reduce_max": "reduce_max",
-    "tosa.reduce_min": "reduce_min",
-    "tosa.reduce_product": "reduce_prod",
-    "tosa.reduce_sum": "sum",
+_Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
+_BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
+    ReduceMax: tfl.ReduceMax,
+    ReduceMin: tfl.ReduceMin,
+    ReduceProduct: tfl.ReduceProd,
+    ReduceSum: tfl.Sum,
 }
-_LOGICAL = {"tosa.reduce_all": "reduce_min", "tosa.reduce_any": "reduce_max"}
 
 
 @lowering(*_BUILTINS)
-def reduce(op: Op, k: Kernels) -> Value:
-    x, shape = k.value(op.operand(0)), op.operand(0).type.shape or ()
+def reduce(op: _Numeric, k: Kernels) -> Value:
+    x, shape = k.value(op.input), op.input.type.shape or ()
     chain = [op]
-    while (following := k.only_user(chain[-1].result, op.name)) is not None:
+    while (following := k.only_user(chain[-1].output, type(op))) is not None:
         chain.append(following)
-    axes = sorted({o.attributes["axis"] % len(shape) for o in chain})
-    reshape = k.only_user(chain[-1].result, "tosa.reshape")
+    axes = sorted({o.axis % len(shape) for o in chain})
+    reshape = k.only_user(chain[-1].output, Reshape)
     dropped = tuple(d for a, d in enumerate(shape) if a not in axes)
-    keep_dims = reshape is None or reshape.result.type.shape != dropped
-    if reshape is not None and not keep_dims:
-        chain.append(reshape)
-    result = k.reduce(_BUILTINS[op.name], x, axes, keep_dims, chain[-1].result.type.shape)
-    for other in chain[1:]:
+    fused: list[Op] = [*chain[1:]]
+    last = chain[-1].output
+    if reshape is not None and reshape.output.type.shape == dropped:
+        fused, last = [*fused, reshape], reshape.output
+    keep_dims = last is chain[-1].output
+    result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
+    for other in fused:
         k.fuse(other, result)
     return result
 
 
-@lowering(*_LOGICAL)
-def reduce_logical(op: Op, k: Kernels) -> Value:
-    x = k.cast(k.value(op.operand(0)), i8)
-    return k.cast(k.reduce(_LOGICAL[op.name], x, [op.attributes["axis"]], True, op.result.type.shape), i1)
+@lowering(ReduceAll, ReduceAny)
+def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
+    kind = tfl.ReduceMin if isinstance(op, ReduceAll) else tfl.ReduceMax
+    x = k.cast(k.value(op.input), i8)
+    return k.cast(k.reduce(kind, x, [op.axis], True, op.output.type.shape), i1)
 
 
 @lowering(ArgMax)
 def argmax(op: ArgMax, k: Kernels) -> Value:
-    return _arg(op, k, k.value(op.input), "max")
+    return _arg(op, k, k.value(op.input), tfl.ArgMax)
 
 
 @lowering(BitwiseNot)
 def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
     """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
     x = k.value(op.input)
-    following = k.only_user(op.result, "tosa.argmax")
+    following = k.only_user(op.output, ArgMax)
     if following is not None:
-        return k.fuse(following, _arg(following, k, x, "min"))
+        return k.fuse(following, _arg(following, k, x, tfl.ArgMin))
     return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
 
 
-def _arg(op: Op, k: Kernels, x: Value, kind: Literal["max", "min"]) -> Value:
+def _arg(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
     """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
     if x.type.storage.bits == 16:
         x = k.cast(x, i32)
-    widening = k.only_user(op.result, "tosa.cast")
-    if widening is not None and widening.result.type.storage != i64:
+    widening = k.only_user(op.output, Cast)
+    if widening is not None and widening.output.type.storage != i64:
         widening = None
     index = i32 if widening is None else i64
-    axis = k.constant(op.attributes["axis"])
-    type = op.result.type.with_element(index)
-    result = k.emit(f"tfl.arg_{kind}", [x, axis], type, output_type="INT32" if widening is None else "INT64")
+    axis = k.constant(op.axis)
+    type = op.output.type.with_element(index)
+    result = k.emit(kind, [x, axis], type, output_type="INT32" if widening is None else "INT64")
     return result if widening is None else k.fuse(widening, result)

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.dialects.ext.rescale import RescaleI64
+from tflq.analysis.ranges import value_range
+from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.unary import Sign
+from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
 from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
-from tflq.passes.ranges import value_range
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
@@ -55,16 +56,16 @@ class _Scaling:
 @lowering(Rescale)
 def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
-    a, to = op.attributes, op.result.type.storage
+    to = op.output.type.storage
     low, high, clamp = result_range(op, k)
     x = k.value(op.input)
-    zero, storage = a["input_zp"], x.type.storage
+    zero, storage = op.input_zp, x.type.storage
     least, most = input_range(op)
     scaling = _Scaling(
-        multiplier=a["multiplier"].astype(np.int64),
-        shift=a["shift"].astype(np.int64),
-        double_round=a["rounding_mode"] == "DOUBLE_ROUND" and a["scale32"],
-        output_zp=a["output_zp"],
+        multiplier=op.multiplier.astype(np.int64),
+        shift=op.shift.astype(np.int64),
+        double_round=op.rounding_mode == "DOUBLE_ROUND" and op.scale32,
+        output_zp=op.output_zp,
         low=low,
         high=high,
         least=least,
@@ -80,24 +81,23 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     return k.fuse(clamp, y) if clamp else y
 
 
-def input_range(op: Op) -> tuple[int, int]:
+def input_range(op: Rescale | RescaleF64) -> tuple[int, int]:
     """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its makers do."""
-    zero = op.attributes.get("input_zp", 0)
-    noted = op.attributes.get("input_range")
-    if noted:
-        return int(noted[0]) - zero, int(noted[1]) - zero
-    least, most = value_range(op.operand(0))
+    zero = op.input_zp if isinstance(op, Rescale) else 0
+    if op.input_range:
+        return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
+    least, most = value_range(op.input)
     widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
     return max(least, -widest) - zero, min(most, widest - 1) - zero
 
 
-def result_range(op: Op, k: Kernels) -> tuple[int, int, Op | None]:
+def result_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int, Clamp | None]:
     """Bounds of the result, and the clamp that sets them, if the one reader is a clamp."""
-    storage = op.result.type.storage
-    clamp = k.only_user(op.result, "tosa.clamp")
+    storage = op.output.type.storage
+    clamp = k.only_user(op.output, Clamp)
     if clamp is None:
         return storage.minimum, storage.maximum, None
-    return clamp.attributes["min_val"], clamp.attributes["max_val"], clamp
+    return clamp.min_val, clamp.max_val, clamp
 
 
 def filled(k: Kernels, x: Value, value: int) -> Value:
@@ -273,8 +273,8 @@ def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
 
     Factors are taken modulo 2^64, as the product is: of 2^(32 - s) the lower bits of the word above count alone.
     """
-    x, a = k.value(op.input), op.attributes
-    multiplier, shift = (np.atleast_1d(a[name]).astype(np.int64) for name in ("multiplier", "shift"))
+    x = k.value(op.input)
+    multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
     half = np.left_shift(np.int64(1), (shift - 1) & 63)
     y = k.mul(k.cast(x, i64), _constant64(k, multiplier << up))

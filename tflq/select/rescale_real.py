@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.ranges import Range
 from tflq.dialects.ext.rescale import RescaleF64
 from tflq.dialects.tfl.arithmetic import FloorMod
 from tflq.dialects.tfl.unary import Sign
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
 from tflq.numerics.staircase import float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
-from tflq.passes.ranges import Range
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.requantize import clamped, divide, filled, input_range, result_range, squeezed
@@ -34,12 +34,10 @@ def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
     scale = np.atleast_1d(np.asarray(op.scale, np.float64))
     low, high, clamp = result_range(op, k)
     least, most = input_range(op)
-    zero, output_zp = op.attributes.get("input_zp", 0), op.output_zp
+    output_zp = op.output_zp
     x = k.value(op.input)
     if x.type.storage.bits < 32:
         x = k.cast(x, i32)
-    if zero:
-        x = k.sub(x, k.constant(zero, x.type.storage))
     y = filled(k, x, low) if low == high else None
     if y is None and x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
         levels = np.arange(low - output_zp + 1, high - output_zp + 1)
@@ -48,11 +46,13 @@ def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
         lows, highs = low - output_zp, high - output_zp
         y, (below, above) = _product(op, k, x, scale, (lows, highs), (least, most))
         y = clamped(k, y, np.asarray(lows), np.asarray(highs), below, above, output_zp)
-    y = k.cast(y, op.result.type.storage)
+    y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
 
 
-def _product(op: Op, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: Range) -> tuple[Value, Range]:
+def _product(
+    op: RescaleF64, k: Kernels, x: Value, scale: np.ndarray, levels: Range, bounds: Range
+) -> tuple[Value, Range]:
     """The product in 64 bits, rounded, in int32, and its range: a step of x can pass several levels."""
     beyond = int(scale.max()) + 1 if scale.max() > 1 else 0
     fit = fit_long_product(scale, *levels, *bounds)

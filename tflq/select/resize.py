@@ -31,14 +31,14 @@ __all__: list[str] = []
 
 @lowering(Resize)
 def resize(op: Resize, k: Kernels) -> Value:
-    x, a, source, result = k.value(op.input), op.attributes, op.input.type, op.result.type
+    x, source, result = k.value(op.input), op.input.type, op.output.type
     if source.shape is None or result.shape is None or None in source.shape[1:3] or None in result.shape[1:3]:
         raise UnsupportedError(Reason.at(op.location, f"{op.name} with sizes that are not known"))
     dims = [
         _Dim(axis, source.shape[axis] or 0, result.shape[axis] or 0, steps)
-        for axis, steps in zip((1, 2), steps_of(a["scale"], a["offset"]), strict=True)
+        for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True)
     ]
-    if a["mode"] == "NEAREST_NEIGHBOR":
+    if op.mode == "NEAREST_NEIGHBOR":
         return _nearest(k, x, dims, result)
     if x.type.storage.is_float:
         return _mixed(k, _mixed(k, x, dims[0]), dims[1])
@@ -107,8 +107,8 @@ def divide(op: IntDiv, k: Kernels) -> Value:
 @lowering(RoundingDivideByPot)
 def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
     """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
-    x, exponent, shape = k.value(op.input), op.exponent, op.result.type.shape
+    x, exponent, shape = k.value(op.input), op.exponent, op.output.type.shape
     negative = k.cast(k.greater(k.constant(0, i64), x), i64)
     scaled = k.mul(k.sub(x, negative), k.constant(1 << (32 - exponent), i64))
     word = high_part(k, k.add(scaled, k.constant(1 << 31, i64)), i32)
-    return restore(k, k.cast(word, op.result.type.storage), shape)
+    return restore(k, k.cast(word, op.output.type.storage), shape)

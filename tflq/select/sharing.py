@@ -1,9 +1,9 @@
 """Memory that the interpreter lets tensors share, and where that goes wrong.
 
-Its planner lets RESHAPE and the like result in their operand's memory, and arithmetic write its result over an operand
-that nobody else reads. It counts the readers of that operand and of the tensor whose memory it is, not those of the
-views between: of a RESHAPE of a RESHAPE, the last may be overwritten while the first is still to be read. There a copy
-keeps them apart. Source: arena_planner.cc, and `inplace_operator` of the kernels.
+Its planner lets RESHAPE and the like result in their operand's memory (`View`), and arithmetic write its result over an
+operand that nobody else reads (`InPlace`). It counts the readers of that operand and of the tensor whose memory it is,
+not those of the views between: of a RESHAPE of a RESHAPE, the last may be overwritten while the first is still to be
+read. There a copy keeps them apart.
 """
 
 from __future__ import annotations
@@ -11,20 +11,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from math import prod
 
+from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.runtime import state_version
+from tflq.dialects.traits.memory import InPlace, View
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.passes.rewriting import remove_ops
+from tflq.ir.rewriting import remove_ops
 
 __all__ = ["keep_apart", "merge_views"]
-
-_VIEWS = frozenset({"tfl.bitcast", "tfl.expand_dims", "tfl.reshape", "tfl.squeeze"})
-_WRITERS = {
-    **dict.fromkeys(("tfl.add", "tfl.div", "tfl.mul", "tfl.sub"), (0, 1)),
-    **dict.fromkeys(("tfl.dynamic_update_slice", "tfl.softmax"), (0,)),
-}
-"""Operands that a kernel may write its result over."""
 
 _SMALL = (0, 4)
 """The size of what is never written over, nor anything smaller."""
@@ -37,9 +32,9 @@ def merge_views(module: Module) -> None:
         for op in function.ops:
             if not isinstance(op, Reshape):
                 continue
-            source = op.operand(0)
-            while source.producer is not None and isinstance(source.producer, Reshape) and not source.name:
-                source = source.producer.operand(0)
+            source = op.input
+            while isinstance(source.producer, Reshape) and not source.name:
+                source = source.producer.input
             op.operands[0] = source
             if source.type == op.result.type and not op.result.name and op.result not in outputs:
                 replaced[op.result] = source
@@ -72,16 +67,14 @@ class _Plan:
         ops: list[Op] = []
         fixed = {*self.function.inputs, *self.function.outputs}
         for i, op in enumerate(self.function.ops):
-            if op.name in _VIEWS and not op.operand(0).is_constant and fixed.isdisjoint([op.operand(0), op.result]):
-                self._share(op.result, op.operand(0))
-            elif op.name in _WRITERS and op.result not in fixed:
-                slot = self._overwritten(op, fixed)
-                if slot is not None and self._is_read(op.operand(slot), i):
-                    ops.append(Op(Cast.op_name, [op.operand(slot)], [Value(op.operand(slot).type)], {}, op.location))
-                    state_version(ops[-1])
-                    op.operands[slot] = ops[-1].result
-                if slot is not None:
-                    self._share(op.result, op.operand(slot))
+            if isinstance(op, Operator) and (source := self._memory(op, fixed)) is not None:
+                if op.has(InPlace) and self._is_read(source, i):
+                    copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
+                    state_version(copy)
+                    ops.append(copy)
+                    op.operands = [copy.result if v is source else v for v in op.operands]
+                    source = copy.result
+                self._share(op.result, source)
             ops.append(op)
         self.function.ops = ops
 
@@ -92,13 +85,18 @@ class _Plan:
         self.owner[value] = owner = self._owner(other)
         self.held[owner].append(value)
 
-    def _overwritten(self, op: Op, fixed: set[Value]) -> int | None:
-        """The operand that the result is written over; None if none is."""
-        size = _size(op.result)
-        for slot in _WRITERS[op.name]:
-            x = op.operand(slot)
-            if not x.is_constant and x not in fixed and self.readers[x] < 2 and _size(x) == size > _SMALL:
-                return slot if self.readers[self._owner(x)] < 2 else None
+    def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
+        """The operand in whose memory the result is; None if it has its own."""
+        trait = op.trait(InPlace) or op.trait(View)
+        if trait is None or op.result in fixed:
+            return None
+        for x in (v for slot in trait.slots for v in slot.values(op)):
+            if x.is_constant or x in fixed:
+                continue
+            if isinstance(trait, View):
+                return x
+            if self.readers[x] < 2 and _size(x) == _size(op.result) > _SMALL:
+                return x if self.readers[self._owner(x)] < 2 else None
         return None
 
     def _is_read(self, value: Value, place: int) -> bool:

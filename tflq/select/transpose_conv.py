@@ -21,21 +21,20 @@ __all__: list[str] = []
 @lowering(TransposeConv2D)
 def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     """The convolution, interleaved and cropped."""
-    x, weights, bias = (k.value(op.operand(i)) for i in range(3))
-    a = op.attributes
+    x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     outputs, kernel_h, kernel_w, _ = (d or 0 for d in weights.type.shape or ())
     batch, height, width, _ = x.type.shape or (None,) * 4
-    _, out_h, out_w, _ = (d or 0 for d in op.result.type.shape or ())
-    stride_h, stride_w = a["stride"]
-    top, _, left, _ = a["out_pad"]
+    _, out_h, out_w, _ = (d or 0 for d in op.output.type.shape or ())
+    stride_h, stride_w = op.stride
+    top, _, left, _ = op.out_pad
     taps_h, above, below, skip_h = _placed(kernel_h, stride_h, top, height or 0, out_h)
     taps_w, before, after, skip_w = _placed(kernel_w, stride_w, left, width or 0, out_w)
 
     cell, taps = (stride_h, stride_w), (taps_h, taps_w)
     if weights.is_constant:
-        filters = constant(_cells(weights.array, cell, taps, a["weight_zp"]))
+        filters = constant(_cells(weights.array, cell, taps, op.weight_zp))
     else:
-        filters = _gathered_cells(k, weights, cell, taps, a["weight_zp"])
+        filters = _gathered_cells(k, weights, cell, taps, op.weight_zp)
     tiled = _tiled(k, bias, stride_h * stride_w)
     geometry = Geometry((taps_h, taps_w), (above, below, before, after), (1, 1), (1, 1))
     cells = convolve(k, op, x, filters, tiled, geometry)
@@ -49,7 +48,7 @@ def transpose_conv2d(op: TransposeConv2D, k: Kernels) -> Value:
     if (rows * stride_h, columns * stride_w) == (out_h, out_w):
         return cells
     ends = (0, skip_h + out_h, skip_w + out_w, 0)
-    shape = op.result.type.shape
+    shape = op.output.type.shape
     return k.strided_slice(cells, (0, skip_h, skip_w, 0), ends, (1, 1, 1, 1), shape, begin_mask=0b1001, end_mask=0b1001)
 
 

@@ -28,19 +28,20 @@ def declare_variables(module: Module, *, reset: bool = False) -> None:
 
     UnsupportedError if the module has such a signature.
     """
-    initial: dict[str, Op] = {}
-    own = {op.attributes["shared_name"]: None for op in module.ops() if isinstance(op, VarHandle)}
+    initial: dict[str, Variable] = {}
+    own = {op.shared_name: None for op in module.ops() if isinstance(op, VarHandle)}
     for function in module.functions:
         declarations = [op for op in function.ops if isinstance(op, Variable)]
         if not declarations:
             continue
         for op in declarations:
-            initial.setdefault(op.attributes["name"], op)
+            initial.setdefault(op.variable, op)
         call = Op(CallOnce.op_name, [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
         function.ops = [call, *(op for op in function.ops if not isinstance(op, Variable))]
     if initial:
         writes = [
-            Op(VariableWrite.op_name, [op.operand(0)], [], {"name": name}, op.location) for name, op in initial.items()
+            Op(VariableWrite.op_name, [op.initial_value], [], {"name": name}, op.location)
+            for name, op in initial.items()
         ]
         module.functions.append(Function("initial_values", [], [], writes))
     if reset:

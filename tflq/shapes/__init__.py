@@ -4,7 +4,7 @@ from tflq.shapes.binding import bind_batch
 from tflq.shapes.filling import contradictions, infer
 from tflq.shapes.inference import Inference
 from tflq.shapes.settling import Stated, settle
-from tflq.shapes.site import Misfit, NotInferred, Site, shape
+from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
 
 __all__ = [
     "Inference",
@@ -16,5 +16,5 @@ __all__ = [
     "contradictions",
     "infer",
     "settle",
-    "shape",
+    "shape_of",
 ]

@@ -15,8 +15,7 @@ from tflq.ir.types import Shape
 from tflq.shapes.filling import reason, set_shape, stale
 from tflq.shapes.folding import fold_sizes
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.site import shape as shape_of
-from tflq.shapes.site import text
+from tflq.shapes.site import shape_of, text
 
 __all__ = ["bind_batch"]
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.dialects.tfl.stablehlo import StablehloCase, StablehloComposite, StablehloWhile
+from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.shapes.known import Known
-from tflq.shapes.site import Misfit, Site, shape
+from tflq.shapes.site import Misfit, Site, shape_of
 
 __all__ = ["join_known", "join_shapes"]
 
@@ -28,49 +29,51 @@ def join_known(one: Known | None, other: Known | None) -> Known | None:
     return None if one is None or other is None else one.join(other)
 
 
-def _branches(site: Site, functions: Sequence[int], first: int) -> list[Shape]:
+def _branches(site: Site, functions: Sequence[int], arguments: Sequence[Value | None]) -> list[Shape]:
+    """What holds of the results of all these functions on the same arguments."""
     shapes: Sequence[Shape] | None = None
     known: Sequence[Known | None] = []
+    given = site.shapes(arguments), site.elements(arguments)
     for function in functions:
-        found, elements = site.call(function, site.shapes[first:], site.known[first:])
+        found, elements = site.call(function, *given)
         known = elements if shapes is None else [join_known(a, b) for a, b in zip(known, elements, strict=True)]
         shapes = found if shapes is None else [join_shapes(a, b) for a, b in zip(shapes, found, strict=True)]
     site.results = known
     return list(shapes or ())
 
 
-@shape(Call)
-def _call(site: Site) -> list[Shape]:
-    return _branches(site, [site.attributes["subgraph"]], 0)
+@shape_of(Call)
+def _call(op: Call, site: Site) -> list[Shape]:
+    return _branches(site, [op.subgraph], op.operands)
 
 
-@shape(StablehloComposite)
-def _composite(site: Site) -> list[Shape]:
-    return _branches(site, [site.attributes["decomposition_subgraph_index"]], 0)
+@shape_of(StablehloComposite)
+def _composite(op: StablehloComposite, site: Site) -> list[Shape]:
+    return _branches(site, [op.decomposition_subgraph_index], op.operands)
 
 
-@shape(If)
-def _if(site: Site) -> list[Shape]:
-    return _branches(site, [site.attributes["then_subgraph_index"], site.attributes["else_subgraph_index"]], 1)
+@shape_of(If)
+def _if(op: If, site: Site) -> list[Shape]:
+    return _branches(site, [op.then_subgraph_index, op.else_subgraph_index], op.operands[1:])
 
 
-@shape(StablehloCase)
-def _case(site: Site) -> list[Shape]:
-    return _branches(site, [int(i) for i in site.attributes["branch_subgraph_indices"]], 1)
+@shape_of(StablehloCase)
+def _case(op: StablehloCase, site: Site) -> list[Shape]:
+    return _branches(site, [int(i) for i in op.branch_subgraph_indices], op.operands[1:])
 
 
-@shape(CallOnce)
-def _call_once(site: Site) -> list[Shape]:
-    site.call(site.attributes["init_subgraph_index"], [], [])
+@shape_of(CallOnce)
+def _call_once(op: CallOnce, site: Site) -> list[Shape]:
+    site.call(op.init_subgraph_index, [], [])
     return []
 
 
-@shape(While, StablehloWhile)
-def _while(site: Site) -> list[Shape]:
+@shape_of(While, StablehloWhile)
+def _while(op: While | StablehloWhile, site: Site) -> list[Shape]:
     """Elements that the body hands on unchanged stay known: they are the same ones after each round."""
-    shapes, known = list(site.shapes), list(site.known)
+    shapes, known = site.shapes(op.operands), site.elements(op.operands)
     while True:
-        after, elements = site.call(site.attributes["body_subgraph_index"], shapes, known)
+        after, elements = site.call(op.body_subgraph_index, shapes, known)
         if len(after) != len(shapes):
             raise Misfit("its body has not as many results as arguments")
         joined = [join_shapes(a, b) for a, b in zip(shapes, after, strict=True)]
@@ -79,7 +82,7 @@ def _while(site: Site) -> list[Shape]:
         shapes, known = joined, kept
         if settled:
             break
-    site.call(site.attributes["cond_subgraph_index"], shapes, known)
+    site.call(op.cond_subgraph_index, shapes, known)
     site.results = known
     return shapes
 

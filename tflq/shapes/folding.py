@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.dialects.effects import is_pure
 from tflq.ir.core import Buffer, Module, Op, Value
+from tflq.ir.rewriting import remove_ops
 from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.effects import is_pure
-from tflq.passes.rewriting import remove_ops
 from tflq.shapes.known import Known
 
 __all__ = ["fold_sizes"]

@@ -1,16 +1,17 @@
-"""Shapes of operators that gather, scatter, or make tensors of a given shape.
+"""Shapes of operators that take or place elements by index.
 
-Sources: the kernels of these names in kernels/; sizes of RANGE: `GetSize` in kernels/range.cc.
+Sources: the kernels of these names in kernels/.
 """
 
 from __future__ import annotations
 
-import math
-
-from tflq.dialects.tfl.comparison import Where
 from tflq.dialects.tfl.indexing import (
+    DynamicUpdateSlice,
+    EmbeddingLookup,
     Gather,
     GatherND,
+    HashtableLookup,
+    LSHProjection,
     MatrixDiag,
     MatrixSetDiag,
     NonMaxSuppressionV4,
@@ -20,25 +21,19 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
-from tflq.dialects.tfl.movement import Dilate
-from tflq.dialects.tfl.pooling import ReduceWindow
-from tflq.dialects.tfl.random import RandomStandardNormal, RandomUniform
-from tflq.dialects.tfl.reduction import TopKV2
-from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank
-from tflq.dialects.tfl.shape import Shape as TflShape
-from tflq.dialects.tfl.state import Hashtable, HashtableFind, HashtableSize
+from tflq.ir.core import Value
 from tflq.ir.types import Shape
-from tflq.shapes.site import Misfit, NotInferred, Site, agree, shape, text
+from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape_of, text
 
-__all__: list[str] = []
+__all__ = ["updated"]
 
 
-@shape(Gather)
-def _gather(site: Site) -> Shape:
+@shape_of(Gather)
+def _gather(op: Gather, site: Site) -> Shape:
     """[batch, before axis, indices, after axis]."""
-    dims, indices = site.dims(), site.dims(1)
-    axis = site.axis(site.attributes["axis"], len(dims))
-    batch = site.attributes.get("batch_dims", 0)
+    dims, indices = site.dims(op.input), site.dims(op.indices)
+    axis = site.axis(op.axis, len(dims))
+    batch = op.batch_dims
     batch += len(indices) if batch < 0 else 0
     if not 0 <= batch <= min(axis, len(indices)):
         raise Misfit(f"batch_dims {batch} does not fit {text(dims)} and indices {text(indices)}")
@@ -46,9 +41,9 @@ def _gather(site: Site) -> Shape:
     return (*lead, *dims[batch:axis], *indices[batch:], *dims[axis + 1 :])
 
 
-@shape(GatherND)
-def _gather_nd(site: Site) -> Shape:
-    dims, indices = site.dims(), site.dims(1)
+@shape_of(GatherND)
+def _gather_nd(op: GatherND, site: Site) -> Shape:
+    dims, indices = site.dims(op.input), site.dims(op.indices)
     if not indices or indices[-1] is None:
         raise NotInferred(f"how many dims the indices {text(indices)} name is not known")
     if indices[-1] > len(dims):
@@ -56,131 +51,82 @@ def _gather_nd(site: Site) -> Shape:
     return (*indices[:-1], *dims[indices[-1] :])
 
 
-@shape(OneHot)
-def _one_hot(site: Site) -> Shape:
-    dims, axis = site.dims(), site.attributes["axis"]
-    (depth,) = site.ints(1, 1)
+@shape_of(OneHot)
+def _one_hot(op: OneHot, site: Site) -> Shape:
+    dims, axis = site.dims(op.indices), op.axis
+    (depth,) = site.ints(op.depth, 1)
     at = len(dims) if axis == -1 else site.axis(axis, len(dims) + 1)
     return (*dims[:at], depth, *dims[at:])
 
 
-@shape(ScatterND)
-def _scatter_nd(site: Site) -> Shape:
-    return tuple(site.ints(2))
+@shape_of(ScatterND)
+def _scatter_nd(op: ScatterND, site: Site) -> Shape:
+    return tuple(site.ints(op.shape))
 
 
-@shape(SparseToDense)
-def _sparse_to_dense(site: Site) -> Shape:
-    return tuple(site.ints(1))
+@shape_of(SparseToDense)
+def _sparse_to_dense(op: SparseToDense, site: Site) -> Shape:
+    return tuple(site.ints(op.shape))
 
 
-@shape(Fill, RandomStandardNormal, RandomUniform)
-def _fill(site: Site) -> Shape:
-    return tuple(site.ints(0))
-
-
-@shape(Range)
-def _range(site: Site) -> Shape:
-    """ceil((limit - start) / delta) elements."""
-    found = [known for known in site.known if known is not None]
-    if len(found) != 3 or not all(known.complete for known in found):
-        return (None,)
-    start, limit, delta = (known.array.reshape(-1)[0] for known in found)
-    if not delta or (limit - start) * delta < 0:
-        raise Misfit(f"steps of {delta} do not lead from {start} to {limit}")
-    if found[0].array.dtype.kind == "f":
-        return (math.ceil(abs((limit - start) / delta)),)
-    return (-(-abs(int(limit) - int(start)) // abs(int(delta))),)
-
-
-@shape(TflShape)
-def _shape(site: Site) -> Shape:
-    return (len(site.dims()),)
-
-
-@shape(Rank, Hashtable)
-def _scalar(site: Site) -> Shape:
-    return () if isinstance(site.op, Rank) else (1,)
-
-
-@shape(HashtableFind)
-def _hashtable_find(site: Site) -> Shape:
-    return site.dims(1)
-
-
-@shape(HashtableSize)
-def _hashtable_size(_: Site) -> Shape:
-    return (1,)
-
-
-@shape(BroadcastArgs)
-def _broadcast_args(site: Site) -> Shape:
-    (a,), (b,) = site.dims(0, 1), site.dims(1, 1)
-    return (None if a is None or b is None else max(a, b),)
-
-
-@shape(TopKV2)
-def _topk(site: Site) -> list[Shape]:
-    dims = site.dims()
-    (k,) = site.ints(1, 1)
-    if not dims or (k is not None and dims[-1] is not None and k > dims[-1]):
-        raise Misfit(f"{text(dims)} has no {k} elements in its last dim")
-    out = (*dims[:-1], None if k is None else max(k, 0))
-    return [out, out]
-
-
-@shape(MatrixDiag)
-def _matrix_diag(site: Site) -> Shape:
-    dims = site.dims()
+@shape_of(MatrixDiag)
+def _matrix_diag(op: MatrixDiag, site: Site) -> Shape:
+    dims = site.dims(op.input)
     return (*dims, *dims[-1:])
 
 
-@shape(MatrixSetDiag)
-def _matrix_set_diag(site: Site) -> Shape:
+@shape_of(MatrixSetDiag)
+def _matrix_set_diag(op: MatrixSetDiag, site: Site) -> Shape:
     """As many elements on the diagonal as the shorter of the last two dims has."""
-    *outer, rows, columns = site.dims(least=2)
-    diagonal = site.dims(1, len(outer) + 1)
+    *outer, rows, columns = site.dims(op.input, least=2)
+    diagonal = site.dims(op.diagonal, len(outer) + 1)
     least = None if rows is None or columns is None else min(rows, columns)
     for a, b in zip((*outer, least), diagonal, strict=True):
         agree(a, b, "dims of input and diagonal")
     return (*outer, rows, columns)
 
 
-@shape(Where)
-def _where(site: Site) -> Shape:
-    """As many rows as there are true elements."""
-    known = site.known[0]
-    rows = int((known.array != 0).sum()) if known is not None and known.complete else None
-    return (rows, len(site.dims()))
-
-
-@shape(Unique)
-def _unique(site: Site) -> list[Shape]:
+@shape_of(Unique)
+def _unique(op: Unique, site: Site) -> list[Shape]:
     """How many differ is seen only when the model runs."""
-    return [(None,), site.dims(0, 1)]
+    return [(None,), site.dims(op.input, 1)]
 
 
-@shape(NonMaxSuppressionV4, NonMaxSuppressionV5)
-def _non_max_suppression(site: Site) -> list[Shape]:
-    (most,) = site.ints(2, 1)
-    return [*[(most,)] * (len(site.op.results) - 1), ()]
+@shape_of(NonMaxSuppressionV4, NonMaxSuppressionV5)
+def _non_max_suppression(op: NonMaxSuppressionV4 | NonMaxSuppressionV5, site: Site) -> list[Shape]:
+    (most,) = site.ints(op.max_output_size, 1)
+    return [*[(most,)] * (len(op.results) - 1), ()]
 
 
-@shape(Dilate)
-def _dilate(site: Site) -> Shape:
-    dims = site.dims()
-    factors = site.ints(1, len(dims))
-    return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))
+@shape_of(EmbeddingLookup)
+def _embedding_lookup(op: EmbeddingLookup, site: Site) -> Shape:
+    return (*site.dims(op.ids, 1), *site.dims(op.values)[1:])
 
 
-@shape(ReduceWindow)
-def _reduce_window(site: Site) -> Shape:
-    dims = site.dims()
-    window, strides, dilations = (site.ints(i, len(dims)) for i in (2, 3, 4))
-    out: list[int | None] = []
-    for dim, size, stride, dilation in zip(dims, window, strides, dilations, strict=True):
-        if dim is None or size is None or not stride or dilation is None:
-            out.append(None)
-        else:
-            out.append(max((dim - (size - 1) * dilation - 1) // stride + 1, 0))
-    return tuple(out)
+@shape_of(HashtableLookup)
+def _hashtable_lookup(op: HashtableLookup, site: Site) -> list[Shape]:
+    count = site.dims(op.lookup, 1)
+    return [(*count, *site.dims(op.values)[1:]), count]
+
+
+@shape_of(LSHProjection)
+def _lsh_projection(op: LSHProjection, site: Site) -> Shape:
+    hashes, bits = site.dims(op.hash, 2)
+    return (hashes,) if op.type == "SPARSE" else (product((hashes, bits)),)
+
+
+@shape_of(DynamicUpdateSlice)
+def _dynamic_update_slice(op: DynamicUpdateSlice, site: Site) -> Shape:
+    """A vector with a start for each dim."""
+    dims = updated(site, op.input, op.update)
+    agree(site.dims(op.starts, 1)[0], len(dims), "starts and dims")
+    return dims
+
+
+def updated(site: Site, value: Value, update: Value) -> Dims:
+    """The shape of a tensor with a block of the same rank, no larger, put into it."""
+    dims = site.dims(value)
+    block = site.dims(update, len(dims))
+    if any(a is not None and b is not None and a < b for a, b in zip(dims, block, strict=True)):
+        raise Misfit(f"the update {text(block)} is larger than {text(dims)}")
+    return dims

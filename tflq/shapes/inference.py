@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.declare import Operator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
 from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
-from tflq.shapes.site import Misfit, NotInferred, Site
-from tflq.shapes.site import shape as shape_of
+from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
 
 __all__ = ["Inference", "is_complete"]
 
@@ -94,16 +94,14 @@ class Inference:
             self.known[value] = elements
 
     def _op(self, op: Op) -> None:
-        shapes = [None if v is None else self.shape(v) for v in op.operands]
-        known = [None if v is None else self._elements(v) for v in op.operands]
-        site = Site(op, shapes, known, self._call)
+        site = Site(self.shape, self._elements, self._call)
         self.reasons.pop(op, None)
         self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()
         found: Sequence[Shape] = [None] * len(op.results)
         try:
-            found = self._infer(site)
-            elements = site.results or elements_of(op, shapes, known) or ()
+            found = self._infer(op, site)
+            elements = site.results or elements_of(op, site.shapes(op.operands), site.elements(op.operands)) or ()
         except NotInferred as reason:
             self.reasons[op] = str(reason)
             if isinstance(reason, Misfit):
@@ -111,12 +109,14 @@ class Inference:
         for i, (value, shape) in enumerate(zip(op.results, found, strict=True)):
             self._define(value, shape, elements[i] if i < len(elements) else None)
 
-    def _infer(self, site: Site) -> Sequence[Shape]:
-        op = site.op
+    def _infer(self, op: Op, site: Site) -> Sequence[Shape]:
         rule = shape_of.get(type(op))
         if rule is None:
             return self._stated(op)
-        answer = rule(site)
+        missing = op.missing if isinstance(op, Operator) else None
+        if missing is not None:
+            raise NotInferred(f"operand '{missing.name}' is missing")
+        answer = rule(op, site)
         found: list[Shape] = answer if isinstance(answer, list) else [answer]
         if len(found) != len(op.results):
             raise Misfit(f"it has {len(op.results)} results, where {len(found)} are expected")

@@ -6,34 +6,28 @@ SHAPE of an open batch is [?, 224, 224, 3]; what moves such elements about, move
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import SelectV2
-from tflq.dialects.tfl.movement import Concatenation, Split
-from tflq.dialects.tfl.shape import Fill, Range, Rank
+from tflq.dialects.declare import Operator
+from tflq.dialects.effects import is_variable
+from tflq.dialects.tfl.reduction import Reduction
+from tflq.dialects.tfl.shape import BroadcastArgs, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
+from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.types import Broadcasts, Elementwise
+from tflq.evaluate import evaluate_op, evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
-from tflq.passes.effects import is_variable
-from tflq.shapes.arithmetic import ARITHMETIC, REDUCTIONS, reduced
 
 __all__ = ["LIMIT", "Known", "constant_elements", "elements_of"]
 
 LIMIT: Final = 4096
 """Elements of a tensor that is still computed: shapes and indices are small."""
-
-_MOVES: Final = {
-    **dict.fromkeys(("tfl.reshape", "tfl.squeeze", "tfl.expand_dims", "tfl.transpose", "tfl.strided_slice"), 1),
-    **dict.fromkeys(("tfl.slice", "tfl.gather", "tfl.gather_nd", "tfl.tile", "tfl.broadcast_to", "tfl.reverse_v2"), 1),
-    **dict.fromkeys(("tfl.split_v", "tfl.unpack", "tfl.cast", "tfl.pad"), 1),
-    **dict.fromkeys(("tfl.pack", "tfl.concatenation"), 1 << 30),
-}
-"""Ops that take each element of their first operands (how many) to a place of the result; the others say where."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,43 +107,29 @@ def _shape_of(op: Op, dims: Shape) -> list[Known] | None:
 
 
 def _compute(op: Op, operands: list[Known]) -> list[Known] | None:
-    dtype = op.result.type.storage.dtype
-    if op.name in ARITHMETIC:
-        if op.attributes.get("fused_activation_function", "NONE") != "NONE":
-            return None
-        flags = np.zeros((), bool)
-        for operand in operands:
-            flags = flags | operand.flags
-        array = np.asarray(ARITHMETIC[op.name](*(k.array for k in operands)), dtype)
-        return [Known.of(array, np.broadcast_to(flags, array.shape))]
-    if op.name in REDUCTIONS:
-        if not operands[1].complete:
-            return None
-        axes, keep = operands[1].array, op.attributes["keep_dims"]
-        array = np.asarray(reduced(REDUCTIONS[op.name], operands[0].array, axes, keep), dtype)
-        return [Known.of(array, reduced(np.any, operands[0].flags, axes, keep))]
-    return _move(op, operands)
-
-
-def _move(op: Op, operands: list[Known]) -> list[Known] | None:
-    from tflq.evaluate import evaluate_op, evaluator
-
-    moved = operands[: _MOVES.get(op.name, 0)]
-    if any(not k.complete for k in operands[len(moved) :]):
-        return None
-    if isinstance(op, Concatenation) and op.attributes["fused_activation_function"] != "NONE":
-        return None
-    if not moved and not isinstance(op, (Fill, Range, SelectV2, Split)):
-        return None
-    arrays = evaluate_op(op, [k.array for k in operands])
-    if arrays is None:
-        return None
-    if all(k.complete for k in moved):
-        return [Known(a) for a in arrays]
-    where = [k.array for k in operands[len(moved) :]]
     compute = evaluator.get(type(op))
-    assert compute is not None
-    flags = [k.flags for k in moved] if not isinstance(op, Cast) else None
-    made = [moved[0].flags] if flags is None else compute(op, *flags, *where)
-    made = made if isinstance(made, list) else [made]
-    return [Known.of(a, np.asarray(f, bool)) for a, f in zip(arrays, made, strict=True)]
+    if compute is None or not isinstance(op, Operator):
+        return None
+    flags: Any = [False] * len(op.results)
+    if not all(k.complete for k in operands):
+        flags = _flags(op, operands, compute)
+        if flags is None:
+            return None
+    arrays = evaluate_op(op, [k.array for k in operands])
+    assert arrays is not None
+    return [Known.of(a, np.broadcast_to(f, a.shape)) for a, f in zip(arrays, flags, strict=True)]
+
+
+def _flags(op: Operator, operands: list[Known], compute: Callable[..., Any]) -> list[np.ndarray] | None:
+    """Which elements of the results are open; None if that depends on elements that are."""
+    moved = op.trait(MovesElements)
+    if moved is not None:
+        if not all(k.complete or moved.moves(i) for i, k in enumerate(operands)):
+            return None
+        made = compute(op, *(k.flags if moved.moves(i) else k.array for i, k in enumerate(operands)))
+        return [np.asarray(m, bool) for m in (made if isinstance(made, list) else [made])]
+    if op.has(Broadcasts, Elementwise) or isinstance(op, BroadcastArgs):
+        return [functools.reduce(np.logical_or, [k.flags for k in operands])]
+    if isinstance(op, Reduction) and operands[1].complete:
+        return [np.any(operands[0].flags, tuple(operands[1].array.reshape(-1).tolist()), keepdims=op.keep_dims)]
+    return None

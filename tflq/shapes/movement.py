@@ -1,36 +1,46 @@
-"""Shapes of operators that move whole tensors: reshape, transpose, pad, concatenate, split, stack, repeat, blocks.
+"""Shapes of operators that move whole tensors: reshape, pad, slice, concatenate, split, stack, repeat and others.
 
-Sources: the kernels of these names in kernels/; reshape: `ResolveOutputShape` in kernels/reshape.cc.
+Sources: the kernels of these names in kernels/; `ResolveOutputShape` in reshape.cc, `CalculateOutputShapeVector` in
+slice.cc, `BuildStridedSliceParams` in strided_slice.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
     Concatenation,
     DepthToSpace,
+    Dilate,
     ExpandDims,
     MirrorPad,
     Pack,
     Pad,
     PadV2,
     Reshape,
+    Slice,
     SpaceToBatchND,
     SpaceToDepth,
     Split,
     SplitV,
     Squeeze,
+    StridedSlice,
     Tile,
     Transpose,
     Unpack,
 )
-from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape, text
+from tflq.ir.core import Value
+from tflq.ir.types import Shape, i32
+from tflq.shapes.generic import common
+from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape_of, text
 
-__all__ = ["filled"]
+__all__ = ["filled", "joined"]
+
+_Range: TypeAlias = tuple[int | None, int | None, int | None, bool, bool]
+"""begin, end, stride; whether begin and end are left open."""
 
 
 def filled(dims: Dims, wanted: Sequence[int | None]) -> Dims:
@@ -52,22 +62,21 @@ def filled(dims: Dims, wanted: Sequence[int | None]) -> Dims:
     return tuple(total // rest if i in free else d for i, d in enumerate(wanted))
 
 
-@shape(Reshape)
-def _reshape(site: Site) -> Shape:
+@shape_of(Reshape)
+def _reshape(op: Reshape, site: Site) -> Shape:
     """By the operand if it is a vector of int32, else by the option, where [0] stands for a scalar."""
-    if len(site.op.operands) == 2 and site.has(1) and site.value(1).type.storage.name == "i32":
-        stated = site.shapes[1]
+    if op.shape is not None and op.shape.type.storage is i32:
+        stated = site.shape(op.shape)
         if stated is None or len(stated) == 1:
-            return filled(site.dims(), site.ints(1))
-    stated_shape = site.attributes["new_shape"]
-    option = [] if stated_shape is None else [int(d) for d in stated_shape]
-    return filled(site.dims(), [] if option == [0] else option)
+            return filled(site.dims(op.input), site.ints(op.shape))
+    option = [] if op.new_shape is None else [int(d) for d in op.new_shape]
+    return filled(site.dims(op.input), [] if option == [0] else option)
 
 
-@shape(Squeeze)
-def _squeeze(site: Site) -> Shape:
+@shape_of(Squeeze)
+def _squeeze(op: Squeeze, site: Site) -> Shape:
     """The dims named, or every dim of 1."""
-    dims, named = site.dims(), site.attributes["squeeze_dims"]
+    dims, named = site.dims(op.input), op.squeeze_dims
     if named is None or not len(named):
         if None in dims:
             raise NotInferred(f"which dims of {text(dims)} are 1 is not known")
@@ -78,27 +87,27 @@ def _squeeze(site: Site) -> Shape:
     return tuple(d for i, d in enumerate(dims) if i not in gone)
 
 
-@shape(ExpandDims)
-def _expand_dims(site: Site) -> Shape:
-    dims = site.dims()
-    (axis,) = site.whole(1, 1)
+@shape_of(ExpandDims)
+def _expand_dims(op: ExpandDims, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    (axis,) = site.whole(op.axis, 1)
     at = site.axis(axis, len(dims) + 1)
     return (*dims[:at], 1, *dims[at:])
 
 
-@shape(Transpose)
-def _transpose(site: Site) -> Shape:
-    dims = site.dims()
-    perm = site.ints(1, len(dims))
+@shape_of(Transpose)
+def _transpose(op: Transpose, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    perm = site.ints(op.perm, len(dims))
     if None in perm:
         return (None,) * len(dims)
     return tuple(dims[site.axis(p, len(dims))] for p in perm if p is not None)
 
 
-@shape(Pad, PadV2, MirrorPad)
-def _pad(site: Site) -> Shape:
-    dims = site.dims()
-    sides = site.ints(1, 2 * len(dims))
+@shape_of(Pad, PadV2, MirrorPad)
+def _pad(op: Pad | PadV2 | MirrorPad, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    sides = site.ints(op.paddings, 2 * len(dims))
     return tuple(_sum(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(dims))
 
 
@@ -107,27 +116,27 @@ def _sum(*terms: int | None) -> int | None:
     return sum(known) if len(known) == len(terms) else None
 
 
-@shape(Concatenation)
-def _concatenation(site: Site) -> Shape:
-    return joined(site, site.attributes["axis"])
+@shape_of(Concatenation)
+def _concatenation(op: Concatenation, site: Site) -> Shape:
+    return joined(site, op.values, op.axis)
 
 
-def joined(site: Site, axis: int) -> Dims:
-    """All operands one after the other along an axis."""
-    first = site.dims()
+def joined(site: Site, values: Sequence[Value | None], axis: int) -> Dims:
+    """All values one after the other along an axis."""
+    first = site.dims(values[0])
     along = site.axis(axis, len(first))
     out = list(first)
-    for index in range(1, len(site.op.operands)):
-        dims = site.dims(index, len(first))
+    for value in values[1:]:
+        dims = site.dims(value, len(first))
         for i, dim in enumerate(dims):
             out[i] = _sum(out[i], dim) if i == along else agree(out[i], dim, f"dim {i} of its operands")
     return tuple(out)
 
 
-@shape(Split)
-def _split(site: Site) -> list[Shape]:
-    dims, count = site.dims(1), len(site.op.results)
-    (axis,) = site.ints(0, 1)
+@shape_of(Split)
+def _split(op: Split, site: Site) -> list[Shape]:
+    dims, count = site.dims(op.input), len(op.outputs)
+    (axis,) = site.ints(op.axis, 1)
     if axis is None:
         return [(None,) * len(dims)] * count
     along = site.axis(axis, len(dims))
@@ -137,12 +146,12 @@ def _split(site: Site) -> list[Shape]:
     return [(*dims[:along], None if size is None else size // count, *dims[along + 1 :])] * count
 
 
-@shape(SplitV)
-def _split_v(site: Site) -> list[Shape]:
+@shape_of(SplitV)
+def _split_v(op: SplitV, site: Site) -> list[Shape]:
     """At most one size is -1: what is left."""
-    dims = site.dims()
-    sizes = site.ints(1, len(site.op.results))
-    (axis,) = site.ints(2, 1)
+    dims = site.dims(op.input)
+    sizes = site.ints(op.sizes, len(op.outputs))
+    (axis,) = site.ints(op.axis, 1)
     if axis is None:
         return [(None,) * len(dims)] * len(sizes)
     along = site.axis(axis, len(dims))
@@ -152,33 +161,30 @@ def _split_v(site: Site) -> list[Shape]:
     return [(*dims[:along], rest if s == -1 else s, *dims[along + 1 :]) for s in sizes]
 
 
-@shape(Pack)
-def _pack(site: Site) -> Shape:
-    first = site.dims()
-    for index in range(1, len(site.op.operands)):
-        other = site.dims(index, len(first))
-        first = tuple(agree(a, b, "dims of its operands") for a, b in zip(first, other, strict=True))
-    at = site.axis(site.attributes["axis"], len(first) + 1)
-    return (*first[:at], len(site.op.operands), *first[at:])
+@shape_of(Pack)
+def _pack(op: Pack, site: Site) -> Shape:
+    dims = common(site, op.values)
+    at = site.axis(op.axis, len(dims) + 1)
+    return (*dims[:at], len(op.values), *dims[at:])
 
 
-@shape(Unpack)
-def _unpack(site: Site) -> list[Shape]:
-    dims = site.dims()
-    at = site.axis(site.attributes["axis"], len(dims))
-    agree(dims[at], len(site.op.results), "the dim that is unpacked and the results")
-    return [(*dims[:at], *dims[at + 1 :])] * len(site.op.results)
+@shape_of(Unpack)
+def _unpack(op: Unpack, site: Site) -> list[Shape]:
+    dims = site.dims(op.input)
+    at = site.axis(op.axis, len(dims))
+    agree(dims[at], len(op.outputs), "the dim that is unpacked and the results")
+    return [(*dims[:at], *dims[at + 1 :])] * len(op.outputs)
 
 
-@shape(Tile)
-def _tile(site: Site) -> Shape:
-    dims = site.dims()
-    return tuple(product(pair) for pair in zip(dims, site.ints(1, len(dims)), strict=True))
+@shape_of(Tile)
+def _tile(op: Tile, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    return tuple(product(pair) for pair in zip(dims, site.ints(op.multiples, len(dims)), strict=True))
 
 
-@shape(BroadcastTo)
-def _broadcast_to(site: Site) -> Shape:
-    dims, wanted = site.dims(), site.ints(1)
+@shape_of(BroadcastTo)
+def _broadcast_to(op: BroadcastTo, site: Site) -> Shape:
+    dims, wanted = site.dims(op.input), site.ints(op.shape)
     if len(dims) > len(wanted):
         raise Misfit(f"{text(dims)} has more dims than the shape {text(tuple(wanted))}")
     for dim, want in zip(reversed(dims), reversed(wanted), strict=False):
@@ -187,15 +193,15 @@ def _broadcast_to(site: Site) -> Shape:
     return tuple(wanted)
 
 
-@shape(SpaceToDepth)
-def _space_to_depth(site: Site) -> Shape:
-    (n, h, w, c), block = site.dims(0, 4), site.attributes["block_size"]
+@shape_of(SpaceToDepth)
+def _space_to_depth(op: SpaceToDepth, site: Site) -> Shape:
+    (n, h, w, c), block = site.dims(op.input, 4), op.block_size
     return (n, _over(h, block), _over(w, block), product((c, block * block)))
 
 
-@shape(DepthToSpace)
-def _depth_to_space(site: Site) -> Shape:
-    (n, h, w, c), block = site.dims(0, 4), site.attributes["block_size"]
+@shape_of(DepthToSpace)
+def _depth_to_space(op: DepthToSpace, site: Site) -> Shape:
+    (n, h, w, c), block = site.dims(op.input, 4), op.block_size
     return (n, product((h, block)), product((w, block)), _over(c, block * block))
 
 
@@ -207,19 +213,90 @@ def _over(dim: int | None, block: int | None) -> int | None:
     return dim // block
 
 
-@shape(SpaceToBatchND)
-def _space_to_batch(site: Site) -> Shape:
-    n, *sizes, c = site.dims(least=2)
-    blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))
+@shape_of(SpaceToBatchND)
+def _space_to_batch(op: SpaceToBatchND, site: Site) -> Shape:
+    n, *sizes, c = site.dims(op.input, least=2)
+    blocks, sides = site.ints(op.block, len(sizes)), site.ints(op.paddings, 2 * len(sizes))
     padded = [_sum(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(sizes)]
     return (product((n, *blocks)), *(_over(d, b) for d, b in zip(padded, blocks, strict=True)), c)
 
 
-@shape(BatchToSpaceND)
-def _batch_to_space(site: Site) -> Shape:
-    n, *sizes, c = site.dims(least=2)
-    blocks, sides = site.ints(1, len(sizes)), site.ints(2, 2 * len(sizes))
+@shape_of(BatchToSpaceND)
+def _batch_to_space(op: BatchToSpaceND, site: Site) -> Shape:
+    n, *sizes, c = site.dims(op.input, least=2)
+    blocks, sides = site.ints(op.block, len(sizes)), site.ints(op.crops, 2 * len(sizes))
     whole = [product(pair) for pair in zip(sizes, blocks, strict=True)]
     crops = [None if s is None else -s for s in sides]
     cut = [_sum(d, *crops[2 * i : 2 * i + 2]) for i, d in enumerate(whole)]
     return (_over(n, product(blocks)), *cut, c)
+
+
+@shape_of(Slice)
+def _slice(op: Slice, site: Site) -> Shape:
+    """A size of -1 is all from `begin` on."""
+    dims = site.dims(op.input)
+    begin, size = site.ints(op.begin, len(dims)), site.ints(op.size, len(dims))
+    out: list[int | None] = []
+    for dim, start, count in zip(dims, begin, size, strict=True):
+        if count == -1:
+            out.append(None if dim is None or start is None else dim - start)
+            continue
+        if dim is not None and start is not None and count is not None and start + count > dim:
+            raise Misfit(f"{count} elements from {start} on are not within {text(dims)}")
+        out.append(count)
+    return tuple(out)
+
+
+@shape_of(StridedSlice)
+def _strided_slice(op: StridedSlice, site: Site) -> Shape:
+    """An ellipsis stands for one dim at least; what then exceeds the rank is disregarded; dims not named are whole."""
+    dims = list(site.dims(op.input))
+    begin, end = site.ints(op.begin), site.ints(op.end)
+    strides = site.ints(op.strides, len(begin))
+    added = (op.new_axis_mask & ~op.ellipsis_mask & ((1 << len(begin)) - 1)).bit_count()
+    items: list[str | _Range] = []
+    for i, (first, last, stride) in enumerate(zip(begin, end, strides, strict=True)):
+        bit = 1 << i
+        if op.ellipsis_mask & bit:
+            items.extend(["whole"] * max(1, len(dims) + added - len(begin) + 1))
+        elif op.new_axis_mask & bit:
+            items.append("new")
+        elif op.shrink_axis_mask & bit:
+            items.append("gone")
+        else:
+            if op.offset:
+                last = None if first is None or last is None else first + last
+            items.append((first, last, stride, bool(op.begin_mask & bit), bool(op.end_mask & bit)))
+    items = items[: len(dims) + added]
+    out: list[int | None] = []
+    for item in items:
+        if item == "new":
+            out.append(1)
+            continue
+        if not dims:
+            raise Misfit("it names more dims than its input has")
+        dim = dims.pop(0)
+        if item == "whole":
+            out.append(dim)
+        elif not isinstance(item, str):
+            out.append(_length(dim, item))
+    return (*out, *dims)
+
+
+def _length(dim: int | None, item: _Range) -> int | None:
+    begin, end, stride, from_start, to_end = item
+    if from_start and to_end and stride in (1, -1):
+        return dim
+    if dim is None or stride is None or (begin is None and not from_start) or (end is None and not to_end):
+        return None
+    if not stride:
+        raise Misfit("a stride is 0")
+    start, stop, step = slice(None if from_start else begin, None if to_end else end, stride).indices(dim)
+    return len(range(start, stop, step))
+
+
+@shape_of(Dilate)
+def _dilate(op: Dilate, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    factors = site.ints(op.dilations, len(dims))
+    return tuple(None if d is None or f is None else (d - 1) * f + 1 for d, f in zip(dims, factors, strict=True))

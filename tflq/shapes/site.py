@@ -1,7 +1,8 @@
 """What a shape rule sees of one operator, and the registry of rules.
 
-    @shape("tfl.conv_2d")
-    def conv_2d(site: Site) -> Shape:
+    @shape_of(Conv2D)
+    def conv_2d(op: Conv2D, site: Site) -> Shape:
+        n, h, w, channels = site.dims(op.input, 4)
         ...
 
 A rule answers the result's shape, or a list with one for each result. A dim is None where it is not known, a shape is
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.registering import Registry
 from tflq.shapes.known import Known
@@ -29,43 +30,18 @@ __all__ = [
     "Site",
     "agree",
     "product",
-    "shape",
+    "shape_of",
     "text",
 ]
 
 Dims: TypeAlias = tuple[int | None, ...]
-Rule: TypeAlias = "Callable[[Site], Shape | list[Shape]]"
+Rule: TypeAlias = "Callable[[Any, Site], Shape | list[Shape]]"
 Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
 ]
 """Infers a function of the module for given arguments: shapes and known elements of its results."""
 
-shape: Final[Registry[Rule]] = Registry(
-    "tflq.shapes",
-    {
-        "tfl.activation": ("elementwise",),
-        "tfl.arithmetic": ("elementwise",),
-        "tfl.bits": ("elementwise",),
-        "tfl.casts": ("elementwise",),
-        "tfl.comparison": ("elementwise", "indexing"),
-        "tfl.control": ("control",),
-        "tfl.convolution": ("windows",),
-        "tfl.indexing": ("elementwise", "indexing", "products", "slicing"),
-        "tfl.matmul": ("products",),
-        "tfl.movement": ("elementwise", "indexing", "movement", "slicing"),
-        "tfl.normalization": ("elementwise",),
-        "tfl.pooling": ("indexing", "windows"),
-        "tfl.random": ("indexing", "products"),
-        "tfl.recurrent": ("recurrent",),
-        "tfl.reduction": ("elementwise", "indexing", "products"),
-        "tfl.resize": ("windows",),
-        "tfl.shape": ("indexing",),
-        "tfl.signal": ("elementwise", "products"),
-        "tfl.stablehlo": ("control", "elementwise", "slicing", "stablehlo"),
-        "tfl.state": ("indexing", "state"),
-        "tfl.unary": ("elementwise",),
-    },
-)
+shape_of: Final[Registry[Rule]] = Registry("tflq.shapes")
 """The rule of each operator."""
 
 
@@ -79,52 +55,45 @@ class Misfit(NotInferred):
 
 @dataclass
 class Site:
-    """An operator with the shapes of its operands and what is known of their elements."""
+    """What is known where an operator stands: shapes of values, their elements, and the functions that it may call."""
 
-    op: Op
-    shapes: Sequence[Shape]
-    known: Sequence[Known | None]
+    shape: Callable[[Value], Shape]
+    known: Callable[[Value], Known | None]
     call: Caller
     results: Sequence[Known | None] = ()
     """Known elements of the results, where a rule finds them on its way."""
 
-    @property
-    def attributes(self) -> dict[str, Any]:
-        return self.op.attributes
+    def shapes(self, values: Sequence[Value | None]) -> list[Shape]:
+        return [None if v is None else self.shape(v) for v in values]
 
-    def has(self, index: int) -> bool:
-        """Whether an optional operand is there."""
-        return self.op.optional(index) is not None
+    def elements(self, values: Sequence[Value | None]) -> list[Known | None]:
+        return [None if v is None else self.known(v) for v in values]
 
-    def value(self, index: int) -> Value:
-        found = self.op.optional(index)
-        if found is None:
-            raise NotInferred(f"operand {index} is missing")
-        return found
-
-    def dims(self, index: int = 0, rank: int | None = None, least: int = 0) -> Dims:
-        """The shape of an operand, of a rank if that is given, else of so many dims at least."""
-        value = self.value(index)
-        found = self.shapes[index]
+    def dims(self, value: Value | None, rank: int | None = None, least: int = 0) -> Dims:
+        """The shape of an operand, of a rank if that is given, else of at least so many dims."""
+        if value is None:
+            raise NotInferred("an operand is missing")
+        found = self.shape(value)
         if found is None:
             raise NotInferred(f"the rank of '{value.name}' is not known")
         if rank is not None and len(found) != rank:
             raise Misfit(f"'{value.name}' is {text(found)}, not of rank {rank}")
         if len(found) < least:
-            raise Misfit(f"'{value.name}' is {text(found)}, and has to have {least} dims at least")
+            raise Misfit(f"'{value.name}' is {text(found)}, and has to have at least {least} dims")
         return found
 
-    def ints(self, index: int, count: int | None = None) -> list[int | None]:
+    def ints(self, value: Value | None, count: int | None = None) -> list[int | None]:
         """The elements of an operand that holds sizes, axes or indices, None for one that is not known.
 
         `count`: how many there must be.
         """
-        value = self.value(index)
-        known = self.known[index]
+        if value is None:
+            raise NotInferred("an operand is missing")
+        known = self.known(value)
         if known is not None:
             found = known.elements()
         else:
-            total = product(self.dims(index))
+            total = product(self.dims(value))
             if total is None:
                 raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
             found = [None] * total
@@ -132,12 +101,12 @@ class Site:
             raise Misfit(f"'{value.name}' has {len(found)} elements, where {count} are expected")
         return found
 
-    def whole(self, index: int, count: int | None = None) -> list[int]:
-        """The elements of such an operand, all of them."""
-        found = self.ints(index, count)
+    def whole(self, value: Value, count: int | None = None) -> list[int]:
+        """The elements of such an operand, if all are known."""
+        found = self.ints(value, count)
         known = [v for v in found if v is not None]
         if len(known) != len(found):
-            raise NotInferred(f"the elements of '{self.value(index).name}' are not known before the model runs")
+            raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
         return known
 
     def axis(self, axis: int, rank: int) -> int:

@@ -9,29 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.dialects.tfl.stablehlo import (
+    StablehloClamp,
     StablehloConcatenate,
     StablehloDotGeneral,
     StablehloDynamicSlice,
+    StablehloDynamicUpdateSlice,
     StablehloGather,
     StablehloPad,
     StablehloReduce,
     StablehloReduceWindow,
     StablehloReshape,
     StablehloRngBitGenerator,
+    StablehloSelect,
     StablehloSlice,
     StablehloSort,
     StablehloTranspose,
 )
+from tflq.ir.core import Op
 from tflq.ir.types import Shape
+from tflq.shapes.indexing import updated
 from tflq.shapes.movement import joined
-from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape, text
+from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape_of, text
 
 __all__: list[str] = []
 
 
-def _option(site: Site, name: str, count: int | None = None, default: int | None = None) -> list[int]:
+def _option(op: Op, name: str, count: int | None = None, default: int | None = None) -> list[int]:
     """The numbers of an option; `count`: how many there must be, `default`: what each is if there are none."""
-    stated = site.attributes[name]
+    stated = getattr(op, name)
     found = [] if stated is None else [int(v) for v in stated]
     if not found and default is not None:
         found = [default] * (count or 0)
@@ -40,67 +45,75 @@ def _option(site: Site, name: str, count: int | None = None, default: int | None
     return found
 
 
-def _axes(site: Site, name: str, rank: int) -> list[int]:
+def _axes(op: Op, site: Site, name: str, rank: int) -> list[int]:
     """Dims that an option names."""
-    return [site.axis(axis, rank) for axis in _option(site, name)]
+    return [site.axis(axis, rank) for axis in _option(op, name)]
 
 
-@shape(StablehloTranspose)
-def _transpose(site: Site) -> Shape:
-    dims = site.dims()
-    return tuple(dims[site.axis(p, len(dims))] for p in _option(site, "permutation", len(dims)))
+@shape_of(StablehloTranspose)
+def _transpose(op: StablehloTranspose, site: Site) -> Shape:
+    dims = site.dims(op.input)
+    return tuple(dims[site.axis(p, len(dims))] for p in _option(op, "permutation", len(dims)))
 
 
-@shape(StablehloConcatenate)
-def _concatenate(site: Site) -> Shape:
-    return joined(site, site.attributes["dimension"])
+@shape_of(StablehloConcatenate)
+def _concatenate(op: StablehloConcatenate, site: Site) -> Shape:
+    return joined(site, op.inputs, op.dimension)
 
 
-@shape(StablehloReshape)
-def _reshape(site: Site) -> Shape:
+@shape_of(StablehloReshape)
+def _reshape(op: StablehloReshape, site: Site) -> Shape:
     """What the file says: it is the only place that does."""
-    stated, count = site.op.result.type.shape, product(site.dims())
+    stated, count = op.result.type.shape, product(site.dims(op.input))
     if stated is None or None in stated:
         raise NotInferred("the file does not say what shape it makes")
     if count not in (None, product(stated)):
-        raise Misfit(f"{text(site.dims())} has not as many elements as the shape {text(stated)}")
+        raise Misfit(f"{text(site.dims(op.input))} has not as many elements as the shape {text(stated)}")
     return stated
 
 
-@shape(StablehloSlice)
-def _slice(site: Site) -> Shape:
-    rank = len(site.dims())
-    parts = (_option(site, name, rank) for name in ("start_indices", "limit_indices", "strides"))
+@shape_of(StablehloSlice)
+def _slice(op: StablehloSlice, site: Site) -> Shape:
+    rank = len(site.dims(op.input))
+    parts = (_option(op, name, rank) for name in ("start_indices", "limit_indices", "strides"))
     return tuple(len(range(*part)) for part in zip(*parts, strict=True))
 
 
-@shape(StablehloDynamicSlice)
-def _dynamic_slice(site: Site) -> Shape:
-    rank = len(site.dims())
-    agree(len(site.op.operands) - 1, rank, "starts and dims")
-    return tuple(_option(site, "slice_sizes", rank))
+@shape_of(StablehloDynamicSlice)
+def _dynamic_slice(op: StablehloDynamicSlice, site: Site) -> Shape:
+    rank = len(site.dims(op.input))
+    agree(len(op.operands) - 1, rank, "starts and dims")
+    return tuple(_option(op, "slice_sizes", rank))
 
 
-@shape(StablehloPad)
-def _pad(site: Site) -> Shape:
+@shape_of(StablehloDynamicUpdateSlice)
+def _dynamic_update_slice(op: StablehloDynamicUpdateSlice, site: Site) -> Shape:
+    """A start for each dim, each an operand."""
+    dims = updated(site, op.input, op.update)
+    agree(len(op.starts), len(dims), "starts and dims")
+    return dims
+
+
+@shape_of(StablehloPad)
+def _pad(op: StablehloPad, site: Site) -> Shape:
     """Edges may be negative; between two elements `interior` are added."""
-    dims = site.dims()
+    dims = site.dims(op.input)
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-    parts = (_option(site, name, len(dims)) for name in names)
+    parts = (_option(op, name, len(dims)) for name in names)
     out: list[int | None] = []
     for dim, low, high, inner in zip(dims, *parts, strict=True):
         out.append(None if dim is None else max(dim + max(dim - 1, 0) * inner + low + high, 0))
     return tuple(out)
 
 
-@shape(StablehloGather)
-def _gather(site: Site) -> Shape:
+@shape_of(StablehloGather)
+def _gather(op: StablehloGather, site: Site) -> Shape:
     """Dims of the slices at `offset_dims`, those of the indices elsewhere."""
-    dims, indices = site.dims(), site.dims(1)
-    collapsed, offsets = set(_axes(site, "collapsed_slice_dims", len(dims))), _option(site, "offset_dims")
-    sizes, mapped = _option(site, "slice_sizes", len(dims)), _axes(site, "start_index_map", len(dims))
+    dims, indices = site.dims(op.input), site.dims(op.indices)
+    collapsed, offsets = set(_axes(op, site, "collapsed_slice_dims", len(dims))), _option(op, "offset_dims")
+    sizes, mapped = _option(op, "slice_sizes", len(dims)), _axes(op, site, "start_index_map", len(dims))
     slices = [s for i, s in enumerate(sizes) if i not in collapsed]
-    at = int(site.attributes["index_vector_dim"])
+    at = int(op.index_vector_dim)
     agree((*indices, 1)[site.axis(at, len(indices) + 1)], len(mapped), "the lengths of indices and start_index_map")
     batch = [d for i, d in enumerate(indices) if i != at]
     rank = len(slices) + len(batch)
@@ -111,11 +124,11 @@ def _gather(site: Site) -> Shape:
     return tuple(next(inner) if i in offsets else next(outer) for i in range(rank))
 
 
-@shape(StablehloDotGeneral)
-def _dot_general(site: Site) -> Shape:
+@shape_of(StablehloDotGeneral)
+def _dot_general(op: StablehloDotGeneral, site: Site) -> Shape:
     """Batch dims, then what is left of each side."""
-    a, b = site.dims(0), site.dims(1)
-    batch, inner = (_pairs(site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
+    a, b = site.dims(op.lhs), site.dims(op.rhs)
+    batch, inner = (_pairs(op, site, kind, len(a), len(b)) for kind in ("batching", "contracting"))
     gone_a, gone_b = {i for i, _ in batch}, {j for _, j in batch}
     for i, j in inner:
         agree(a[i], b[j], "the dims that are multiplied")
@@ -129,33 +142,33 @@ def _dot_general(site: Site) -> Shape:
     )
 
 
-def _pairs(site: Site, kind: str, left: int, right: int) -> list[tuple[int, int]]:
+def _pairs(op: Op, site: Site, kind: str, left: int, right: int) -> list[tuple[int, int]]:
     """Dims of both sides that belong together."""
-    sides = [_axes(site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
+    sides = [_axes(op, site, f"{side}_{kind}_dimensions", rank) for side, rank in (("lhs", left), ("rhs", right))]
     if len(sides[0]) != len(sides[1]):
         raise Misfit(f"its {kind} dims are {len(sides[0])} on the left, {len(sides[1])} on the right")
     return list(zip(*sides, strict=True))
 
 
-@shape(StablehloReduce)
-def _reduce(site: Site) -> list[Shape]:
-    gone = set(_axes(site, "dimensions", len(site.dims())))
-    return [tuple(d for i, d in enumerate(site.dims(r)) if i not in gone) for r in range(len(site.op.results))]
+@shape_of(StablehloReduce)
+def _reduce(op: StablehloReduce, site: Site) -> list[Shape]:
+    gone = set(_axes(op, site, "dimensions", len(site.dims(op.operands[0]))))
+    return [tuple(d for i, d in enumerate(site.dims(op.operands[r])) if i not in gone) for r in range(len(op.results))]
 
 
-@shape(StablehloReduceWindow)
-def _reduce_window(site: Site) -> list[Shape]:
+@shape_of(StablehloReduceWindow)
+def _reduce_window(op: StablehloReduceWindow, site: Site) -> list[Shape]:
     """The input dilated, padded, then reduced over windows."""
-    dims = site.dims()
+    dims = site.dims(op.operands[0])
     rank = len(dims)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    window, strides, base, dilations = (_option(site, name, rank, 1) for name in names)
-    padding = _option(site, "padding", 2 * rank, 0)
+    window, strides, base, dilations = (_option(op, name, rank, 1) for name in names)
+    padding = _option(op, "padding", 2 * rank, 0)
     out = [
         _windows(*row, padding[2 * i : 2 * i + 2])
         for i, row in enumerate(zip(dims, window, strides, base, dilations, strict=True))
     ]
-    return [tuple(out)] * len(site.op.results)
+    return [tuple(out)] * len(op.results)
 
 
 def _windows(dim: int | None, window: int, stride: int, base: int, dilation: int, sides: Sequence[int]) -> int | None:
@@ -166,12 +179,23 @@ def _windows(dim: int | None, window: int, stride: int, base: int, dilation: int
     return 0 if extent < reach else (extent - reach) // stride + 1
 
 
-@shape(StablehloSort)
-def _sort(site: Site) -> list[Shape]:
-    return [site.dims(i) for i in range(len(site.op.results))]
+@shape_of(StablehloSort)
+def _sort(op: StablehloSort, site: Site) -> list[Shape]:
+    return [site.dims(op.operands[i]) for i in range(len(op.results))]
 
 
-@shape(StablehloRngBitGenerator)
-def _random_bits(site: Site) -> list[Shape]:
+@shape_of(StablehloRngBitGenerator)
+def _random_bits(op: StablehloRngBitGenerator, site: Site) -> list[Shape]:
     """What is drawn has the shape that the file states."""
-    return [site.dims(), site.op.results[1].type.shape]
+    return [site.dims(op.state), op.results[1].type.shape]
+
+
+@shape_of(StablehloSelect, StablehloClamp)
+def _middle(op: StablehloSelect | StablehloClamp, site: Site) -> Shape:
+    """The condition and the bounds may be scalars, or are of the shape of what they are for."""
+    dims = site.dims(op.operands[1])
+    for index in (0, 2):
+        if site.dims(op.operands[index]) or (index == 2 and isinstance(op, StablehloSelect)):
+            other = site.dims(op.operands[index], len(dims))
+            dims = tuple(agree(a, b, "dims of its operands") for a, b in zip(dims, other, strict=True))
+    return dims

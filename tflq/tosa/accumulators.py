@@ -9,52 +9,52 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tosa.casts import Rescale
-from tflq.dialects.tosa.convolution import DepthwiseConv2D
+from tflq.dialects.tosa.convolution import Convolution, DepthwiseConv2D
 from tflq.dialects.tosa.matmul import MatMul
+from tflq.dialects.tosa.movement import Identity, Reshape, Reverse, Slice, Transpose
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
 from tflq.numerics.convolution import exact_bounds
 
 __all__ = ["note_bounds"]
 
-_LAYOUT = frozenset({"tosa.identity", "tosa.reshape", "tosa.reverse", "tosa.slice", "tosa.transpose"})
-_LAYERS = frozenset({"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d", "tosa.transpose_conv2d"})
+_LAYOUT = Identity | Reshape | Reverse | Slice | Transpose
 _WIDEST = 1 << 47
 
 
 def note_bounds(op: Op) -> None:
     """Gives a RESCALE its `input_range`, if its operand is a sum of known weights."""
-    if not isinstance(op, Rescale) or "input_range" in op.attributes or op.attributes["input_zp"]:
+    if not isinstance(op, Rescale) or op.input_range is not None or op.input_zp:
         return
-    value = op.operand(0)
-    while value.producer is not None and value.producer.name in _LAYOUT:
+    value = op.input
+    while isinstance(value.producer, _LAYOUT):
         value = value.producer.operand(0)
-    producer = value.producer
-    if producer is None or not value.type.storage.is_integer:
-        return
-    bounds = _of_layer(producer) if producer.name in _LAYERS else _of_product(producer)
+    bounds = None
+    if value.type.storage.is_integer:
+        if isinstance(value.producer, Convolution):
+            bounds = _of_layer(value.producer)
+        elif isinstance(value.producer, MatMul):
+            bounds = _of_product(value.producer)
     limit = (i32.minimum, i32.maximum) if value.type.storage == i32 else (-_WIDEST, _WIDEST - 1)
     if bounds is not None and limit[0] <= bounds[0] and bounds[1] <= limit[1]:
         op.attributes["input_range"] = bounds
 
 
-def _of_layer(op: Op) -> tuple[int, int] | None:
-    weights, bias = op.operand(1), op.operand(2)
-    if not weights.is_constant or not bias.is_constant:
+def _of_layer(op: Convolution) -> tuple[int, int] | None:
+    if not op.weight.is_constant or not op.bias.is_constant:
         return None
-    rows = weights.array
+    rows = op.weight.array
     if isinstance(op, DepthwiseConv2D):
-        rows = rows.reshape(-1, rows.shape[2] * rows.shape[3])
-        return _sums(op.operand(0), op.attributes["input_zp"], rows, 0, op.attributes["weight_zp"], bias.array)
-    rows = rows.reshape(rows.shape[0], -1)
-    return _sums(op.operand(0), op.attributes["input_zp"], rows, 1, op.attributes["weight_zp"], bias.array)
+        rows, axis = rows.reshape(-1, rows.shape[2] * rows.shape[3]), 0
+    else:
+        rows, axis = rows.reshape(rows.shape[0], -1), 1
+    return _sums(op.input, op.input_zp, rows, axis, op.weight_zp, op.bias.array)
 
 
-def _of_product(op: Op) -> tuple[int, int] | None:
-    if not isinstance(op, MatMul) or not op.operand(1).is_constant:
+def _of_product(op: MatMul) -> tuple[int, int] | None:
+    if not op.input2.is_constant:
         return None
-    a = op.attributes
-    return _sums(op.operand(0), a["a_zp"], op.operand(1).array, 1, a["b_zp"], np.zeros(1, np.int64))
+    return _sums(op.input1, op.a_zp, op.input2.array, 1, op.b_zp, np.zeros(1, np.int64))
 
 
 def _sums(

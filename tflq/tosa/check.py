@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflq.dialects.forms import verify_form
+from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.state import Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
@@ -87,9 +88,9 @@ class _Check:
         declared: set[str] = set()
         for op in function.ops:
             if isinstance(op, Variable):
-                if op.attributes["name"] in declared:
-                    yield Reason(f"two variables are called '{op.attributes['name']}'", subgraph=index, place=where)
-                declared.add(op.attributes["name"])
+                if op.variable in declared:
+                    yield Reason(f"two variables are called '{op.variable}'", subgraph=index, place=where)
+                declared.add(op.variable)
             for fault in self._op(op):
                 yield Reason.at(op.location, f"{op.name}: {fault}")
 
@@ -97,7 +98,7 @@ class _Check:
         for signature in demands(op):
             if (fault := self._type(signature)) is not None:
                 yield fault
-        if op.attributes.get("rounding_mode") == "DOUBLE_ROUND" and not self.target.has("doubleround"):
+        if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
             yield "DOUBLE_ROUND needs the extension doubleround, which the target has not"
         shapes = [fault for value in op.tensors if (fault := self._shape(value)) is not None]
         yield from shapes
@@ -139,4 +140,4 @@ class _Check:
 
 def _variables(module: Module) -> dict[str, TensorType]:
     """The type of each variable of a module."""
-    return {op.attributes["name"]: op.operand(0).type for op in module.ops() if isinstance(op, Variable)}
+    return {op.variable: op.initial_value.type for op in module.ops() if isinstance(op, Variable)}

@@ -10,18 +10,25 @@ TOSA's tensors are signless: a uint8 or uint16 tensor is INT8 or INT16 there, as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tosa.arithmetic import Mul, Negate
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.dialects.tosa.movement import Pad, Reshape, Slice, Tile
 from tflq.dialects.tosa.pooling import AvgPool2D
+from tflq.dialects.tosa.resize import Resize
+from tflq.dialects.tosa.state import Variable
 from tflq.ir.core import Op, Value
-from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
 
 __all__ = [
-    "ACCUMULATES",
+    "Accumulates",
     "Constant",
     "Slot",
     "accumulator",
@@ -31,30 +38,31 @@ __all__ = [
     "operands",
     "signless",
     "slots",
+    "tosa_name",
 ]
 
-_ORDER: Final = {
-    "avg_pool2d": "input input_zp=input output_zp=output",
-    "conv2d": "input weight bias input_zp=input weight_zp=weight",
-    "conv3d": "input weight bias input_zp=input weight_zp=weight",
-    "depthwise_conv2d": "input weight bias input_zp=input weight_zp=weight",
-    "matmul": "input1 input2 a_zp=input1 b_zp=input2",
-    "mul": "input1 input2 shift=i8",
-    "negate": "input1 input1_zp=input1 output_zp=output",
-    "pad": "input1 padding=index pad_const=input1",
-    "rescale": "input multiplier*=multiplier shift*=i8 input_zp=input output_zp=output",
-    "reshape": "input shape=index",
-    "resize": "input scale=index offset=index border=index",
-    "slice": "input start=index size=index",
-    "tile": "input1 multiples=index",
-    "transpose_conv2d": "input weight bias input_zp=input weight_zp=weight",
-    "variable": "",
+_ORDER: Final[dict[type[Op], str]] = {
+    AvgPool2D: "input input_zp=input output_zp=output",
+    Conv2D: "input weight bias input_zp=input weight_zp=weight",
+    Conv3D: "input weight bias input_zp=input weight_zp=weight",
+    DepthwiseConv2D: "input weight bias input_zp=input weight_zp=weight",
+    MatMul: "input1 input2 a_zp=input1 b_zp=input2",
+    Mul: "input1 input2 shift=i8",
+    Negate: "input1 input1_zp=input1 output_zp=output",
+    Pad: "input1 padding=index pad_const=input1",
+    Rescale: "input multiplier*=multiplier shift*=i8 input_zp=input output_zp=output",
+    Reshape: "input shape=index",
+    Resize: "input scale=index offset=index border=index",
+    Slice: "input start=index size=index",
+    Tile: "input1 multiples=index",
+    TransposeConv2D: "input weight bias input_zp=input weight_zp=weight",
+    Variable: "",
 }
 """Operands in TOSA's order where there are more than the op has in the IR: "attribute=type", the type being a scalar
 type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32; "*": an array."""
 
 _SIGNLESS: Final = {ui8: i8, ui16: i16}
-ACCUMULATES: Final = frozenset({"avg_pool2d", "conv2d", "conv3d", "depthwise_conv2d", "transpose_conv2d"})
+Accumulates = Convolution | AvgPool2D
 """Operators with an `acc_type`."""
 
 
@@ -99,15 +107,22 @@ def is_unsigned(type: TensorType) -> bool:
     return element_storage(type.element).kind == "uint"
 
 
-@cache
-def slots(name: str) -> tuple[Slot, ...]:
-    """TOSA's operands of an operator ("conv2d"), in order; a variadic one is the last. KeyError if there is none."""
-    if name in _ORDER:
-        return tuple(_slot(word) for word in _ORDER[name].split())
-    declared = op_class(f"tosa.{name}")
-    if declared is None:
-        raise KeyError(name)
-    return tuple(Slot(s.name, many=s.variadic) for s in declared.operand_slots)
+def tosa_name(op: Op) -> str:
+    """What TOSA calls an operator: conv2d."""
+    return op.name.partition(".")[2]
+
+
+_SLOTS: Final[dict[type[Op], tuple[Slot, ...]]] = {}
+
+
+def slots(kind: type[Op]) -> tuple[Slot, ...]:
+    """TOSA's operands of an operator, in order; a variadic one is the last. KeyError if it is not declared."""
+    if kind not in _SLOTS:
+        if not issubclass(kind, Operator):
+            raise KeyError(kind.__name__)
+        declared = tuple(Slot(s.name, many=s.variadic) for s in kind.operand_slots)
+        _SLOTS[kind] = tuple(map(_slot, _ORDER[kind].split())) if kind in _ORDER else declared
+    return _SLOTS[kind]
 
 
 def _slot(word: str) -> Slot:
@@ -115,19 +130,13 @@ def _slot(word: str) -> Slot:
     return Slot(name.removesuffix("*"), type, name.endswith("*"))
 
 
-@cache
-def _places(name: str) -> dict[str, int]:
-    """The place among the IR's operands of each of TOSA's that is one."""
-    return {slot.name: i for i, slot in enumerate(slot for slot in slots(name) if not slot.type)}
-
-
 def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
-    name = op.name.removeprefix("tosa.")
-    if name not in _ORDER:
-        return [op.operand(i) for i in range(len(op.operands))]
-    places = _places(name)
-    return [_constant(op, slot) if slot.type else op.operand(places[slot.name]) for slot in slots(name)]
+    values = [v for v in op.operands if v is not None]
+    if type(op) not in _ORDER:
+        return [*values]
+    given = iter(values)
+    return [_constant(op, slot) if slot.type else next(given) for slot in slots(type(op))]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
@@ -159,13 +168,12 @@ _number = lru_cache(maxsize=4096)(_made)
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:
     """The element type of a compile-time-constant operand, that of an unsigned tensor's zero point unsigned."""
-    if slot.type == "multiplier":
-        return i32 if op.attributes["scale32"] else i16
+    if isinstance(op, Rescale) and slot.type == "multiplier":
+        return i32 if op.scale32 else i16
     if slot.type in SCALARS:
         return SCALARS[slot.type]
-    if slot.type == "output":
-        return element_storage(op.result.type.element)
-    return element_storage(op.operand(_places(op.name.removeprefix("tosa."))[slot.type]).type.element)
+    value: Value = getattr(op, slot.type)
+    return element_storage(value.type.element)
 
 
 def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:

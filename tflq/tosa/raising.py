@@ -18,7 +18,8 @@ import re
 import numpy as np
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tosa.casts import Cast
+from tflq.dialects.tosa.casts import Cast, Rescale
+from tflq.dialects.tosa.convolution import Convolution
 from tflq.dialects.tosa.movement import Identity, Reshape
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value, constant
@@ -27,7 +28,6 @@ from tflq.tosa.accumulators import note_bounds
 
 __all__ = ["raise_module"]
 
-_BIASED = frozenset({"tosa.conv2d", "tosa.conv3d", "tosa.depthwise_conv2d", "tosa.transpose_conv2d"})
 _MADE_UP = re.compile(r"(t|layer_|%)\d+")
 """What our writer and LLVM's serializer call a tensor without a name."""
 
@@ -66,14 +66,15 @@ def _refusal(op: Op) -> Reason | None:
 
 
 def _rewrite(op: Op) -> None:
-    if op.attributes.get("rounding_mode") == "INEXACT_ROUND":
+    if isinstance(op, Rescale) and op.rounding_mode == "INEXACT_ROUND":
         op.attributes["rounding_mode"] = "SINGLE_ROUND"
-    if op.name in _BIASED:
-        op.operands[2] = _per_channel(op.operand(2), op)
+    if isinstance(op, Convolution):
+        op.operands[2] = _per_channel(op)
 
 
-def _per_channel(bias: Value, op: Op) -> Value:
+def _per_channel(op: Convolution) -> Value:
     """The bias with an element for each channel of the result."""
+    bias = op.bias
     channels = (op.result.type.shape or (None,))[-1]
     if bias.type.shape != (1,) or channels in (None, 1):
         return bias

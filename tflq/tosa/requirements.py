@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.state import Variable
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
@@ -89,8 +90,8 @@ def requirements(module: Module, target: Target) -> Requirements:
     for op in module.ops():
         found.update(dict.fromkeys(demands(op)))
         if isinstance(op, Variable):
-            found[of_type(op.operand(0).type)] = None
-        if op.attributes.get("rounding_mode") == "DOUBLE_ROUND":
+            found[of_type(op.initial_value.type)] = None
+        if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND":
             named.add("doubleround")
     return summed([providers(signature, target) for signature in found], named, target)
 

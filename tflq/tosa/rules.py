@@ -15,7 +15,7 @@ from tflq.errors import TflqError
 from tflq.ir.registry import op_names
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
-from tflq.select.kernel_rules import Kernels
+from tflq.targets.kernel_rules import Kernels
 
 __all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
 

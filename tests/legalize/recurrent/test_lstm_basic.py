@@ -65,7 +65,7 @@ def test_results_over_runs(weights: float) -> None:
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"state_scale": 2.0**-12}, "the basic kernel has 2"), ({"weights": 0.1}, "more than the gates'")],
+    [({"state_scale": 2.0**-12}, "the basic kernel has only 2"), ({"weights": 0.1}, "more than the gates'")],
 )
 def test_refused(options: dict[str, float], reason: str) -> None:
     with pytest.raises(UnsupportedError, match=reason):

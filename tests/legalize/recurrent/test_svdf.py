@@ -32,7 +32,7 @@ def test_state_over_runs(options: dict[str, Any]) -> None:
 def test_only_relu_has_a_kernel() -> None:
     model = svdf_model(np.random.default_rng(0), activation="TANH")
     (row,) = convert(model).report.rows
-    assert (row.path, row.reason) == ("float", "SVDF's int8 kernel takes RELU alone")
+    assert (row.path, row.reason) == ("float", "SVDF's int8 kernel takes only RELU")
     with pytest.raises(UnsupportedError, match="takes RELU alone; allow the float fallback"):
         convert(model, fallback="error")
 

@@ -58,7 +58,7 @@ def test_the_sign_alone(scale: float, shapes: tuple[tuple[int, ...], ...]) -> No
             assert [row.path for row in conversion.report.rows] == ["integer"]
             warning = conversion.report.rows[0].warning
             assert "at a scale above 1 the kernel divides by a negative power of two, which C++ leaves" in warning
-            assert "pairs of values are told apart wrongly" in warning
+            assert "pairs of values are compared wrongly" in warning
 
 
 @pytest.mark.parametrize("name", NAMES[2:])

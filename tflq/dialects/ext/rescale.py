@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.declare import ANY, INT, OneOf, Operator, array, attribute, ints, operand, result
+from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import f64, i8, i16, i32, i64, ui8
 
@@ -21,6 +22,7 @@ class RescaleF64(Operator, name="ext.rescale_f64"):
     scale: np.ndarray = attribute(array(f64))
     output_zp: int = attribute(INT)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
+    traits = (Tabulable(input), Role("rescaled"))
 
 
 class RescaleI64(Operator, name="ext.rescale_i64"):
@@ -58,3 +60,4 @@ class RoundingDivideByPot(Operator, name="ext.rounding_divide_by_pot"):
     input: Value = operand(i64)
     output: Value = result(i16)
     exponent: int = attribute(INT)
+    traits = (Tabulable(input),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
 from tflq.dialects.declare import result as result_
+from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Value
 from tflq.ir.quant_constraints import (
     axis_integrity,
@@ -20,6 +21,7 @@ from tflq.ir.quant_constraints import (
     same_shape,
     storage_width,
 )
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Dcast", "Qcast", "Scast"]
 
@@ -30,7 +32,8 @@ class Qcast(Operator, name="quant.qcast"):
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    traits = (Role("quantized"),)
     constraints = (
         one_operand_and_result,
         operand_float,
@@ -49,6 +52,7 @@ class Dcast(Operator, name="quant.dcast"):
     __slots__ = ()
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
+    traits = (Role("dequantized"),)
     constraints = (
         one_operand_and_result,
         operand_quantized,
@@ -67,6 +71,7 @@ class Scast(Operator, name="quant.scast"):
     __slots__ = ()
     input: Value = operand(INTEGER, QUANTIZED)
     result: Value = result_(QUANTIZED, INTEGER)
+    traits = (Role("stored"),)
     constraints = (
         one_operand_and_result,
         integer_or_quantized,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
+from tflq.dialects.traits.kernels import Interpolates, Misreads
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import FixedScale, QuantizedTogether
-from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
@@ -34,7 +36,8 @@ class Relu(Operator, name="tfl.relu", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -47,7 +50,8 @@ class Relu6(Operator, name="tfl.relu6", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -60,7 +64,8 @@ class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -73,7 +78,8 @@ class Relu0To1(Operator, name="tfl.relu_0_to_1"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -87,7 +93,8 @@ class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -102,6 +109,7 @@ class Prelu(Operator, name="tfl.prelu"):
         QuantizedTogether(input, alpha, output),
         SameElementType(input, output, unless_quantized=True),
         SameShape(input, output),
+        Misreads("scales", "result type", "floats"),
     )
 
 
@@ -114,7 +122,8 @@ class Elu(Operator, name="tfl.elu"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -128,7 +137,9 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -141,7 +152,8 @@ class HardSwish(Operator, name="tfl.hard_swish"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -155,7 +167,9 @@ class Logistic(Operator, name="tfl.logistic", newest=3):
         QuantizedTogether(input, output),
         FixedScale(UNIT),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -169,7 +183,9 @@ class Tanh(Operator, name="tfl.tanh", newest=3):
         QuantizedTogether(input, output),
         FixedScale(SYMMETRIC, unread=(8,)),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -180,7 +196,7 @@ class Softmax(Operator, name="tfl.softmax", newest=3):
     input: Value = operand()
     output: Value = result()
     beta: float = attribute(default=0.0, finite=True)
-    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output))
+    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output), InPlace(input))
 
 
 class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.kernels import Misreads, Unbounded
+from tflq.dialects.traits.memory import InPlace
 from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
-from tflq.dialects.traits.types import Broadcasts, SameElementType
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i8, i16, i64, ui32
 
@@ -39,6 +41,8 @@ class Add(Operator, name="tfl.add", newest=5):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(5, lhs, i16), Needs(4, lhs, i64))
 
@@ -57,6 +61,8 @@ class Sub(Operator, name="tfl.sub", newest=5):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("scales", "result type"),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(4, lhs, i64), Needs(3, broadcast_rank=5))
 
@@ -74,6 +80,9 @@ class Mul(Operator, name="tfl.mul", newest=7):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("scales"),
+        Unbounded(),
+        InPlace(lhs, rhs),
     )
     versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
 
@@ -86,7 +95,13 @@ class Div(Operator, name="tfl.div", newest=2):
     rhs: Value = operand()
     output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    traits = (
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+        Misreads("scales", "result type"),
+        Unbounded(),
+        InPlace(lhs, rhs),
+    )
     versions = (Needs(2, broadcast_rank=5),)
 
 
@@ -97,7 +112,12 @@ class FloorDiv(Operator, name="tfl.floor_div", newest=3):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    traits = (
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
+        Unbounded(),
+    )
     versions = (Needs(3, lhs, i16), Needs(3, lhs, i8), Needs(2, lhs, f32))
 
 
@@ -108,7 +128,12 @@ class FloorMod(Operator, name="tfl.floor_mod", newest=2):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    traits = (
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
+        Unbounded(),
+    )
     versions = (Needs(2, lhs, i16), Needs(2, lhs, i8))
 
 
@@ -119,7 +144,7 @@ class Pow(Operator, name="tfl.pow"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output))
+    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output), Unbounded())
 
 
 class SquaredDifference(Operator, name="tfl.squared_difference", newest=2):
@@ -134,6 +159,8 @@ class SquaredDifference(Operator, name="tfl.squared_difference", newest=2):
         Int16Symmetric(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
+        Unbounded(),
     )
 
 
@@ -148,6 +175,7 @@ class Maximum(Operator, name="tfl.maximum", newest=4):
         SameScale(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
     )
     versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
 
@@ -163,6 +191,7 @@ class Minimum(Operator, name="tfl.minimum", newest=4):
         SameScale(lhs, rhs, output),
         SameElementType(lhs, rhs, output, unless_quantized=True),
         Broadcasts(lhs, rhs, output),
+        Misreads("result type"),
     )
     versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
 
@@ -183,3 +212,4 @@ class AddN(Operator, name="tfl.add_n"):
     __slots__ = ()
     inputs: list[Value | None] = operand(variadic=True)
     output: Value = result()
+    traits = (Elementwise(inputs, output, strict=False),)

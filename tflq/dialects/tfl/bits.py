@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.dialects.traits.types import Broadcasts, SameElementType
 from tflq.ir.core import Value
 
@@ -16,7 +19,7 @@ class BitwiseXor(Operator, name="tfl.bitwise_xor"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output))
+    traits = (SameElementType(lhs, rhs, output), Broadcasts(lhs, rhs, output), Misreads("result type"))
 
 
 class RightShift(Operator, name="tfl.right_shift"):
@@ -26,7 +29,7 @@ class RightShift(Operator, name="tfl.right_shift"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
-    traits = (Broadcasts(lhs, rhs, output),)
+    traits = (Broadcasts(lhs, rhs, output), Misreads("result type"))
 
 
 class Bitcast(Operator, name="tfl.bitcast"):
@@ -35,3 +38,4 @@ class Bitcast(Operator, name="tfl.bitcast"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (View(input), ParametersUnread(input, output))

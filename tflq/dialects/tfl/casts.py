@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.quantization import NeedsParameters
-from tflq.dialects.traits.types import ElementTypes, SameShape
+from tflq.dialects.traits.effects import ComputesInFloat, Undescribed
+from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.quantization import NeedsParameters, ParametersUnread
+from tflq.dialects.traits.types import ElementTypes, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import bf16, f16, f32, i2, i4, i8, i16, i32, ui4, ui8, ui16, ui32
 
@@ -21,7 +22,13 @@ class Cast(Operator, name="tfl.cast", newest=9):
     output: Value = result()
     in_data_type: str = attribute(default="FLOAT32")
     out_data_type: str = attribute(default="FLOAT32")
-    traits = (Undescribed(), SameShape(input, output))
+    traits = (
+        Undescribed(),
+        Misreads("packed"),
+        ParametersUnread(input, output),
+        ComputesInFloat(),
+        Elementwise(input, output),
+    )
     versions = (
         Needs(8, input, i2),
         Needs(8, output, i2),
@@ -45,7 +52,9 @@ class Quantize(Operator, name="tfl.quantize", newest=6):
     traits = (
         ElementTypes(output, i2, i4, ui4, i8, ui8, i16, ui16, i32),
         NeedsParameters(output),
-        SameShape(input, output),
+        Misreads("scales"),
+        ComputesInFloat(),
+        Elementwise(input, output),
     )
 
 
@@ -59,7 +68,8 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
         ElementTypes(input, i2, i4, ui4, i8, ui8, i16, f16, bf16),
         ElementTypes(output, f32, f16, bf16),
         NeedsParameters(input),
-        SameShape(input, output),
+        ComputesInFloat(),
+        Elementwise(input, output),
     )
 
 
@@ -73,3 +83,4 @@ class FakeQuant(Operator, name="tfl.fake_quant", newest=2):
     max: float = attribute(default=0.0, finite=True)
     num_bits: int = attribute(default=0)
     narrow_range: bool = attribute(default=False)
+    traits = (Misreads("floats"), Elementwise(input, output, strict=False))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
-from tflq.dialects.traits.types import Broadcasts, SameElementType, SameShape
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i32, i64, ui8
 
 __all__ = [
+    "Comparison",
     "Equal",
     "Greater",
     "GreaterEqual",
@@ -136,7 +141,7 @@ class LogicalNot(Operator, name="tfl.logical_not"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameShape(input, output), Unquantized("its tensors are truth values"))
+    traits = (Unquantized("its tensors are truth values"), Elementwise(input, output))
 
 
 class Select(Operator, name="tfl.select", newest=4):
@@ -148,7 +153,12 @@ class Select(Operator, name="tfl.select", newest=4):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (
+        SameScale(on_true, on_false, output),
+        SameElementType(on_true, on_false, output),
+        Misreads("copied"),
+        MovesElements(on_true, on_false),
+    )
     versions = (Needs(3, rank=5),)
 
 
@@ -160,7 +170,13 @@ class SelectV2(Operator, name="tfl.select_v2", newest=2):
     on_true: Value = operand()
     on_false: Value = operand()
     output: Value = result()
-    traits = (SameScale(on_true, on_false, output), SameElementType(on_true, on_false, output))
+    traits = (
+        SameScale(on_true, on_false, output),
+        SameElementType(on_true, on_false, output),
+        Misreads("copied"),
+        MovesElements(on_true, on_false),
+        Broadcasts(condition, on_true, on_false, output, strict=False),
+    )
 
 
 class Where(Operator, name="tfl.where", newest=2):
@@ -170,3 +186,7 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
+
+
+Comparison: TypeAlias = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
+"""Two tensors, compared element by element."""

@@ -18,7 +18,7 @@ class Call(Operator, name="tfl.call"):
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     subgraph: int = attribute(default=0)
-    traits = (CALLS, Calls(subgraph), Impure())
+    traits = (CALLS, Calls(subgraph, inputs=inputs), Impure())
 
 
 class CallOnce(Operator, name="tfl.call_once"):
@@ -28,7 +28,7 @@ class CallOnce(Operator, name="tfl.call_once"):
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     init_subgraph_index: int = attribute(default=0)
-    traits = (CALLS, Calls(init_subgraph_index), Impure())
+    traits = (CALLS, Calls(init_subgraph_index, inputs=inputs), Impure())
 
 
 class If(Operator, name="tfl.if"):
@@ -40,7 +40,7 @@ class If(Operator, name="tfl.if"):
     outputs: list[Value] = result(variadic=True)
     then_subgraph_index: int = attribute(default=0)
     else_subgraph_index: int = attribute(default=0)
-    traits = (CALLS, Calls(then_subgraph_index, else_subgraph_index), Impure())
+    traits = (CALLS, Calls(then_subgraph_index, else_subgraph_index, inputs=inputs), Impure())
 
 
 class While(Operator, name="tfl.while"):
@@ -51,7 +51,7 @@ class While(Operator, name="tfl.while"):
     outputs: list[Value] = result(variadic=True)
     cond_subgraph_index: int = attribute(default=0)
     body_subgraph_index: int = attribute(default=0)
-    traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index), Impure())
+    traits = (CALLS, Calls(cond_subgraph_index, body_subgraph_index, inputs=inputs), Impure())
 
 
 class Custom(Operator, name="tfl.custom"):

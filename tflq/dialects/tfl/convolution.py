@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.traits.constants import NonNegative
+from tflq.dialects.traits.kernels import HybridKernel
 from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
 from tflq.dialects.traits.types import FilterChannels, HasShape, Window
 from tflq.ir.core import Value
+from tflq.ir.types import i4, i8, ui8
 
 __all__ = ["Conv2D", "Conv3D", "Conv3DTranspose", "DepthwiseConv2D", "TransposeConv"]
 
@@ -33,6 +35,7 @@ class Conv2D(Operator, name="tfl.conv_2d", newest=8):
         Int16Symmetric(input, output),
         FilterChannels(input, filter, bias, output=0, input=3),
         Window(input, filter),
+        HybridKernel((i4, i8, ui8), scaleless=(i4, i8)),
     )
 
 
@@ -58,6 +61,7 @@ class DepthwiseConv2D(Operator, name="tfl.depthwise_conv_2d", newest=6):
         Int16Symmetric(input, output),
         FilterChannels(input, filter, bias, output=3, input=3),
         Window(input, filter),
+        HybridKernel((i8,)),
     )
 
 
@@ -83,6 +87,7 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         NonNegative(output_shape),
         HasShape(output_shape, 4),
         FilterChannels(input, filter, bias, output=0, input=3),
+        HybridKernel((i8,)),
     )
 
 

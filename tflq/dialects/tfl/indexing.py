@@ -8,10 +8,13 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.quantization import SameScale
-from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
+from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
+from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.quantization import ParametersUnread, SameScale
+from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
-from tflq.ir.types import i1, i8, i16, i64, ui8
+from tflq.ir.types import i1, i2, i4, i8, i16, i64, ui8
 
 __all__ = [
     "Bucketize",
@@ -49,6 +52,9 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Axis(axis, input),
         Indices(indices, input, axis=axis),
         SameElementType(input, output),
+        Misreads("packed"),
+        ParametersUnread(input, output),
+        MovesElements(input),
     )
     versions = (
         Needs(6, indices, i16),
@@ -66,7 +72,13 @@ class GatherND(Operator, name="tfl.gather_nd", newest=6):
     input: Value = operand()
     indices: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(indices), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NonNegative(indices),
+        SameElementType(input, output),
+        Misreads("copied"),
+        MovesElements(input),
+    )
     versions = (Needs(5, input, i1), Needs(4, indices, i16), Needs(3, input, i16))
 
 
@@ -78,7 +90,7 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     updates: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(updates, output), NonNegative(indices, shape))
+    traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"))
 
 
 class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
@@ -91,6 +103,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     default: Value = operand()
     output: Value = result()
     validate_indices: bool = attribute(default=False)
+    traits = (Misreads("result type"),)
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
 
@@ -107,6 +120,9 @@ class DynamicUpdateSlice(Operator, name="tfl.dynamic_update_slice", newest=6):
         SameElementType(input, update, output),
         SameShape(input, output),
         OnePerDim(starts, input),
+        Misreads("copied"),
+        InPlace(input),
+        MovesElements(input, update),
     )
     versions = (Needs(4, input, i16), Needs(2, starts, i64))
 
@@ -126,6 +142,8 @@ class OneHot(Operator, name="tfl.one_hot"):
         NonNegative(depth),
         Axis(axis, indices, more=1),
         SameElementType(on, off, output),
+        LacksKernel(i16),
+        MovesElements(on, off),
     )
 
 
@@ -135,7 +153,7 @@ class MatrixDiag(Operator, name="tfl.matrix_diag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output),)
+    traits = (SameScale(input, output), Misreads("result type", "packed"), MovesElements(input))
 
 
 class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
@@ -145,7 +163,11 @@ class MatrixSetDiag(Operator, name="tfl.matrix_set_diag"):
     input: Value = operand()
     diagonal: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, diagonal, output),)
+    traits = (
+        SameScale(input, diagonal, output),
+        Misreads("result type", "packed", "floats"),
+        MovesElements(input, diagonal),
+    )
 
 
 class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
@@ -155,6 +177,7 @@ class EmbeddingLookup(Operator, name="tfl.embedding_lookup", newest=5):
     ids: Value = operand(indices=True)
     values: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type", "packed"), HybridKernel((i2, i4, i8, ui8), blockwise=(i2, i4)))
 
 
 class EmbeddingLookupSparse(Operator, name="tfl.embedding_lookup_sparse"):
@@ -180,6 +203,7 @@ class HashtableLookup(Operator, name="tfl.hashtable_lookup"):
     values: Value = operand()
     output: Value = result()
     hits: Value = result()
+    traits = (Misreads("packed"),)
 
 
 class LSHProjection(Operator, name="tfl.lsh_projection"):
@@ -211,6 +235,7 @@ class Bucketize(Operator, name="tfl.bucketize"):
     input: Value = operand()
     output: Value = result()
     boundaries: Any = attribute(default=None)
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
-from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
+from tflq.dialects.traits.kernels import HybridKernel, Misreads
+from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, ParametersUnread, QuantizedTogether
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i16
+from tflq.ir.types import i2, i4, i8, i16, ui8
 
 __all__ = ["BatchMatMul", "FullyConnected"]
 
@@ -29,6 +30,7 @@ class FullyConnected(Operator, name="tfl.fully_connected", newest=14):
         MultiplyAccumulate(input, weights, bias, axis=0, strict=True, takes_zero_point=True),
         QuantizedTogether(input, weights, output),
         Int16Symmetric(input, output),
+        HybridKernel((i2, i4, i8, ui8), blockwise=(i4,), scaleless=(i8,), symmetric=(i2, i4)),
     )
 
 
@@ -42,5 +44,10 @@ class BatchMatMul(Operator, name="tfl.batch_matmul", newest=4):
     adj_x: bool = attribute(default=False)
     adj_y: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
-    traits = (Int16Symmetric(lhs, rhs, output),)
+    traits = (
+        Int16Symmetric(lhs, rhs, output),
+        Misreads("scales"),
+        HybridKernel((i8,), scaleless=(i8,)),
+        ParametersUnread(lhs, rhs),
+    )
     versions = (Needs(3, lhs, i16), Needs(2, lhs, i8))

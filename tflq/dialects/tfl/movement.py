@@ -8,7 +8,10 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
-from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
+from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
+from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.movement import MovesElements
+from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i1, i4, i8, i16, i32, i64, ui8, ui32
@@ -49,7 +52,15 @@ class Reshape(Operator, name="tfl.reshape"):
     shape: Value | None = operand(optional=True, indices=True)
     output: Value = result()
     new_shape: Any = attribute(default=None)
-    traits = (SameScale(input, output), Undescribed(), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        Undescribed(),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        ParametersUnread(input, output),
+        MovesElements(input),
+    )
 
 
 class Squeeze(Operator, name="tfl.squeeze"):
@@ -59,7 +70,13 @@ class Squeeze(Operator, name="tfl.squeeze"):
     input: Value = operand()
     output: Value = result()
     squeeze_dims: Any = attribute(default=None)
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        MovesElements(input),
+    )
 
 
 class ExpandDims(Operator, name="tfl.expand_dims"):
@@ -69,7 +86,14 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
     input: Value = operand()
     axis: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        SameElementType(input, output),
+        Misreads("copied"),
+        View(input),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
+    )
 
 
 class Transpose(Operator, name="tfl.transpose", newest=8):
@@ -79,7 +103,13 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
     input: Value = operand()
     perm: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), Permutation(perm, input), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        Permutation(perm, input),
+        SameElementType(input, output),
+        Misreads("copied"),
+        MovesElements(input),
+    )
     versions = (
         Needs(8, rank=7),
         Needs(7, input, i4),
@@ -99,7 +129,14 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
     output: Value = result()
     axis: int = attribute(default=0)
     fused_activation_function: str = attribute(default="NONE")
-    traits = (QuantizedTogether(values, output), Axis(axis, output), SameElementType(values, output))
+    traits = (
+        QuantizedTogether(values, output),
+        Axis(axis, output),
+        SameElementType(values, output),
+        Misreads("copied"),
+        AsksSameScale(i8),
+        MovesElements(values),
+    )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
 
@@ -116,6 +153,8 @@ class Split(Operator, name="tfl.split", newest=5):
         Axes(axis, input),
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
+        Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
@@ -134,6 +173,8 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         Axes(axis, input),
         Counts(num_splits, outputs),
         SameElementType(input, outputs),
+        Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(2, input, i8),)
 
@@ -151,6 +192,9 @@ class Pack(Operator, name="tfl.pack", newest=5):
         Axis(axis, values, more=1),
         Counts(values_count, values),
         SameElementType(values, output),
+        Misreads("copied"),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(values),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -163,7 +207,15 @@ class Unpack(Operator, name="tfl.unpack", newest=6):
     outputs: list[Value] = result(variadic=True)
     num: int = attribute(default=0)
     axis: int = attribute(default=0)
-    traits = (SameScale(input, outputs), Axis(axis, input), Counts(num, outputs), SameElementType(input, outputs))
+    traits = (
+        SameScale(input, outputs),
+        Axis(axis, input),
+        Counts(num, outputs),
+        SameElementType(input, outputs),
+        Misreads("copied"),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
+    )
     versions = (Needs(2, input, i8), Needs(2, input, ui8), Needs(3, input, i1), Needs(4, input, i16))
 
 
@@ -179,6 +231,7 @@ class Pad(Operator, name="tfl.pad", newest=6):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
+        MovesElements(input),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -196,6 +249,7 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
         NonNegative(paddings),
         SameElementType(input, value, output),
         OnePerDim(paddings, input, pairs=True),
+        MovesElements(input, value),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -213,6 +267,8 @@ class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
         NonNegative(paddings),
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -231,6 +287,8 @@ class Slice(Operator, name="tfl.slice", newest=8):
         SameElementType(input, output),
         OnePerDim(begin, input),
         OnePerDim(size, input),
+        Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
 
@@ -250,7 +308,14 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
     new_axis_mask: int = attribute(default=0)
     shrink_axis_mask: int = attribute(default=0)
     offset: bool = attribute(default=False)
-    traits = (SameScale(input, output), NoZeros(strides), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NoZeros(strides),
+        SameElementType(input, output),
+        Misreads("copied"),
+        ParametersUnread(input, output, both=False),
+        MovesElements(input),
+    )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
 
@@ -266,6 +331,8 @@ class Tile(Operator, name="tfl.tile", newest=2):
         NonNegative(multiples),
         SameElementType(input, output),
         OnePerDim(multiples, input),
+        Misreads("copied"),
+        MovesElements(input),
     )
     versions = (Needs(3, input, i8),)
 
@@ -277,7 +344,13 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
     input: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(shape), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NonNegative(shape),
+        SameElementType(input, output),
+        Misreads("packed"),
+        MovesElements(input),
+    )
     versions = (
         Needs(3, input, i8),
         Needs(3, input, i16),
@@ -294,7 +367,15 @@ class ReverseV2(Operator, name="tfl.reverse_v2", newest=4):
     input: Value = operand()
     axes: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output), SameShape(input, output))
+    traits = (
+        SameScale(input, output),
+        Axes(axes, input),
+        SameElementType(input, output),
+        SameShape(input, output),
+        Misreads("copied"),
+        ParametersUnread(input, output),
+        MovesElements(input),
+    )
     versions = (Needs(3, input, i8), Needs(2, input, i1))
 
 
@@ -307,7 +388,15 @@ class ReverseSequence(Operator, name="tfl.reverse_sequence"):
     output: Value = result()
     seq_dim: int = attribute(default=0)
     batch_dim: int = attribute(default=0)
-    traits = (SameScale(input, output), Axis(seq_dim, input), Axis(batch_dim, input), NonNegative(lengths))
+    traits = (
+        SameScale(input, output),
+        Axis(seq_dim, input),
+        Axis(batch_dim, input),
+        NonNegative(lengths),
+        LacksKernel(i8),
+        MovesElements(input),
+        SameShape(input, output, strict=False),
+    )
 
 
 class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
@@ -317,7 +406,7 @@ class SpaceToDepth(Operator, name="tfl.space_to_depth", newest=2):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -328,7 +417,7 @@ class DepthToSpace(Operator, name="tfl.depth_to_space"):
     input: Value = operand()
     output: Value = result()
     block_size: int = attribute(default=0, positive=True)
-    traits = (SameScale(input, output), SameElementType(input, output))
+    traits = (SameScale(input, output), SameElementType(input, output), LacksKernel(i16), MovesElements(input))
     versions = (Needs(2, input, i8),)
 
 
@@ -340,7 +429,14 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
     block: Value = operand(indices=True)
     paddings: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(block, paddings), NoZeros(block), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NonNegative(block, paddings),
+        NoZeros(block),
+        SameElementType(input, output),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
+    )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
 
@@ -352,7 +448,14 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
     block: Value = operand(indices=True)
     crops: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(input, output), NonNegative(block, crops), NoZeros(block), SameElementType(input, output))
+    traits = (
+        SameScale(input, output),
+        NonNegative(block, crops),
+        NoZeros(block),
+        SameElementType(input, output),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(input),
+    )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
 
@@ -364,7 +467,7 @@ class Dilate(Operator, name="tfl.dilate"):
     dilations: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (NoZeros(dilations), NonNegative(dilations))
+    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), MovesElements(input, value))
 
 
 class Densify(Operator, name="tfl.densify"):
@@ -373,4 +476,4 @@ class Densify(Operator, name="tfl.densify"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output),)
+    traits = (SameScale(input, output), SameShape(input, output, strict=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import NoZeros
+from tflq.dialects.traits.kernels import Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType, Window
 from tflq.ir.core import Value
@@ -71,4 +72,4 @@ class ReduceWindow(Operator, name="tfl.reduce_window"):
     dilations: Value = operand(indices=True)
     output: Value = result()
     reduce_function: str = attribute(default="UNSUPPORTED")
-    traits = (NoZeros(strides, dilations),)
+    traits = (NoZeros(strides, dilations), Unbounded())

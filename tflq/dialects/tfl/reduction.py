@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.kernels import Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
@@ -16,11 +19,13 @@ __all__ = [
     "ArgMin",
     "Cumsum",
     "Mean",
+    "NumberReduction",
     "ReduceAll",
     "ReduceAny",
     "ReduceMax",
     "ReduceMin",
     "ReduceProd",
+    "Reduction",
     "SegmentSum",
     "Sum",
     "TopKV2",
@@ -43,6 +48,7 @@ class Mean(Operator, name="tfl.mean", newest=3):
         QuantizedTogether(input, output),
         Axes(axes, input),
         SameElementType(input, output, unless_quantized=True),
+        Misreads("scales", "result type"),
     )
 
 
@@ -54,7 +60,11 @@ class Sum(Operator, name="tfl.sum", newest=2):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    traits = (
+        Axes(axes, input),
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales", "result type"),
+    )
     versions = (Needs(2, input, i8),)
 
 
@@ -66,7 +76,12 @@ class ReduceProd(Operator, name="tfl.reduce_prod", newest=2):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    traits = (
+        Axes(axes, input),
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales", "result type"),
+        Unbounded(),
+    )
     versions = (Needs(2, input, i16), Needs(2, input, i8))
 
 
@@ -78,7 +93,12 @@ class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    traits = (
+        SameScale(input, output),
+        Axes(axes, input),
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales"),
+    )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
@@ -90,7 +110,12 @@ class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (SameScale(input, output), Axes(axes, input), SameElementType(input, output, unless_quantized=True))
+    traits = (
+        SameScale(input, output),
+        Axes(axes, input),
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales"),
+    )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
@@ -114,6 +139,10 @@ class ReduceAll(Operator, name="tfl.reduce_all"):
     output: Value = result()
     keep_dims: bool = attribute(default=False)
     traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+
+
+Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
+"""What reduces over axes."""
 
 
 class Cumsum(Operator, name="tfl.cumsum"):
@@ -193,7 +222,7 @@ class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(count),)
+    traits = (NonNegative(count), Unbounded())
 
 
 class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
@@ -216,3 +245,7 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     count: Value = operand(indices=True)
     output: Value = result()
     traits = (NonNegative(count),)
+
+
+NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin
+"""Numbers along axes, combined to one."""

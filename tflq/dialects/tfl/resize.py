@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
+from tflq.dialects.traits.effects import ComputesInFloat
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import HasShape, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16
 
-__all__ = ["ResizeBilinear", "ResizeNearestNeighbor"]
+__all__ = ["Resize", "ResizeBilinear", "ResizeNearestNeighbor"]
 
 
 class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
@@ -30,6 +34,7 @@ class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
         Exclusive(align_corners, half_pixel_centers),
         SameElementType(input, output),
         HasShape(size, 2),
+        ComputesInFloat(),
     )
 
 
@@ -42,10 +47,20 @@ class ResizeNearestNeighbor(Operator, name="tfl.resize_nearest_neighbor", newest
     output: Value = result()
     align_corners: bool = attribute(default=False)
     half_pixel_centers: bool = attribute(default=False)
-    traits = (SameScale(input, output), NonNegative(size), SameElementType(input, output), HasShape(size, 2))
+    traits = (
+        SameScale(input, output),
+        NonNegative(size),
+        SameElementType(input, output),
+        HasShape(size, 2),
+        MovesElements(input),
+    )
     versions = (
         Needs(4, input, i16),
         Needs(3, attribute=half_pixel_centers),
         Needs(3, attribute=align_corners),
         Needs(2, input, i8),
     )
+
+
+Resize: TypeAlias = ResizeBilinear | ResizeNearestNeighbor
+"""Images in another size."""

@@ -6,10 +6,12 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.kernels import AsksSameScale, Misreads
+from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Value
-from tflq.ir.types import i1, i8, i16, i64
+from tflq.ir.types import i1, i8, i16, i64, ui8
 
 __all__ = ["BroadcastArgs", "Fill", "Range", "Rank", "Shape"]
 
@@ -50,7 +52,14 @@ class Fill(Operator, name="tfl.fill", newest=5):
     dims: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (SameScale(value, output), NonNegative(dims), SameElementType(value, output))
+    traits = (
+        SameScale(value, output),
+        NonNegative(dims),
+        SameElementType(value, output),
+        Misreads("copied"),
+        AsksSameScale(i8, ui8, i16),
+        MovesElements(value),
+    )
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
+from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Value
 
 __all__ = ["RFFT2D", "ComplexAbs", "Imag", "Real"]
@@ -16,7 +17,10 @@ class Real(Operator, name="tfl.real"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+    traits = (
+        Unquantized("its tensors are complex numbers, or floats that become such"),
+        Elementwise(input, output, strict=False),
+    )
 
 
 class Imag(Operator, name="tfl.imag"):
@@ -25,7 +29,10 @@ class Imag(Operator, name="tfl.imag"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+    traits = (
+        Unquantized("its tensors are complex numbers, or floats that become such"),
+        Elementwise(input, output, strict=False),
+    )
 
 
 class ComplexAbs(Operator, name="tfl.complex_abs"):
@@ -34,7 +41,10 @@ class ComplexAbs(Operator, name="tfl.complex_abs"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (Unquantized("its tensors are complex numbers, or floats that become such"),)
+    traits = (
+        Unquantized("its tensors are complex numbers, or floats that become such"),
+        Elementwise(input, output, strict=False),
+    )
 
 
 class RFFT2D(Operator, name="tfl.rfft2d"):

@@ -7,6 +7,8 @@ from typing import Any
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
+from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
+from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
@@ -65,6 +67,7 @@ class StablehloAbs(Operator, name="tfl.stablehlo_abs"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloAdd(Operator, name="tfl.stablehlo_add"):
@@ -74,6 +77,7 @@ class StablehloAdd(Operator, name="tfl.stablehlo_add"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloAnd(Operator, name="tfl.stablehlo_and"):
@@ -83,6 +87,7 @@ class StablehloAnd(Operator, name="tfl.stablehlo_and"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
@@ -102,7 +107,7 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     inputs: list[Value | None] = operand(variadic=True)
     outputs: list[Value] = result(variadic=True)
     branch_subgraph_indices: Any = attribute(default=None)
-    traits = (CALLS, Calls(branch_subgraph_indices), Impure())
+    traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
 
 class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
@@ -111,6 +116,7 @@ class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
@@ -132,6 +138,7 @@ class StablehloCompare(Operator, name="tfl.stablehlo_compare"):
     output: Value = result()
     comparison_direction: str = attribute(default="STABLEHLO_COMPARISON_DIRECTION_EQ")
     compare_type: str = attribute(default="STABLEHLO_COMPARISON_TYPE_NOTYPE")
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
@@ -145,7 +152,7 @@ class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
     composite_attributes: Any = attribute(default=None)
     composite_attributes_format: str = attribute(default="FLEXBUFFERS")
     version: int = attribute(default=0)
-    traits = (CALLS, Calls(decomposition_subgraph_index), Impure())
+    traits = (CALLS, Calls(decomposition_subgraph_index, inputs=inputs), Impure())
 
 
 class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
@@ -163,6 +170,7 @@ class StablehloConvert(Operator, name="tfl.stablehlo_convert"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
@@ -197,6 +205,7 @@ class StablehloCosine(Operator, name="tfl.stablehlo_cosine"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
@@ -211,10 +220,7 @@ class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
     api_version: int = attribute(default=0)
     called_computations: Any = attribute(default=None)
     custom_attributes: Any = attribute(default=None)
-    traits = (
-        Calls(called_computations),
-        Impure(),
-    )
+    traits = (Calls(called_computations), Impure())
 
 
 class StablehloDivide(Operator, name="tfl.stablehlo_divide"):
@@ -224,6 +230,7 @@ class StablehloDivide(Operator, name="tfl.stablehlo_divide"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
@@ -266,6 +273,7 @@ class StablehloExponential(Operator, name="tfl.stablehlo_exponential"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloFloor(Operator, name="tfl.stablehlo_floor"):
@@ -274,6 +282,7 @@ class StablehloFloor(Operator, name="tfl.stablehlo_floor"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloGather(Operator, name="tfl.stablehlo_gather"):
@@ -289,6 +298,7 @@ class StablehloGather(Operator, name="tfl.stablehlo_gather"):
     index_vector_dim: int = attribute(default=0)
     slice_sizes: Any = attribute(default=None)
     indices_are_sorted: bool = attribute(default=False)
+    traits = (Misreads("result type"), FloatKernel())
 
 
 class StablehloIota(Operator, name="tfl.stablehlo_iota"):
@@ -305,6 +315,7 @@ class StablehloLog(Operator, name="tfl.stablehlo_log"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloLogistic(Operator, name="tfl.stablehlo_logistic"):
@@ -313,6 +324,7 @@ class StablehloLogistic(Operator, name="tfl.stablehlo_logistic"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
@@ -322,6 +334,7 @@ class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
@@ -331,6 +344,7 @@ class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
@@ -340,6 +354,7 @@ class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), Unbounded(), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
@@ -348,6 +363,7 @@ class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloOr(Operator, name="tfl.stablehlo_or"):
@@ -357,6 +373,7 @@ class StablehloOr(Operator, name="tfl.stablehlo_or"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloPad(Operator, name="tfl.stablehlo_pad"):
@@ -369,6 +386,7 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     edge_padding_low: Any = attribute(default=None)
     edge_padding_high: Any = attribute(default=None)
     interior_padding: Any = attribute(default=None)
+    traits = (Misreads("packed"), FloatKernel())
 
 
 class StablehloPower(Operator, name="tfl.stablehlo_power"):
@@ -378,6 +396,7 @@ class StablehloPower(Operator, name="tfl.stablehlo_power"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
@@ -413,6 +432,7 @@ class StablehloRemainder(Operator, name="tfl.stablehlo_remainder"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
@@ -440,6 +460,7 @@ class StablehloRsqrt(Operator, name="tfl.stablehlo_rsqrt"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
@@ -457,7 +478,7 @@ class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
     index_vector_dim: int = attribute(default=0)
     unique_indices: bool = attribute(default=False)
     update_computation_subgraph_index: int = attribute(default=0)
-    traits = (Calls(update_computation_subgraph_index),)
+    traits = (Calls(update_computation_subgraph_index), SameShape(input, output, strict=False))
 
 
 class StablehloSelect(Operator, name="tfl.stablehlo_select"):
@@ -477,6 +498,7 @@ class StablehloShiftLeft(Operator, name="tfl.stablehlo_shift_left"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
 
 
 class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
@@ -509,6 +531,7 @@ class StablehloSubtract(Operator, name="tfl.stablehlo_subtract"):
     lhs: Value = operand()
     rhs: Value = operand()
     output: Value = result()
+    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloTanh(Operator, name="tfl.stablehlo_tanh"):
@@ -517,6 +540,7 @@ class StablehloTanh(Operator, name="tfl.stablehlo_tanh"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):

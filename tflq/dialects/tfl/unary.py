@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
+from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether
-from tflq.dialects.traits.types import SameElementType, SameShape
+from tflq.dialects.traits.types import Elementwise, SameElementType
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 
@@ -36,7 +37,8 @@ class Abs(Operator, name="tfl.abs", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Elementwise(input, output),
     )
 
 
@@ -46,7 +48,7 @@ class Ceil(Operator, name="tfl.ceil"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Cos(Operator, name="tfl.cos"):
@@ -58,7 +60,7 @@ class Cos(Operator, name="tfl.cos"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -71,7 +73,10 @@ class Exp(Operator, name="tfl.exp", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales", "result type"),
+        Unbounded(),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -81,7 +86,7 @@ class Floor(Operator, name="tfl.floor"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Log(Operator, name="tfl.log", newest=2):
@@ -93,7 +98,10 @@ class Log(Operator, name="tfl.log", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Unbounded(),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -103,7 +111,11 @@ class Neg(Operator, name="tfl.neg"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales", "result type"),
+        Elementwise(input, output),
+    )
 
 
 class Round(Operator, name="tfl.round"):
@@ -112,7 +124,7 @@ class Round(Operator, name="tfl.round"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
 class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
@@ -124,7 +136,10 @@ class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Unbounded(),
+        Interpolates(),
+        Elementwise(input, output),
     )
 
 
@@ -134,7 +149,7 @@ class Sign(Operator, name="tfl.sign", newest=2):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
     versions = (Needs(2, input, i32),)
 
 
@@ -147,7 +162,7 @@ class Sin(Operator, name="tfl.sin"):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Elementwise(input, output),
     )
 
 
@@ -160,7 +175,9 @@ class Sqrt(Operator, name="tfl.sqrt", newest=2):
     traits = (
         QuantizedTogether(input, output),
         SameElementType(input, output, unless_quantized=True),
-        SameShape(input, output),
+        Misreads("scales"),
+        Unbounded(),
+        Elementwise(input, output),
     )
 
 
@@ -170,7 +187,7 @@ class Square(Operator, name="tfl.square"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), SameShape(input, output))
+    traits = (SameElementType(input, output, unless_quantized=True), Unbounded(), Elementwise(input, output))
 
 
 class ZerosLike(Operator, name="tfl.zeros_like"):
@@ -179,4 +196,4 @@ class ZerosLike(Operator, name="tfl.zeros_like"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameShape(input, output),)
+    traits = (Elementwise(input, output),)

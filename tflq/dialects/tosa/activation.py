@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.ir.core import Value
 
-__all__ = ["Ceil", "Clamp", "Cos", "Erf", "Exp", "Floor", "Log", "Reciprocal", "Rsqrt", "Sigmoid", "Sin", "Tanh"]
+__all__ = [
+    "Ceil",
+    "Clamp",
+    "Cos",
+    "Erf",
+    "Exp",
+    "FloatFunction",
+    "Floor",
+    "Log",
+    "Reciprocal",
+    "Rsqrt",
+    "Sigmoid",
+    "Sin",
+    "Tanh",
+]
 
 
 class Ceil(Operator, name="tosa.ceil"):
@@ -28,6 +43,7 @@ class Clamp(Operator, name="tosa.clamp"):
     output: Value = result(T)
     min_val: Any = attribute(NUMBER)
     max_val: Any = attribute(NUMBER)
+    traits = (Tabulable(input), Role("clamped"))
 
 
 class Cos(Operator, name="tosa.cos"):
@@ -118,3 +134,7 @@ class Tanh(Operator, name="tosa.tanh"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+
+
+FloatFunction: TypeAlias = Ceil | Cos | Erf | Exp | Floor | Log | Rsqrt | Sigmoid | Sin | Tanh
+"""Functions of one float."""

@@ -1,8 +1,9 @@
-"""Elementwise arithmetic."""
+"""Tabulable arithmetic."""
 
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64
 
@@ -26,6 +27,7 @@ class Add(Operator, name="tosa.add"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)
 
 
 class IntDiv(Operator, name="tosa.intdiv"):
@@ -35,6 +37,7 @@ class IntDiv(Operator, name="tosa.intdiv"):
     input1: Value = operand(i32)
     input2: Value = operand(i32)
     output: Value = result(i32)
+    traits = (Tabulable(input1, input2),)
 
 
 class Maximum(Operator, name="tosa.maximum"):
@@ -45,6 +48,7 @@ class Maximum(Operator, name="tosa.maximum"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)
 
 
 class Minimum(Operator, name="tosa.minimum"):
@@ -55,6 +59,7 @@ class Minimum(Operator, name="tosa.minimum"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)
 
 
 class Mul(Operator, name="tosa.mul"):
@@ -68,6 +73,7 @@ class Mul(Operator, name="tosa.mul"):
     input2: Value = operand(T, S)
     output: Value = result(T, i32)
     shift: int = attribute(INT)
+    traits = (Tabulable(input1, input2),)
 
 
 class Negate(Operator, name="tosa.negate"):
@@ -99,3 +105,4 @@ class Sub(Operator, name="tosa.sub"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import BOOL, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, ui8
 
 __all__ = [
     "ArithmeticRightShift",
+    "BinaryBits",
     "BitwiseAnd",
     "BitwiseNot",
     "BitwiseOr",
@@ -31,6 +33,7 @@ class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
     input2: Value = operand(T)
     output: Value = result(T)
     round: bool = attribute(BOOL)
+    traits = (Tabulable(input1, input2),)
 
 
 class BitwiseAnd(Operator, name="tosa.bitwise_and"):
@@ -78,6 +81,7 @@ class Clz(Operator, name="tosa.clz"):
     __slots__ = ()
     input: Value = operand(i32)
     output: Value = result(i32)
+    traits = (Tabulable(input),)
 
 
 class LogicalAnd(Operator, name="tosa.logical_and"):
@@ -97,6 +101,7 @@ class LogicalLeftShift(Operator, name="tosa.logical_left_shift"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(input1, input2),)
 
 
 class LogicalNot(Operator, name="tosa.logical_not"):
@@ -133,3 +138,17 @@ class LogicalXor(Operator, name="tosa.logical_xor"):
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
+
+
+BinaryBits = (
+    ArithmeticRightShift
+    | BitwiseAnd
+    | BitwiseOr
+    | BitwiseXor
+    | LogicalAnd
+    | LogicalLeftShift
+    | LogicalOr
+    | LogicalRightShift
+    | LogicalXor
+)
+"""Of `input1` and `input2`."""

@@ -18,8 +18,10 @@ from tflq.dialects.declare import (
     result,
     words,
 )
+from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8, ui16
+from tflq.numerics.rounding import ROUNDINGS, Rounding
 
 __all__ = ["Cast", "Rescale"]
 
@@ -30,10 +32,11 @@ class Cast(Operator, name="tosa.cast"):
     __slots__ = ()
     input: Value = operand(OneOf(INTEGER, FLOAT, i1))
     output: Value = result(OneOf(INTEGER, FLOAT, i1))
+    traits = (Tabulable(input),)
 
 
 class Rescale(Operator, name="tosa.rescale"):
-    """Integers of one scale and zero point as those of another. Input_range bounds the values that input - input_zp
+    """Integers of one scale and zero point as those of another. input_range bounds the values that input - input_zp
     takes; rounding, where it is given, is that of (input - input_zp) * multiplier / 2^shift, once, whatever
     rounding_mode says: half_away, half_up and half_even to nearest, toward_zero the integer part."""
 
@@ -48,4 +51,5 @@ class Rescale(Operator, name="tosa.rescale"):
     scale32: bool = attribute(BOOL)
     per_channel: bool = attribute(BOOL)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
-    rounding: str | None = attribute(words("half_away", "half_up", "half_even", "toward_zero"), default=None)
+    rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    traits = (Tabulable(input), Role("rescaled"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, OneOf, Operator, operand, result
+from tflq.dialects.traits.elements import Tabulable, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 
-__all__ = ["Equal", "Greater", "GreaterEqual", "Select"]
+__all__ = ["Comparison", "Equal", "Greater", "GreaterEqual", "Select"]
 
 
 class Equal(Operator, name="tosa.equal"):
@@ -17,6 +18,7 @@ class Equal(Operator, name="tosa.equal"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
+    traits = (Tabulable(input1, input2),)
 
 
 class Greater(Operator, name="tosa.greater"):
@@ -27,6 +29,7 @@ class Greater(Operator, name="tosa.greater"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
+    traits = (Tabulable(input1, input2),)
 
 
 class GreaterEqual(Operator, name="tosa.greater_equal"):
@@ -37,6 +40,7 @@ class GreaterEqual(Operator, name="tosa.greater_equal"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
+    traits = (Tabulable(input1, input2),)
 
 
 class Select(Operator, name="tosa.select"):
@@ -48,3 +52,8 @@ class Select(Operator, name="tosa.select"):
     on_true: Value = operand(T)
     on_false: Value = operand(T)
     output: Value = result(T)
+    traits = (Tabulable(condition, on_true, on_false), WithinRange(on_true, on_false))
+
+
+Comparison = Equal | Greater | GreaterEqual
+"""Of `input1` and `input2`."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 
-__all__ = ["Conv2D", "Conv3D", "DepthwiseConv2D", "TransposeConv2D"]
+__all__ = ["Conv2D", "Conv3D", "Convolution", "DepthwiseConv2D", "TransposeConv2D"]
 
 
 class Conv2D(Operator, name="tosa.conv2d"):
@@ -24,6 +27,7 @@ class Conv2D(Operator, name="tosa.conv2d"):
     dilation: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
+    traits = (Role("accumulator"),)
 
 
 class Conv3D(Operator, name="tosa.conv3d"):
@@ -41,6 +45,7 @@ class Conv3D(Operator, name="tosa.conv3d"):
     dilation: tuple[int, ...] = attribute(ints(3))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
+    traits = (Role("accumulator"),)
 
 
 class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
@@ -58,6 +63,7 @@ class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
     dilation: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
+    traits = (Role("accumulator"),)
 
 
 class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
@@ -75,3 +81,8 @@ class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
     stride: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
+    traits = (Role("accumulator"),)
+
+
+Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D
+"""All of them have `input`, `weight`, `bias`, `stride` and the zero points of both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import ANY, INTEGER, OneOf, Operator, operand, result
+from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 
@@ -17,6 +18,7 @@ class Gather(Operator, name="tosa.gather"):
     values: Value = operand(T)
     indices: Value = operand(i32)
     output: Value = result(T)
+    traits = (WithinRange(values),)
 
 
 class Scatter(Operator, name="tosa.scatter"):
@@ -28,10 +30,11 @@ class Scatter(Operator, name="tosa.scatter"):
     indices: Value = operand(i32)
     input: Value = operand(T)
     values_out: Value = result(T)
+    traits = (WithinRange(values_in, input),)
 
 
 class Table(Operator, name="tosa.table"):
-    """An entry of a table for each element. of 256 entries for 8 bits, the entry of the least value first; of 513 for
+    """An entry of a table for each element: of 256 entries for 8 bits, the entry of the least value first; of 513 for
     int16, interpolated: (base << 7) + (next - base) * (input & 127), base the entry at (input >> 7) + 256."""
 
     __slots__ = ()
@@ -39,3 +42,4 @@ class Table(Operator, name="tosa.table"):
     input: Value = operand(OneOf(i8, ui8), i16)
     table: Value = operand(T, i16, constant=True)
     output: Value = result(T, i32)
+    traits = (Tabulable(input), Role("looked_up"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64, ui8
 
@@ -20,3 +21,4 @@ class MatMul(Operator, name="tosa.matmul"):
     output: Value = result(OneOf(i32, i64), F)
     a_zp: int = attribute(INT)
     b_zp: int = attribute(INT)
+    traits = (Role("accumulator"),)

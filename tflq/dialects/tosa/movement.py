@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
+from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.ir.core import Value
 
 __all__ = ["Concat", "Identity", "Pad", "Reshape", "Reverse", "Slice", "Tile", "Transpose"]
@@ -18,6 +19,7 @@ class Concat(Operator, name="tosa.concat"):
     inputs: list[Value | None] = operand(T, variadic=True)
     output: Value = result(T)
     axis: int = attribute(INT)
+    traits = (WithinRange(inputs),)
 
 
 class Identity(Operator, name="tosa.identity"):
@@ -27,6 +29,7 @@ class Identity(Operator, name="tosa.identity"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (WithinRange(input), Tabulable(input))
 
 
 class Pad(Operator, name="tosa.pad"):
@@ -38,6 +41,7 @@ class Pad(Operator, name="tosa.pad"):
     output: Value = result(T)
     padding: tuple[int, ...] = attribute(ints())
     pad_const: Any = attribute(NUMBER)
+    traits = (Role("padded"),)
 
 
 class Reshape(Operator, name="tosa.reshape"):
@@ -47,6 +51,7 @@ class Reshape(Operator, name="tosa.reshape"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (WithinRange(input), Role("reshaped"))
 
 
 class Reverse(Operator, name="tosa.reverse"):
@@ -57,6 +62,7 @@ class Reverse(Operator, name="tosa.reverse"):
     input1: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
+    traits = (WithinRange(input1),)
 
 
 class Slice(Operator, name="tosa.slice"):
@@ -68,6 +74,7 @@ class Slice(Operator, name="tosa.slice"):
     output: Value = result(T)
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
+    traits = (WithinRange(input),)
 
 
 class Tile(Operator, name="tosa.tile"):
@@ -78,6 +85,7 @@ class Tile(Operator, name="tosa.tile"):
     input1: Value = operand(T)
     output: Value = result(T)
     multiples: tuple[int, ...] = attribute(ints())
+    traits = (WithinRange(input1),)
 
 
 class Transpose(Operator, name="tosa.transpose"):
@@ -88,3 +96,4 @@ class Transpose(Operator, name="tosa.transpose"):
     input: Value = operand(T)
     output: Value = result(T)
     perms: tuple[int, ...] = attribute(ints())
+    traits = (WithinRange(input), Role("transposed"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
+from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, ui8
 
-__all__ = ["AvgPool2D", "MaxPool2D"]
+__all__ = ["AvgPool2D", "MaxPool2D", "Pool"]
 
 
 class AvgPool2D(Operator, name="tosa.avg_pool2d"):
@@ -33,3 +36,7 @@ class MaxPool2D(Operator, name="tosa.max_pool2d"):
     kernel: tuple[int, ...] = attribute(ints(2))
     stride: tuple[int, ...] = attribute(ints(2))
     pad: tuple[int, ...] = attribute(ints(4))
+    traits = (WithinRange(input),)
+
+
+Pool: TypeAlias = AvgPool2D | MaxPool2D

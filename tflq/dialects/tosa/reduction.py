@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
+from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
 
-__all__ = ["ArgMax", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMin", "ReduceProduct", "ReduceSum"]
+__all__ = ["ArgMax", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMin", "ReduceProduct", "ReduceSum", "Reduction"]
 
 
 class ArgMax(Operator, name="tosa.argmax"):
@@ -44,6 +45,7 @@ class ReduceMax(Operator, name="tosa.reduce_max"):
     input: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
+    traits = (WithinRange(input),)
 
 
 class ReduceMin(Operator, name="tosa.reduce_min"):
@@ -54,6 +56,7 @@ class ReduceMin(Operator, name="tosa.reduce_min"):
     input: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
+    traits = (WithinRange(input),)
 
 
 class ReduceProduct(Operator, name="tosa.reduce_product"):
@@ -74,3 +77,7 @@ class ReduceSum(Operator, name="tosa.reduce_sum"):
     input: Value = operand(T)
     output: Value = result(T)
     axis: int = attribute(INT)
+
+
+Reduction = ReduceAll | ReduceAny | ReduceMax | ReduceMin | ReduceProduct | ReduceSum
+"""Over one axis, `axis`, which stays."""

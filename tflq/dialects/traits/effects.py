@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tflq.dialects.declare import Attribute, Trait
+from tflq.dialects.declare import Attribute, Slot, Trait
 from tflq.ir.core import Op
 
-__all__ = ["Calls", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
+__all__ = ["Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,17 @@ class Impure(Trait):
 
 
 class Calls(Trait):
-    """It runs functions of its module; these attributes name them by index."""
+    """It runs functions of its module; these attributes name them by index.
 
-    __slots__ = ("attributes",)
+    inputs: the operands that it copies to the functions' arguments, as it copies their results to its own; none if the
+    functions say only how to combine elements.
+    """
 
-    def __init__(self, *attributes: Any) -> None:
+    __slots__ = ("attributes", "inputs")
+
+    def __init__(self, *attributes: Any, inputs: Any = None) -> None:
         self.attributes: Final[tuple[Attribute, ...]] = attributes
+        self.inputs: Final[Slot | None] = inputs
 
     def called(self, op: Op) -> Iterator[tuple[str, int]]:
         """The functions that an op names: the attribute and the index."""
@@ -31,6 +36,11 @@ class Calls(Trait):
             stated = op.attributes.get(attribute.key)
             indices = () if stated is None else (stated,) if isinstance(stated, int) else stated
             yield from ((attribute.key, int(index)) for index in indices)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputesInFloat(Trait):
+    """Its reference kernel computes in float on integers, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ __all__ = [
     "MultiplyAccumulate",
     "NeedsParameters",
     "Parameters",
+    "ParametersUnread",
     "QuantizedTogether",
     "SameScale",
 ]
@@ -121,6 +122,17 @@ class SameScale(_OfSlots):
                     right = f"'{value.name}' ({element.scale}, {element.zero_point})"
                     notes.warn_op(op, f"{left} and {right} differ in scale or zero point; {COPIED}")
                     return
+
+
+class ParametersUnread(_OfSlots):
+    """The kernel computes on these as they are stored, whatever their parameters (measured, with every resolver).
+    `both`: also where operand and result have different ones; XNNPACK refuses some operators then."""
+
+    __slots__ = ("both",)
+
+    def __init__(self, *slots: Any, both: bool = True) -> None:
+        super().__init__(*slots)
+        self.both = both
 
 
 class FixedScale(Trait):

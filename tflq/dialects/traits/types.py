@@ -18,6 +18,7 @@ from tflq.ir.types import ScalarType, Shape
 __all__ = [
     "Broadcasts",
     "ElementTypes",
+    "Elementwise",
     "FilterChannels",
     "HasShape",
     "OnePerDim",
@@ -35,13 +36,19 @@ def _differ(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-class _OfSlots(Trait):
-    """A trait of several operands and results."""
+class _Shapes(Trait):
+    """A trait of the shapes of operands and a result, the last one. `strict`: a file that states others is refused;
+    else they are inferred anew, as an interpreter does."""
 
-    __slots__ = ("slots",)
+    __slots__ = ("slots", "strict")
 
-    def __init__(self, *slots: Any) -> None:
+    def __init__(self, *slots: Any, strict: bool = True) -> None:
         self.slots: Final[tuple[Slot, ...]] = slots
+        self.strict = strict
+
+    def operands(self, op: Op) -> list[Value]:
+        """The operands that the result's shape follows from."""
+        return [v for slot in self.slots if not slot.is_result for v in slot.values(op)]
 
 
 class SameElementType(Trait):
@@ -81,12 +88,14 @@ class ElementTypes(Trait):
             )
 
 
-class SameShape(_OfSlots):
+class SameShape(_Shapes):
     """These are of one shape."""
 
     __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
+        if not self.strict:
+            return
         values = [v for slot in self.slots for v in slot.values(op) if v.type.shape is not None]
         for value in values[1:]:
             one, other = values[0].type.shape, value.type.shape
@@ -97,12 +106,20 @@ class SameShape(_OfSlots):
                 notes.fail_op(op, f"{stated}; they must be of one shape")
 
 
-class Broadcasts(_OfSlots):
-    """The operands broadcast to the result, the last one."""
+class Elementwise(SameShape):
+    """These are of one shape, and each element of the result follows from those at its place in the operands."""
+
+    __slots__ = ()
+
+
+class Broadcasts(_Shapes):
+    """The operands broadcast to the result, and each of its elements follows from one of each."""
 
     __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
+        if not self.strict:
+            return
         shapes = [v.type.shape for slot in self.slots for v in slot.values(op)]
         if all(shape == shapes[0] for shape in shapes):
             return

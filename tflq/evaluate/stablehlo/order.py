@@ -15,7 +15,7 @@ from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType
 from tflq.logs import LOG
 
-__all__ = ["note_order", "order_dependence", "units_of"]
+__all__ = ["leaves_bounds", "note_order", "order_dependence", "sums_of", "units_of"]
 
 _LATTICE: Final = (Maximum, Minimum, And, Or)
 
@@ -54,18 +54,31 @@ def _of_body(op: Accumulating, index: int, body: Op, count: int | None) -> str |
         return None
     if not isinstance(body, Add):
         return f"{body.name} rounds and clamps each partial result"
-    units = units_of(op, index)
-    element: Any = kind.element
-    if units is None:
-        return "what input_conversion makes is not known to stay within the bounds of the accumulator"
     first = _init_units(op, index)
     if first is not None and first != 0:
         return f"the init value is {first} steps from zero, and may be added more than once"
+    return leaves_bounds(op, index, kind, count)
+
+
+def leaves_bounds(op: Accumulating, index: int, kind: TensorType, count: int | None) -> str | None:
+    """Why partial sums of so many values, and of the init value, may be clamped; None if none is."""
+    element: Any = kind.element
+    if units_of(op, index) is None:
+        return "what input_conversion makes is not known to stay within the bounds of the accumulator"
     zero = int(in_units(kind, np.asarray(0)).item())
-    low, high = element.storage_min + zero, element.storage_max + zero
-    if count is None or min(units) * count < low or max(units) * count > high:
+    low, high = (None, None) if count is None else sums_of(op, index, count)
+    if low is None or high is None or low < element.storage_min + zero or high > element.storage_max + zero:
         return f"partial sums can leave the bounds <{element.storage_min}:{element.storage_max}> of the accumulator"
     return None
+
+
+def sums_of(op: Accumulating, index: int, count: int) -> tuple[int, int]:
+    """The least and greatest of any partial sum of so many values and the init value once, in steps of its
+    scale."""
+    least, greatest = units_of(op, index) or (0, 0)
+    first = _init_units(op, index)
+    start = (least, greatest) if first is None else (min(first, 0), max(first, 0))
+    return least * count + start[0], greatest * count + start[1]
 
 
 def units_of(op: Accumulating, index: int) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ from tflq.dialects.stablehlo.conversions import Accumulating
 from tflq.dialects.stablehlo.convolution import Window
 from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
-from tflq.evaluate.registry import Run, control, evaluator
+from tflq.evaluate.registry import Run, evaluator, running
 from tflq.evaluate.stablehlo.order import note_order
 from tflq.evaluate.stablehlo.padding import dilated_and_padded
 from tflq.evaluate.stablehlo.regions import apply
@@ -135,6 +135,6 @@ def _by_default(op: Accumulating, *arrays: np.ndarray) -> list[np.ndarray]:
     return _FORMS[type(op)](op, arrays, left_to_right)  # type: ignore[operator]
 
 
-@control(Reduce, ReduceWindow, SelectAndScatter)
+@running(Reduce, ReduceWindow, SelectAndScatter)
 def _as_scheduled(op: Accumulating, arrays: list[np.ndarray], run: Run) -> list[np.ndarray]:
     return _FORMS[type(op)](op, arrays, run.schedule or left_to_right)  # type: ignore[operator]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
-from tflq.legalize.real.grid import centred_by, entry_of, grid_of
+from tflq.dialects.tfl.comparison import Comparison
+from tflq.legalize.real.generic.grid import centred_by, entry_of, grid_of
 from tflq.legalize.reference.comparison import outcome
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
@@ -22,7 +22,7 @@ _NOTE = "no kernel computes it; the real values, compared exactly"
 _REACH = 1 << 15
 
 
-def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b: RuleBuilder) -> Answer:
+def compare(op: Comparison, b: RuleBuilder) -> Answer:
     """The operands times the factors."""
     operands = op.lhs, op.rhs
     rank = max(v.type.rank or 0 for v in operands)

@@ -1,10 +1,12 @@
 """Unary functions that no kernel computes on the types at hand: the real function, rounded.
 
-Tables, of any storage types and any quantized axes (`legalize.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
+Tables, of any storage types and quantized axes (`real.generic.lookup`); ABS, NEG, SQUARE and the RELU family are scaled
 where the tables would be large.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,11 +24,11 @@ from tflq.dialects.tfl.activation import (
 )
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
 from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.legalize.real.arithmetic import NOTE
-from tflq.legalize.real.grid import Grid, centred_by, finished, grid_of, grids_of
-from tflq.legalize.real.lookup import looked_up_by, requantized_by
+from tflq.legalize.real.arithmetic.arithmetic import NOTE
+from tflq.legalize.real.generic.grid import Grid, centred_by, finished, grid_of, grids_of
+from tflq.legalize.real.generic.lookup import looked_up_by, requantized_by
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS
@@ -36,12 +38,8 @@ from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 __all__: list[str] = []
 
-_WITH_OPTIONS = ("FAKE_QUANT", "GELU", "LEAKY_RELU")
-_NAMES = sorted({*REAL_FUNCTIONS, *BOUNDS, *_WITH_OPTIONS})
-
-
-def real_function(
-    op: Relu
+_Operator: TypeAlias = (
+    Relu
     | Relu6
     | ReluN1To1
     | Relu0To1
@@ -64,9 +62,11 @@ def real_function(
     | Round
     | Sign
     | Sin
-    | Square,
-    b: RuleBuilder,
-) -> Answer:
+    | Square
+)
+
+
+def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
     grids = grids_of(*op.tensors)
     if isinstance(grids, NotApplicable):
@@ -82,38 +82,38 @@ def real_function(
     return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
 
 
-def _function(op: Op) -> FloatFunction:
+def _function(op: _Operator) -> FloatFunction:
     """The real function, its options included. ValueError where these have no meaning."""
-    name, options = kernel_name(op), op.attributes
-    if name == "FAKE_QUANT":
-        bounds = options["min"], options["max"], options["num_bits"]
-        return fake_quant(*bounds, narrow_range=bool(options.get("narrow_range", False)))
-    if name == "GELU":
-        exact = gelu(bool(options.get("approximate", False)))
-        return lambda x: exact(x.reshape(-1).astype(np.float32)).reshape(x.shape)
-    if name == "LEAKY_RELU":
-        alpha = options.get("alpha", 0.0)
-        return lambda x: np.where(x >= 0, x, x * alpha)
+    match op:
+        case FakeQuant():
+            return fake_quant(op.min, op.max, op.num_bits, narrow_range=op.narrow_range)
+        case Gelu():
+            exact = gelu(op.approximate)
+            return lambda x: exact(x.reshape(-1).astype(np.float32)).reshape(x.shape)
+        case LeakyRelu():
+            alpha = op.alpha
+            return lambda x: np.where(x >= 0, x, x * alpha)
+    name = kernel_name(op)
     if name in BOUNDS:
         low, high = BOUNDS[name]
         return lambda x: np.clip(x, low, high)
     return REAL_FUNCTIONS[name]
 
 
-def _linear(op: Op, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotApplicable | None:
+def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotApplicable | None:
     """A function that scales x, -x, |x| or x x; None for others."""
-    name, ratio = kernel_name(op), source.scales / target.scales
-    x, zero = centred_by(b, op.operand(0), source), b.constant(np.asarray(0))
-    reach = source.reach
+    ratio, reach = source.scales / target.scales, source.reach
+    x, zero = centred_by(b, op.input, source), b.constant(np.asarray(0))
     bounds = -reach, reach
-    if name in BOUNDS:
-        return finished(b, x, ratio, target, bounds, name)
-    if name == "NEG":
-        return finished(b, b.sub(zero, x), ratio, target, bounds)
-    if name == "ABS":
-        return finished(b, b.maximum(x, b.sub(zero, x)), ratio, target, bounds)
-    if name == "SQUARE" and reach * reach < 1 << 31:
-        return finished(b, b.mul(x, x), source.scales * ratio, target, (0, reach * reach))
+    match op:
+        case Relu() | Relu6() | ReluN1To1() | Relu0To1():
+            return finished(b, x, ratio, target, bounds, kernel_name(op))
+        case Neg():
+            return finished(b, b.sub(zero, x), ratio, target, bounds)
+        case Abs():
+            return finished(b, b.maximum(x, b.sub(zero, x)), ratio, target, bounds)
+        case Square() if reach * reach < 1 << 31:
+            return finished(b, b.mul(x, x), source.scales * ratio, target, (0, reach * reach))
     return None
 
 

@@ -16,7 +16,7 @@ from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
-from tflq.legalize.reference.l2_normalization import inverse_square_root
+from tflq.legalize.reference.normalization import inverse_square_root
 from tflq.legalize.rule import RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier

@@ -24,7 +24,7 @@ from tflq.legalize.recurrent.lstm_gates import Lstm, read_lstm
 from tflq.legalize.recurrent.lstm_step import Step
 from tflq.legalize.recurrent.signatures import misread
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import IGNORED_ZERO_POINT
+from tflq.legalize.reference.generic.accumulate import IGNORED_ZERO_POINT
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 
 __all__: list[str] = []
@@ -34,7 +34,7 @@ _MOST_STEPS = 512
 
 def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     x = op.input
-    if op.attributes.get("kernel_type", "FULL") == "BASIC":
+    if isinstance(op, LSTM) and op.kernel_type == "BASIC":
         return basic_lstm(op, b)
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
         return NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
@@ -42,7 +42,7 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     if isinstance(parts, NotApplicable):
         return parts
     *outer, depth = (d or 0 for d in x.type.shape)
-    time_major = len(outer) == 1 or bool(op.attributes.get("time_major", True))
+    time_major = len(outer) == 1 or isinstance(op, LSTM) or op.time_major
     steps, batch = ([1, *outer] if len(outer) == 1 else outer) if time_major else outer[::-1]
     if steps > _MOST_STEPS:
         return NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.effects import is_variable
 from tflq.dialects.ext.tables import Table16Bit
 from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import bias_of, viewed, weight_zero_point
+from tflq.legalize.reference.generic.accumulate import bias_of, viewed, weight_zero_point
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, rounding_shift
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.recurrent import power_of_two
-from tflq.passes.effects import is_variable
 
 __all__ = ["basic_lstm"]
 
@@ -46,7 +46,7 @@ def basic_lstm(op: Op, b: RuleBuilder) -> Answer:
     except ValueError as error:
         return NotApplicable(f"the kernel refuses these parameters: {error}")
     if 15 + exponent != _STATE_BITS:
-        return NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has 2^{_STATE_BITS - 15} alone")
+        return NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = (d or 0 for d in before.type.shape or ())

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
+from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
-from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.reference.generic.accumulate import unused_zero_point
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.recurrent import GATE_SCALE, peephole_scale, power_of_two, product_scale
 
 __all__ = ["Gate", "Lstm", "read_lstm", "scale_of"]
 
-_OUTPUT_STATE, _CELL_STATE, _PROJECTION, _PROJECTION_BIAS, _HIDDEN = 18, 19, 16, 17, 4
+_HIDDEN = 4
+"""Which intermediate is the hidden tensor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +84,19 @@ def scale_of(value: Value) -> float:
     return element.scale
 
 
-def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
+def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm | NotApplicable:
     """The parts of the operator; NotApplicable where the integer kernel takes no such ones."""
-    states = [_operand(op, _OUTPUT_STATE), _operand(op, _CELL_STATE)]
     if len(op.intermediates) != 5:
         return NotApplicable(f"the kernel of 8-bit gates has no integer form ({len(op.intermediates)} intermediates)")
-    hidden, projection = op.intermediates[_HIDDEN], _operand(op, _PROJECTION)
-    if None in states or hidden is None:
+    hidden, projection, projection_bias = op.intermediates[_HIDDEN], op.projection, op.projection_bias
+    output_state, cell_state = op.output_state, op.cell_state
+    if output_state is None or cell_state is None or hidden is None:
         return NotApplicable("a state or the hidden tensor is left out")
-    output_state, cell_state = (v for v in states if v is not None)
-    named = zip(("input", "forget", "cell", "output"), range(4), strict=True)
-    gates = {name: gate for name, place in named if (gate := _gate(op, place)) is not None}
+    gates = _gates(op)
     values = [v for g in gates.values() for v in (g.input, g.recurrent)] + ([projection] if projection else [])
     wide = [v for g in gates.values() for v in (g.peephole, g.norm) if v is not None]
-    biases = [v for v in (*(g.bias for g in gates.values()), _operand(op, _PROJECTION_BIAS)) if v is not None]
-    wrong = _unlike([op.operand(0), output_state, *values], i8) or _unlike([cell_state, *wide], i16)
+    biases = [v for v in (*(g.bias for g in gates.values()), projection_bias) if v is not None]
+    wrong = _unlike([op.input, output_state, *values], i8) or _unlike([cell_state, *wide], i16)
     if wrong or any(v.type.storage != i32 for v in biases):
         return NotApplicable(wrong or "a bias is not int32")
     if not all(v.is_constant for v in (*values, *wide, *biases)):
@@ -108,7 +108,7 @@ def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
     ):
         return NotApplicable("a gate is left out, its weights are no matrix, or the hidden tensor has no scale")
     cells, outputs = gates["output"].input.type.shape[0], gates["output"].recurrent.type.shape[1]  # type: ignore[index]
-    source, state, cell = (v.type.element for v in (op.operand(0), output_state, cell_state))
+    source, state, cell = (v.type.element for v in (op.input, output_state, cell_state))
     assert isinstance(source, UniformQuantizedType)
     assert isinstance(state, UniformQuantizedType)
     assert isinstance(cell, UniformQuantizedType)
@@ -130,29 +130,30 @@ def read_lstm(op: Op, b: RuleBuilder) -> Lstm | NotApplicable:
         exponent,
         hidden.type.element,
         projection,
-        _operand(op, _PROJECTION_BIAS),
+        projection_bias,
         int(cells or 0),
         int(outputs or 0),
     )
 
 
-def _operand(op: Op, place: int) -> Value | None:
-    return op.optional(place) if place < len(op.operands) else None
-
-
-def _gate(op: Op, place: int) -> Gate | None:
-    """The gate at a place of each group of operands; peepholes have no place for the cell gate."""
-    weights, recurrent, norm = _operand(op, 1 + place), _operand(op, 5 + place), _operand(op, 20 + place)
-    if weights is None or recurrent is None:
-        return None
-    peephole = _operand(op, (9, 10, -1, 11)[place]) if place != 2 else None
-    scale = GATE_SCALE
-    if norm is not None:
-        inner = op.intermediates[place]
-        if inner is None or not isinstance(inner.type.element, UniformQuantizedType):
-            return None
-        scale = inner.type.element.scale
-    return Gate(weights, recurrent, _operand(op, 12 + place), peephole, norm, scale)
+def _gates(op: LSTM | UnidirectionalSequenceLSTM) -> dict[str, Gate]:
+    """The gates that have weights, and with a layer norm a scale before it; the cell gate has no peephole."""
+    tensors = {
+        "input": (op.input_to_input, op.recurrent_to_input, op.input_bias, op.cell_to_input, op.input_norm),
+        "forget": (op.input_to_forget, op.recurrent_to_forget, op.forget_bias, op.cell_to_forget, op.forget_norm),
+        "cell": (op.input_to_cell, op.recurrent_to_cell, op.cell_bias, None, op.cell_norm),
+        "output": (op.input_to_output, op.recurrent_to_output, op.output_bias, op.cell_to_output, op.output_norm),
+    }
+    gates: dict[str, Gate] = {}
+    for (name, found), inner in zip(tensors.items(), op.intermediates, strict=False):
+        weights, recurrent, bias, peephole, norm = found
+        scale: float | None = GATE_SCALE
+        if norm is not None:
+            element = None if inner is None else inner.type.element
+            scale = element.scale if isinstance(element, UniformQuantizedType) else None
+        if weights is not None and recurrent is not None and scale is not None:
+            gates[name] = Gate(weights, recurrent, bias, peephole, norm, scale)
+    return gates
 
 
 def _unlike(values: list[Value], storage: object) -> str:

@@ -13,8 +13,8 @@ from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.layer_norm import layer_norm
 from tflq.legalize.recurrent.lstm_gates import Gate, Lstm, scale_of
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
-from tflq.legalize.reference.accumulate import bias_of, bounds_of
-from tflq.legalize.reference.rescaled import fixed
+from tflq.legalize.reference.generic.accumulate import bias_of, bounds_of
+from tflq.legalize.reference.generic.rescaled import fixed
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table

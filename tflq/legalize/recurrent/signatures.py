@@ -7,8 +7,8 @@
     BIDIRECTIONAL ones
 
 Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types whatever
-they are, most without a word. What no kernel computes is computed in float, on a float state of its own, which starts
-as 0; so is what reads or writes a tensor of another width, whose result is anything.
+they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0; so is what
+reads or writes a tensor of another width, whose result is anything.
 
 What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees none;
 signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
@@ -22,60 +22,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tflq.dialects.tfl.recurrent import LSTM, SVDF, BidirectionalSequenceLSTM, BidirectionalSequenceRNN
+from tflq.dialects.effects import is_variable
+from tflq.dialects.tfl.recurrent import (
+    LSTM,
+    RNN,
+    SVDF,
+    BidirectionalSequenceLSTM,
+    BidirectionalSequenceRNN,
+    UnidirectionalSequenceLSTM,
+    UnidirectionalSequenceRNN,
+)
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize.reference.accumulate import unused_zero_point
+from tflq.legalize.reference.generic.accumulate import unused_zero_point
+from tflq.legalize.scaling import kernel_name
 from tflq.numerics.recurrent import power_of_two
-from tflq.passes.effects import is_variable
 
 __all__ = ["CELLS_WITH_TANH", "misread", "missing_state", "reads_past_state", "repeated", "unset", "without_kernel"]
 
 _STATES: Final = frozenset("hc")
 _LSTM = "x" + "w" * 8 + "p" * 3 + "b" * 4 + "wb" + "hc" + "nnnn"
 _BOTH = "w" * 8 + "p" * 3 + "b" * 4 + "wb"
-_ROLES: Final[Mapping[str, str]] = {
-    "tfl.svdf": "xwtbc",
-    "tfl.lstm": _LSTM,
-    "tfl.unidirectional_sequence_lstm": _LSTM,
-    "tfl.bidirectional_sequence_lstm": "x" + _BOTH * 2 + "hchc" + "x" + "w" * 8,
-    "tfl.rnn": "xwwbh",
-    "tfl.unidirectional_sequence_rnn": "xwwbh",
-    "tfl.bidirectional_sequence_rnn": "xwwbhwwbhxww",
+_ROLES: Final[Mapping[type[Op], str]] = {
+    SVDF: "xwtbc",
+    LSTM: _LSTM,
+    UnidirectionalSequenceLSTM: _LSTM,
+    BidirectionalSequenceLSTM: "x" + _BOTH * 2 + "hchc" + "x" + "w" * 8,
+    RNN: "xwwbh",
+    UnidirectionalSequenceRNN: "xwwbh",
+    BidirectionalSequenceRNN: "xwwbhwwbhxww",
 }
 """What each operand is: the input, weights, peepholes, biases, layer norms, filters over time, states of the output (h)
 and of the cell (c)."""
 
 _INTEGER_LSTM: Final = {"x": i8, "w": i8, "p": i16, "b": i32, "h": i8, "c": i16, "n": i16, "y": i8}
-_INTEGER: Final[Mapping[str, Mapping[str, ScalarType]]] = {
-    "tfl.svdf": {"x": i8, "w": i8, "t": i16, "b": i32, "c": i16, "y": i8},
-    "tfl.lstm": _INTEGER_LSTM,
-    "tfl.unidirectional_sequence_lstm": _INTEGER_LSTM,
+_INTEGER: Final[Mapping[type[Op], Mapping[str, ScalarType]]] = {
+    SVDF: {"x": i8, "w": i8, "t": i16, "b": i32, "c": i16, "y": i8},
+    LSTM: _INTEGER_LSTM,
+    UnidirectionalSequenceLSTM: _INTEGER_LSTM,
 }
 _BASIC: Final = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
 """Operands and results of the basic kernel of LSTM."""
 CELLS_WITH_TANH: Final = range(-15, -8)
-_CELLS_TO_SHIFT: Final[Mapping[str, range]] = {
-    "tfl.lstm": range(-30, -8),
-    "tfl.unidirectional_sequence_lstm": range(-30, 2),
+_CELLS_TO_SHIFT: Final[Mapping[type[Op], range]] = {
+    LSTM: range(-30, -8),
+    UnidirectionalSequenceLSTM: range(-30, 2),
 }
 """Exponents of a cell state's scale: those the kernels have a tanh for, and those that they run with shifts of 0 to 31
 bits."""
-_SAME_WIDTH: Final[Mapping[str, str]] = {"tfl.svdf": "wty", "tfl.lstm": "hy", "tfl.unidirectional_sequence_lstm": "hy"}
+_SAME_WIDTH: Final[Mapping[type[Op], str]] = {SVDF: "wty", LSTM: "hy", UnidirectionalSequenceLSTM: "hy"}
 """Roles in which kernels take int8 for uint8, and the reverse, without a word."""
 
 
 def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     """Why no kernel computes a recurrent operator on its types; empty if one does. `real`: parameters must hold;
     `kept`: else what the kernel gets wrong must be something that the rules know."""
-    name = op.name[4:].upper()
+    name = kernel_name(op)
     if _is_basic(op):
         storages = tuple(v.type.storage for v in op.tensors)
         return "" if storages == _BASIC else f"the basic kernel of LSTM has no form on {_listed(storages)}"
     hybrid, weights = _hybrid_weights(op)
     expected = _expected(op)
     if expected is None or (hybrid and weights not in (i8, ui8)):
-        return f"{name} has no kernel for {op.operand(0).type.storage} activations with {weights} weights"
+        return f"{name} has no kernel for {_first(op, 'x').type.storage} activations with {weights} weights"
     if problem := missing_state(op):
         return problem
     for role, value in _roles(op):
@@ -85,7 +94,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
     if reads_past_state(op):
         problem = f"{name}'s kernel reads past its state where outputs are merged and the batch comes first"
     if not problem and (real or not kept):
-        known = not real and op.optional(1) is not None
+        known = not real and not _is_coupled(op)
         problem = _wrong_type(op) if known else misread(op)
     if problem or not real:
         return problem
@@ -95,8 +104,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
 
 def repeated(op: Op) -> str:
     """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
-    shape = op.operand(0).type.shape or (None,)
-    if not isinstance(op, BidirectionalSequenceRNN) or not op.attributes["time_major"] or shape[0] == 1:
+    if not isinstance(op, BidirectionalSequenceRNN) or not op.time_major or (op.input.type.shape or (None,))[0] == 1:
         return ""
     if _hybrid_weights(op) not in ((True, i8), (True, ui8)):
         return ""
@@ -113,21 +121,21 @@ def misread(op: Op) -> str:
 
 def _tanh_of_cell(op: Op) -> str:
     """Whether an integer LSTM's kernel has no tanh for the scale of its cell state, which it then leaves out."""
-    if _hybrid_weights(op)[0] or op.name not in _CELLS_TO_SHIFT:
+    if not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)) or _hybrid_weights(op)[0]:
         return ""
     if len(op.intermediates) != 5 or _cell_exponent(op) in CELLS_WITH_TANH:
         return ""
     least, most = CELLS_WITH_TANH[0], CELLS_WITH_TANH[-1]
-    without = "whatever its memory holds" if op.optional(1) is None else "the input gate"
+    without = "whatever its memory holds" if _is_coupled(op) else "the input gate"
     return (
-        f"the scale of '{op.operand(19).name}' is not one of 2^{least} to 2^{most}, for which {op.name[4:].upper()}'s "
+        f"the scale of '{_cell(op).name}' is not one of 2^{least} to 2^{most}, for which {kernel_name(op)}'s "
         f"kernel has a tanh: it multiplies the output gate by {without} instead"
     )
 
 
 def _wrong_type(op: Op) -> str:
     """A tensor that the kernel takes for one of another type."""
-    name, expected = op.name[4:].upper(), _expected(op)
+    name, expected = kernel_name(op), _expected(op)
     for role, value in _roles(op):
         if value.type.quantized and not isinstance(value.type.element, UniformQuantizedType):
             return f"{name}'s kernel reads one scale of '{value.name}', which has several"
@@ -137,28 +145,37 @@ def _wrong_type(op: Op) -> str:
 
 
 def _roles(op: Op) -> list[tuple[str, Value]]:
-    pairs = [*zip(_ROLES[op.name], op.operands, strict=False), *(("y", v) for v in op.results)]
+    pairs = [*zip(_ROLES[type(op)], op.operands, strict=False), *(("y", v) for v in op.results)]
     return [(role, value) for role, value in pairs if value is not None]
 
 
 def _hybrid_weights(op: Op) -> tuple[bool, ScalarType]:
     """Whether activations are float; the type of the weights."""
-    return op.operand(0).type.storage.is_float, op.operand(1 if op.optional(1) is not None else 2).type.storage
+    return _first(op, "x").type.storage.is_float, _first(op, "w").type.storage
+
+
+def _first(op: Op, role: str) -> Value:
+    return next(value for known, value in _roles(op) if known == role)
+
+
+def _is_coupled(op: Op) -> bool:
+    """Whether an LSTM has no weights for its input gate, which is one less the forget gate."""
+    return isinstance(op, (LSTM, UnidirectionalSequenceLSTM)) and op.input_to_input is None
 
 
 def _expected(op: Op) -> Mapping[str, ScalarType] | None:
     """What the kernel takes each role for."""
     hybrid, weights = _hybrid_weights(op)
-    return _hybrid(weights) if hybrid else _INTEGER.get(op.name)
+    return _hybrid(weights) if hybrid else _INTEGER.get(type(op))
 
 
 def _as_bytes(op: Op, role: str, value: Value, expected: ScalarType) -> bool:
     """Whether the kernel takes a tensor for one of the other sign."""
-    return role in _SAME_WIDTH.get(op.name, "") and {value.type.storage, expected} == {i8, ui8}
+    return role in _SAME_WIDTH.get(type(op), "") and {value.type.storage, expected} == {i8, ui8}
 
 
 def _is_basic(op: Op) -> bool:
-    return isinstance(op, LSTM) and op.attributes.get("kernel_type", "FULL") == "BASIC"
+    return isinstance(op, LSTM) and op.kernel_type == "BASIC"
 
 
 def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
@@ -168,20 +185,20 @@ def _hybrid(weights: ScalarType) -> Mapping[str, ScalarType]:
 def _parameters(op: Op) -> str:
     """Why the integer kernel refuses what an operator of its types says, or computes nothing sensible."""
     if isinstance(op, SVDF):
-        return "" if op.attributes.get("fused_activation_function") == "RELU" else "SVDF's int8 kernel takes RELU alone"
+        return "" if op.fused_activation_function == "RELU" else "SVDF's int8 kernel takes only RELU"
     counts = (5, 12) if isinstance(op, LSTM) else (5,)
     if len(op.intermediates) not in counts:
         asked = " or ".join(map(str, counts))
         return f"the kernel asks for {asked} intermediate tensors, and there are {len(op.intermediates)}"
-    if len(op.intermediates) == 12:
+    if len(op.intermediates) == 12 or not isinstance(op, (LSTM, UnidirectionalSequenceLSTM)):
         return ""  # this kernel knows no scale of the cell state
     try:
         exponent = _cell_exponent(op)
     except ValueError as error:
         return str(error)
-    wide = _CELLS_TO_SHIFT[op.name]
+    wide = _CELLS_TO_SHIFT[type(op)]
     if exponent not in wide:
-        return f"the scale of '{op.operand(19).name}' is not one of 2^{wide[0]} to 2^{wide[-1]}, as the kernel asks"
+        return f"the scale of '{_cell(op).name}' is not one of 2^{wide[0]} to 2^{wide[-1]}, as the kernel asks"
     return ""
 
 
@@ -189,18 +206,24 @@ def unset(op: Op) -> str:
     """Whether an integer kernel runs without having set its parameters, since it does not ask whether that went well;
     empty if not. Source: calls of PopulateQuantizedLstmParams8x8_16 in Prepare of kernels/lstm.cc and
     unidirectional_sequence_lstm.cc."""
-    if op.name not in _CELLS_TO_SHIFT or _is_basic(op) or _hybrid_weights(op)[0] or len(op.intermediates) != 5:
+    if type(op) not in _CELLS_TO_SHIFT or _is_basic(op) or _hybrid_weights(op)[0] or len(op.intermediates) != 5:
         return ""
     if _wrong_type(op) or not (problem := _parameters(op)):
         return ""
     return f"the kernel leaves its parameters unset, and its result says nothing of the model: {problem}"
 
 
-def _cell_exponent(op: Op) -> int:
+def _cell(op: LSTM | UnidirectionalSequenceLSTM) -> Value:
+    if op.cell_state is None:
+        raise ValueError("the cell state is left out")
+    return op.cell_state
+
+
+def _cell_exponent(op: LSTM | UnidirectionalSequenceLSTM) -> int:
     """The exponent of the cell state's scale. ValueError if it is no power of two."""
-    element = op.operand(19).type.element
+    element = _cell(op).type.element
     if not isinstance(element, UniformQuantizedType):
-        raise ValueError(f"'{op.operand(19).name}' has several scales, and a shift by the one is not defined")  # noqa: TRY004
+        raise ValueError(f"'{_cell(op).name}' has several scales, and a shift by the one is not defined")  # noqa: TRY004
     return power_of_two(element.scale)
 
 
@@ -211,14 +234,15 @@ def _listed(storages: Sequence[ScalarType]) -> str:
 def reads_past_state(op: Op) -> bool:
     """Whether BIDIRECTIONAL_SEQUENCE_LSTM's kernel, float or hybrid, finds no state for the second item of a batch:
     it steps by the width of the merged outputs (lstm_eval.cc, EvalFloat and EvalHybrid)."""
-    a, shape = op.attributes, op.operand(0).type.shape
-    merged = isinstance(op, BidirectionalSequenceLSTM) and a["merge_outputs"] and not a["time_major"]
-    return bool(merged) and (shape is None or shape[0] != 1)
+    if not isinstance(op, BidirectionalSequenceLSTM) or not op.merge_outputs or op.time_major:
+        return False
+    shape = _first(op, "x").type.shape
+    return shape is None or shape[0] != 1
 
 
 def missing_state(op: Op) -> str:
     """Which state of a recurrent operator no kernel could update; empty of all others."""
-    for role, value in zip(_ROLES.get(op.name, ""), op.operands, strict=False):
+    for role, value in zip(_ROLES.get(type(op), ""), op.operands, strict=False):
         if role in _STATES and value is not None and not is_variable(value) and not _is_basic(op):
             return f"its state '{value.name}' is no variable tensor, which every kernel asks for: mark it as one"
     return ""

@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.dialects.tfl.recurrent import SVDF
+from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.dialects.tosa.movement import Slice
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.legalize.recurrent.state import read_state, write_state
-from tflq.legalize.reference.accumulate import (
+from tflq.legalize.reference.generic.accumulate import (
     IGNORED_ZERO_POINT,
     Bounds,
     bias_of,
@@ -26,8 +27,7 @@ from tflq.legalize.reference.accumulate import (
     unused_zero_point,
     viewed,
 )
-from tflq.legalize.reference.rescaled import fixed
-from tflq.legalize.reference.wrapping import wrapped_sum
+from tflq.legalize.reference.generic.rescaled import fixed
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
 from tflq.legalize.scaling import per_layer
 from tflq.numerics.recurrent import product_scale
@@ -36,7 +36,7 @@ __all__: list[str] = []
 
 
 def svdf(op: SVDF, b: RuleBuilder) -> Answer:
-    x, feature, time, bias, state = (*(op.operand(i) for i in range(3)), op.bias, op.state)
+    x, feature, time, bias, state = op.input, op.feature, op.time, op.bias, op.state
     elements = per_layer(op, [x, feature, time, state, op.result])
     if isinstance(elements, NotApplicable):
         return elements
@@ -44,7 +44,7 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     if storages != [i8, i8, i16, i16, i8] or (bias is not None and bias.type.storage != i32):
         return NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
     if op.fused_activation_function != "RELU":
-        return NotApplicable("the kernel takes RELU alone")
+        return NotApplicable("the kernel takes only RELU")
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
         return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
@@ -92,10 +92,10 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     return window
 
 
-def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
+def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value | None) -> tuple[Value, Bounds]:
     """The weighted sums over time and over the filters of a unit, in int32, and their bounds."""
     batch, filters, memory = (d or 0 for d in window.type.shape or ())
-    rank = int(op.attributes["rank"])
+    rank = op.rank
     units, terms = filters // rank, rank * memory
     weights = b.value(time).array.astype(np.int64).reshape(1, filters, memory)
     products = b.reshape(b.mul(b.cast(window, i32), b.constant(weights)), (batch, units, terms))
@@ -106,5 +106,22 @@ def _over_time(op: Op, b: RuleBuilder, window: Value, time: Value, bias: Value |
         products = b.concat([products, added], 2, (batch, units, terms + 1))
         most = most + np.abs(offset.array.astype(np.int64))
     fits = bool((most < 1 << 31).all())
-    sums = b.reduce("sum", products, 2) if fits else wrapped_sum(b, products, 2)
+    sums = b.reduce("sum", products, 2) if fits else _wrapped_sum(b, products, 2)
     return b.reshape(sums, (batch, units)), Bounds(-most, most)
+
+
+def _wrapped_sum(b: RuleBuilder, terms: Value, axis: int) -> Value:
+    """The sum of up to 2^15 i32 terms over an axis, which stays with size 1, as int32 wraps.
+
+    TOSA does not define a sum that leaves int32. So low and high halves are summed apart, and put together by a shift
+    to the left, which loses what int32 does not hold.
+    """
+    mask, half = b.constant(np.asarray(0xFFFF)), b.constant(np.asarray(16))
+    low = b.reduce("sum", _lower(b, terms, mask), axis)
+    high = b.reduce("sum", b.arithmetic_right_shift(terms, half), axis)
+    high = b.add(high, b.arithmetic_right_shift(low, half))
+    return b.add(b.logical_left_shift(high, half), _lower(b, low, mask))
+
+
+def _lower(b: RuleBuilder, x: Value, mask: Value) -> Value:
+    return b.emit(BitwiseAnd, [x, mask], x.type)

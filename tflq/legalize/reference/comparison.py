@@ -1,52 +1,52 @@
-"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL.
+"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL and WHERE.
 
 8 bits, and int16 of EQUAL and NOT_EQUAL: ((x - zero_point) << 8) * scale of either operand, each rounded to int32, are
 compared (`tflq.numerics.comparison`). With small scales neighbouring values are equal then. Where the operands share
 parameters that keep all their values apart, or where parameters must hold, the stored integers are compared. So are
-those of int16 in the orders, and of int32 and int64, whatever their parameters.
-Source: kernels/comparisons.cc, kernels/internal/reference/comparisons.h.
+int16 in the orders, int32 and int64, whatever their parameters. WHERE takes the stored integers for truth values.
+Sources: kernels/comparisons.cc, kernels/internal/reference/comparisons.h, kernels/where.cc.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
+from tflq.dialects.tfl.comparison import Comparison, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Where
+from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tosa.bits import LogicalNot
-from tflq.ir.core import Op, Value
-from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
+from tflq.ir.core import Value
+from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
-from tflq.legalize.scaling import centred, kernel_name, per_layer
+from tflq.legalize.scaling import centred, kernel_name, per_layer, zero_point_of
 from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 
 __all__ = ["outcome"]
 
-_EQUALITIES = ("tfl.equal", "tfl.not_equal")
 _RAW = "the kernel compares the stored integers, and the operands' quantization parameters differ"
 _PAIRS = 1 << 16
 """Of values that are tried."""
-_FUNCTIONS: Final[dict[str, Callable[..., np.ndarray]]] = {
-    "tfl.equal": np.equal,
-    "tfl.not_equal": np.not_equal,
-    "tfl.less": np.less,
-    "tfl.less_equal": np.less_equal,
-    "tfl.greater": np.greater,
-    "tfl.greater_equal": np.greater_equal,
+_FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
+    Equal: np.equal,
+    NotEqual: np.not_equal,
+    Less: np.less,
+    LessEqual: np.less_equal,
+    Greater: np.greater,
+    GreaterEqual: np.greater_equal,
 }
 _SIGN = "at a scale above 1 the kernel divides by a negative power of two"
 
 
-def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b: RuleBuilder) -> Answer:
+def compare(op: Comparison, b: RuleBuilder) -> Answer:
     """The operands in the kernel's arithmetic, or as they are stored."""
     first, second = op.lhs, op.rhs
     storage = first.type.storage
     if storage not in (i8, ui8, i16, i32, i64) or second.type.storage != storage:
         return NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
-    if storage in (i32, i64) or (storage is i16 and op.name not in _EQUALITIES):
+    if storage in (i32, i64) or (storage is i16 and not isinstance(op, (Equal, NotEqual))):
         return _raw(op, b, "" if first.type.element == second.type.element else _RAW)
     elements = per_layer(op, [first, second])
     if isinstance(elements, NotApplicable):
@@ -59,7 +59,7 @@ def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b:
             return _raw(op, b)
         if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
             undefined = "the kernel's result is undefined in C++"
-            return NotApplicable(undefined, unsettled="" if _told_apart(op, elements) else _SIGN)
+            return NotApplicable(undefined, unsettled="" if _agrees(op, elements) else _SIGN)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
     except ValueError as error:
         return NotApplicable(f"the kernel has no answer: {error}")
@@ -68,13 +68,13 @@ def compare(op: Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual, b:
     return Rewritten([outcome(op, b, *ready)])
 
 
-def _told_apart(op: Op, elements: Sequence[UniformQuantizedType]) -> bool:
+def _agrees(op: Comparison, elements: Sequence[UniformQuantizedType]) -> bool:
     """Whether the kernels' vector and scalar code both give what the parameters say of any two values."""
-    found = [_held(v) for v in op.operands if v is not None]
+    found = [_held(v) for v in (op.lhs, op.rhs)]
     if math.prod(v.size for v in found) > _PAIRS:
         return False
     x, y = (v - e.zero_point for v, e in zip(found, elements, strict=True))
-    function = _FUNCTIONS[op.name]
+    function = _FUNCTIONS[type(op)]
     numbers = [np.where(v == 0, 0.0, np.where(v == 0, 1, v) * e.scale) for v, e in zip((x, y), elements, strict=True)]
     real = function(numbers[0][:, None], numbers[1][None])
     for code in (compared, compared_one_by_one):
@@ -109,18 +109,40 @@ def _scaled(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Va
     return b.rescale(b.mul(x, b.constant(np.asarray(1 << LEFT_SHIFT))), multiplier)
 
 
-def _raw(op: Op, b: RuleBuilder, warning: str = "") -> Rewritten:
+def _raw(op: Comparison, b: RuleBuilder, warning: str = "") -> Rewritten:
     """The stored integers compared."""
-    operands = [b.value(op.operand(0)), b.value(op.operand(1))]
+    operands = [b.value(op.lhs), b.value(op.rhs)]
     wide = [x if x.type.storage is i64 else b.cast(x, i32) for x in operands]
     return Rewritten([outcome(op, b, *wide)], warning=warning)
 
 
-def outcome(op: Op, b: RuleBuilder, x: Value, y: Value) -> Value:
+def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
     """TOSA has EQUAL, GREATER and GREATER_EQUAL."""
-    if op.name in _EQUALITIES:
-        same = b.equal(x, y)
-        return same if isinstance(op, Equal) else b.emit(LogicalNot, [same], same.type)
-    if op.name.startswith("tfl.less"):
-        x, y = y, x
-    return b.greater_equal(x, y) if op.name.endswith("_equal") else b.greater(x, y)
+    match op:
+        case Equal():
+            return b.equal(x, y)
+        case NotEqual():
+            same = b.equal(x, y)
+            return b.emit(LogicalNot, [same], same.type)
+        case Greater():
+            return b.greater(x, y)
+        case GreaterEqual():
+            return b.greater_equal(x, y)
+        case Less():
+            return b.greater(y, x)
+        case LessEqual():
+            return b.greater_equal(y, x)
+
+
+def where(op: Where, b: RuleBuilder) -> Answer:
+    """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
+    x, zero = op.condition, zero_point_of(op.condition)
+    plain = b.value(x)
+    if b.real and zero:
+        wide = b.cast(plain, i32)
+        plain = b.emit(NotEqual, [wide, b.constant(np.asarray(zero))], wide.type.with_element(i1))
+    elif plain.type.storage.bits == 16:
+        plain = b.cast(plain, i32)
+    found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
+    raw = "WHERE takes the stored integers, whatever they stand for"
+    return Rewritten(found, warning=raw if zero != 0 and not b.real else "")

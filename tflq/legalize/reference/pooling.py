@@ -1,49 +1,114 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D: of stored integers, whatever their parameters, then the activation's clamp.
+"""AVERAGE_POOL_2D, MAX_POOL_2D and REDUCE_WINDOW: windows of stored integers, whatever their parameters.
 
-The range of the activation is that of the result's parameters. Source: kernels/pooling.cc,
+The range of a fused activation is that of the result's parameters. Source: kernels/pooling.cc, reduce_window.cc,
 kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/pooling.h.
 """
 
 from __future__ import annotations
 
-from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D
-from tflq.ir.types import UniformQuantizedType, i8, i16, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from tflq.dialects.tfl.movement import StridedSlice
+from tflq.dialects.tfl.pooling import AveragePool2D, MaxPool2D, ReduceWindow
+from tflq.dialects.tosa import pooling as tosa
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.generic.movement import COPIED
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
-__all__: list[str] = []
+__all__ = ["COMBINE", "over_windows"]
 
-_POOLS = {"tfl.average_pool_2d": "tosa.avg_pool2d", "tfl.max_pool_2d": "tosa.max_pool2d"}
+Combine = Callable[[RuleBuilder, Value, Value], Value]
+
+COMBINE: Mapping[str, Combine] = {
+    "ADD": lambda b, x, y: b.add(x, y),
+    "MUL": lambda b, x, y: b.mul(x, y),
+    "MINIMUM": lambda b, x, y: b.minimum(x, y),
+    "MAXIMUM": lambda b, x, y: b.maximum(x, y),
+}
+_EXTREMES = ("MINIMUM", "MAXIMUM")
+_REDUCED = "REDUCE_WINDOW reduces the stored integers, whatever they stand for"
 _UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it reads instead is left over in memory"
 _RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
 
 
 def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     """result = clamp(mean or greatest stored integer of each window)."""
-    x, result, a = op.input, op.result, op.attributes
+    x, result = op.input, op.output
     source, target = x.type.element, result.type.element
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16):
         return NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
     if x.type.shape is None or len(x.type.shape) != 4:
         return NotApplicable("the operand's rank is not known to be 4")
-    activation, (low, high) = a["fused_activation_function"], (storage.minimum, storage.maximum)
+    activation, (low, high) = op.fused_activation_function, (storage.minimum, storage.maximum)
     if activation != "NONE":
         if not isinstance(target, UniformQuantizedType):
             return NotApplicable(f"the range of {activation} is not defined on several scales")
         low, high = real_range(activation, low, high, target.scale, target.zero_point)
-    kernel, stride = (a["filter_height"], a["filter_width"]), (a["stride_h"], a["stride_w"])
+    kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
-    rows, columns = (window(size, k, s, 1, a["padding"]) for size, k, s in sizes)
+    rows, columns = (window(size, k, s, 1, op.padding) for size, k, s in sizes)
     plain, out = b.value(x), result.type.stripped()
     if rows is None or columns is None:  # the padding is found when the model runs, by the kernel
-        pooled = b.op(op.name, [plain], [out], {**a, "fused_activation_function": "NONE"}).result
+        pooled = b.op(op.name, [plain], [out], {**op.attributes, "fused_activation_function": "NONE"}).result
     else:
         pad = (rows.before, rows.after, columns.before, columns.after)
-        zero_points = {"input_zp": 0, "output_zp": 0} if isinstance(op, AveragePool2D) else {}
-        pooled = b.emit(_POOLS[op.name], [plain], out, kernel=kernel, stride=stride, pad=pad, **zero_points)
+        attributes = {"kernel": kernel, "stride": stride, "pad": pad}
+        if isinstance(op, AveragePool2D):
+            pooled = b.emit(tosa.AvgPool2D, [plain], out, **attributes, input_zp=0, output_zp=0)
+        else:
+            pooled = b.emit(tosa.MaxPool2D, [plain], out, **attributes)
     warning, exception = _RAW if source != target and low < high else "", "disregarded"
     if isinstance(target, UniformQuantizedType) and bounds_undefined(activation, target.scale) and not b.real:
         warning, exception = "; ".join(w for w in (warning, _UNLIMITED.format(activation)) if w), "unsettled"
     return Rewritten([b.clamp(pooled, low, high)], warning=warning, exception=exception)
+
+
+def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
+    """result = the stored integers of each window, reduced."""
+    x, init, result = op.input, op.init, op.result
+    storage, function = result.type.storage, op.reduce_function
+    numbers = [op.operand(i) for i in range(2, 5)]
+    if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
+        return NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
+    if not x.type.is_static or not all(v.is_constant for v in numbers):
+        return NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}: {AS_STATED}")
+    extreme = function in _EXTREMES
+    wide = storage if extreme else i32
+    y = b.cast(b.value(x), wide)
+    for axis, (size, stride, dilation) in enumerate(zip(*(v.array.reshape(-1).tolist() for v in numbers), strict=True)):
+        y = over_windows(b, y, axis, size, stride, dilation, COMBINE[function])
+    y = COMBINE[function](b, b.reshape(b.cast(b.value(init), wide), []), y)
+    same = extreme and len({v.type.element for v in (x, init, result)}) == 1 and seen_by_kernel(x) != (0.0, 0)
+    return Rewritten([b.cast(y, storage)], warning="" if same else COPIED if extreme else _REDUCED)
+
+
+def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, dilation: int, combine: Combine) -> Value:
+    """Windows of a size along one axis, reduced."""
+    shape = [d or 0 for d in x.type.shape or ()]
+    reach = (size - 1) * dilation + 1
+    count = max((shape[axis] - reach) // stride + 1, 0)
+    if size == stride == 1:
+        return x
+    total: Value | None = None
+    for place in range(size):
+        part = _strided(b, x, axis, place * dilation, count, stride)
+        total = part if total is None else combine(b, total, part)
+    return x if total is None else total
+
+
+def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride: int) -> Value:
+    """`count` elements along an axis, from a start on."""
+    shape = [d or 0 for d in x.type.shape or ()]
+    begin, end, strides = np.zeros(len(shape), np.int32), np.asarray(shape, np.int32), np.ones(len(shape), np.int32)
+    begin[axis], end[axis], strides[axis] = start, start + (count - 1) * stride + 1 if count else start, stride
+    masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    operands = [x, *(b.constant(v) for v in (begin, end, strides))]
+    type = TensorType((*shape[:axis], count, *shape[axis + 1 :]), x.type.element)
+    return b.emit(StridedSlice, operands, type, **masks, offset=False)

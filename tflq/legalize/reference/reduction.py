@@ -1,11 +1,15 @@
-"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD.
+"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX and ARG_MIN.
 
     MEAN, SUM    result = clamp(multiply(sum of stored - zero_point_in * count) + zero_point_out)
     MAX, MIN     result = the extreme stored integer; requantized where the result has other parameters (no kernel does)
     PROD         result = clamp(multiply(... multiply(multiply(d[0] * d[1]) * d[2]) ...) + zero_point_out)
 
 where d is stored - zero_point_in. The sum is in int32 and wraps. Axes may be negative and may repeat.
-Source: kernels/reduce.cc, kernels/internal/reference/reduce.h.
+
+ARG_MAX and ARG_MIN give the first index of the greatest or least stored integer. Scales are positive, so with one along
+the axis stored integers are in the order of the values; the kernels know no others, and take no int16, which is
+compared all the same. ARG_MIN is ARGMAX of the complement. Sources: kernels/reduce.cc,
+kernels/internal/reference/reduce.h, kernels/arg_min_max.cc, kernels/internal/optimized/optimized_ops.h (ArgMinMax).
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import Mean, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Rescale
-from tflq.ir.core import Op, Value
+from tflq.dialects.tosa.reduction import ArgMax as TosaArgMax
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import scaled
@@ -28,6 +34,7 @@ from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 
 __all__: list[str] = []
+
 
 _FACTORS = 64
 """REDUCE_PROD of more factors than this is left to the fallback: each is ten kernels."""
@@ -89,7 +96,7 @@ def _all_zero(sizes: Mapping[int, int | None], source: UniformQuantizedType, tar
 
 
 def _over_any_number(
-    op: Op,
+    op: Mean | Sum,
     b: RuleBuilder,
     x: Value,
     axes: Sequence[int],
@@ -174,9 +181,9 @@ class _Reduction(NamedTuple):
     target: UniformQuantizedType
 
 
-def _reduction(op: Op) -> _Reduction | NotApplicable:
+def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
-    x, axis, result = op.operand(0), op.operand(1), op.result
+    x, axis, result = op.input, op.axes, op.output
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         return NotApplicable("not quantized per layer")
@@ -187,16 +194,18 @@ def _reduction(op: Op) -> _Reduction | NotApplicable:
     rank = len(x.type.shape)
     axes = tuple(sorted({int(a) % rank for a in axis.array.reshape(-1)})) if rank else ()
     left = [d for a, d in enumerate(x.type.shape) if a not in axes]
-    if not op.attributes["keep_dims"] and left.count(None) > 1:
+    if not op.keep_dims and left.count(None) > 1:
         return NotApplicable("more than one dim of the result is not known")
     return _Reduction(x, axes, source, target)
 
 
-def _reduced(op: Op, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]) -> Value:
+def _reduced(
+    op: NumberReduction, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Sequence[int]
+) -> Value:
     """x reduced over each axis; the dims of size 1 go unless `keep_dims` says otherwise."""
     for axis in axes:
         x = b.reduce(kind, x, axis)
-    if op.attributes["keep_dims"] or not axes:
+    if op.keep_dims or not axes:
         return x
     return b.reshape(x, [d for a, d in enumerate(x.type.shape or ()) if a not in axes])
 
@@ -204,3 +213,23 @@ def _reduced(op: Op, b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Valu
 def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
     """Bounds of a sum of `count` stored values less the zero point."""
     return count * (source.storage.minimum - source.zero_point), count * (source.storage.maximum - source.zero_point)
+
+
+_RAW = "the operand has several scales along the axis: the kernel compares the integers as they are"
+
+
+def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
+    """result = the first index of the greatest (least) stored integer."""
+    x, axis, result = op.input, op.axis, op.result
+    if x.type.storage not in (i8, ui8, i16):
+        return NotApplicable(f"no kernel compares {x.type.storage}")
+    if x.type.shape is None or not axis.is_constant:
+        return NotApplicable(f"the rank of '{x.name}' or the axis is not known")
+    index = int(axis.array.reshape(())) % len(x.type.shape)
+    ordered = isinstance(x.type.element, UniformQuantizedType) or getattr(x.type.element, "axis", index) != index
+    plain = b.value(x)
+    if isinstance(op, ArgMin):
+        plain = b.emit(BitwiseNot, [plain], plain.type)
+    shape = tuple(d for a, d in enumerate(x.type.shape) if a != index)
+    found = b.cast(b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index), result.type.storage)
+    return Rewritten([found], warning="" if ordered else _RAW)

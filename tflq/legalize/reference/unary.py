@@ -2,20 +2,24 @@
 
 EXP, LOG, ELU and GELU fill a table in float32: 256 entries for 8 bits, 513 interpolated ones for int16. int8 RSQRT is
 a Newton iteration in fixed point, SQRT truncates in float32; both stop at a negative value, whatever is written for
-it here. ABS rescales |x - z1|; NEG negates the stored integer. For other functions and types: `real_unary`.
-Sources: kernels/exp.cc, elementwise.cc, neg.cc, activations.cc, kernels/internal/common.h (LUTPopulate, LUTLookup).
+it here. ABS rescales |x - z1|; NEG negates the stored integer. ZEROS_LIKE is a constant. For other functions and types:
+`real.unary`. Sources: kernels/exp.cc, elementwise.cc, neg.cc, zeros_like.cc, activations.cc,
+kernels/internal/common.h (LUTPopulate, LUTLookup).
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from tflq.dialects.tfl.activation import Elu, Gelu
-from tflq.dialects.tfl.unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt
-from tflq.ir.core import Op, Value
+from tflq.dialects.tfl.unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
+from tflq.dialects.tosa.activation import Clamp
+from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
-from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
+from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.numerics import unary
 from tflq.numerics.activation import float_ratio
 from tflq.numerics.fixed_point import quantize_multiplier
@@ -23,8 +27,13 @@ from tflq.numerics.tables import FloatFunction, table_8bit, table_16bit
 
 __all__: list[str] = []
 
+_ZEROS = "zeros are stored, whatever the zero point"
 
-def _forms(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+_Table: TypeAlias = Exp | Log | Elu | Gelu | Rsqrt
+_Unary: TypeAlias = _Table | Sqrt | Abs | Neg
+
+
+def _forms(op: _Unary, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
     """The types of operand and result, if both are stored as the same one of `storages`."""
     elements = per_layer(op)
     if isinstance(elements, NotApplicable):
@@ -36,10 +45,10 @@ def _forms(op: Op, *storages: ScalarType) -> tuple[UniformQuantizedType, Uniform
 
 
 def _looked_up(
-    op: Op, b: RuleBuilder, function: FloatFunction, source: UniformQuantizedType, output: UniformQuantizedType
+    op: _Table, b: RuleBuilder, function: FloatFunction, source: UniformQuantizedType, output: UniformQuantizedType
 ) -> Value:
     """The kernels' table of a float32 function."""
-    x, parameters = b.value(op.operand(0)), (source.scale, source.zero_point, output.scale, output.zero_point)
+    x, parameters = b.value(op.input), (source.scale, source.zero_point, output.scale, output.zero_point)
     if source.storage is not i16:
         return b.table(x, table_8bit(function, source.storage.dtype, *parameters))
     table = table_16bit(function, *parameters, precision=np.float32)
@@ -55,7 +64,7 @@ _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
 _BEYOND = "the ends of the kernel's table are beyond float32"
 
 
-def lookup(op: Exp | Log | Elu | Gelu | Rsqrt, b: RuleBuilder) -> Answer:
+def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
     elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
@@ -72,7 +81,7 @@ def lookup(op: Exp | Log | Elu | Gelu | Rsqrt, b: RuleBuilder) -> Answer:
     return _looked_up(op, b, _function(op, output), source, output)
 
 
-def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
+def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
     storage = output.storage
     if isinstance(op, (Log, Rsqrt)):
         end = storage.minimum - output.zero_point if isinstance(op, Log) else storage.maximum
@@ -80,7 +89,7 @@ def _function(op: Op, output: UniformQuantizedType) -> FloatFunction:
             real = float(np.float32(end) * np.float32(output.scale))
         return unary.log(real) if isinstance(op, Log) else unary.rsqrt(real)
     if isinstance(op, Gelu):
-        return unary.gelu(bool(op.attributes.get("approximate", False)))
+        return unary.gelu(op.approximate)
     return unary.exp if isinstance(op, Exp) else unary.elu
 
 
@@ -117,3 +126,19 @@ def negate(op: Neg, b: RuleBuilder) -> Answer:
     result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
+
+
+def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
+    """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
+    x, result = op.input, op.result
+    storage, zero = result.type.storage, zero_point_of(result)
+    if x.type.storage != storage or zero is None:
+        return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
+    raw = storage.bits > 16 and not b.real
+    fill = 0 if raw else zero
+    warning = _ZEROS if raw and zero else ""
+    if x.type.is_static:
+        return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
+    plain = b.value(x)
+    filled = b.emit(Clamp, [plain], plain.type, min_val=fill, max_val=fill)
+    return Rewritten([filled], warning=warning)

@@ -19,26 +19,26 @@ from tflq.dialects.tfl.activation import (
     Softmax,
     Tanh,
 )
-from tflq.legalize.real import arithmetic
 from tflq.legalize.real import unary as real_unary
-from tflq.legalize.reference import activation, log_softmax, softmax, unary_table
+from tflq.legalize.real.arithmetic import arithmetic
 from tflq.legalize.reference import unary as reference_unary
+from tflq.legalize.reference.activation import log_softmax, relu, sigmoid, softmax
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
 
 RULES: Final[Rules] = {
-    Relu: (activation.relu, real_unary.real_function),
-    Relu6: (activation.relu, real_unary.real_function),
-    ReluN1To1: (activation.relu, real_unary.real_function),
-    Relu0To1: (activation.relu, real_unary.real_function),
-    LeakyRelu: (activation.leaky_relu, real_unary.real_function),
-    Prelu: (activation.prelu, arithmetic.prelu),
+    Relu: (relu.relu, real_unary.real_function),
+    Relu6: (relu.relu, real_unary.real_function),
+    ReluN1To1: (relu.relu, real_unary.real_function),
+    Relu0To1: (relu.relu, real_unary.real_function),
+    LeakyRelu: (relu.leaky_relu, real_unary.real_function),
+    Prelu: (relu.prelu, arithmetic.prelu),
     Elu: (reference_unary.lookup, real_unary.real_function),
     Gelu: (reference_unary.lookup, real_unary.real_function),
-    HardSwish: (activation.hard_swish, real_unary.real_function),
-    Logistic: (unary_table.logistic_tanh, real_unary.real_function),
-    Tanh: (unary_table.logistic_tanh, real_unary.real_function),
+    HardSwish: (relu.hard_swish, real_unary.real_function),
+    Logistic: (sigmoid.logistic_tanh, real_unary.real_function),
+    Tanh: (sigmoid.logistic_tanh, real_unary.real_function),
     Softmax: (softmax.softmax,),
     LogSoftmax: (log_softmax.log_softmax,),
 }

@@ -18,8 +18,8 @@ from tflq.dialects.tfl.arithmetic import (
     SquaredDifference,
     Sub,
 )
-from tflq.legalize.real import arithmetic, functions, with_number
-from tflq.legalize.reference import division, elementwise
+from tflq.legalize.real.arithmetic import arithmetic, functions, with_number
+from tflq.legalize.reference.arithmetic import division, elementwise
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
-from tflq.legalize.reference import stored
+from tflq.legalize.reference import bits
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
 
 RULES: Final[Rules] = {
-    BitwiseXor: (stored.stored,),
-    RightShift: (stored.stored,),
-    Bitcast: (stored.bitcast,),
+    BitwiseXor: (bits.stored,),
+    RightShift: (bits.stored,),
+    Bitcast: (bits.bitcast,),
 }

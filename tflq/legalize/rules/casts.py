@@ -6,14 +6,14 @@ from typing import Final
 
 from tflq.dialects.tfl.casts import Cast, Dequantize, FakeQuant, Quantize
 from tflq.legalize.real import unary
-from tflq.legalize.reference import movement, quantize
+from tflq.legalize.reference import casts
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
 
 RULES: Final[Rules] = {
-    Cast: (movement.cast,),
-    Quantize: (quantize.quantize, unary.quantize),
-    Dequantize: (quantize.dequantize,),
+    Cast: (casts.cast,),
+    Quantize: (casts.quantize, unary.quantize),
+    Dequantize: (casts.dequantize,),
     FakeQuant: (unary.real_function,),
 }

@@ -17,7 +17,7 @@ from tflq.dialects.tfl.comparison import (
 )
 from tflq.legalize.real import comparison as real_comparison
 from tflq.legalize.reference import comparison as reference_comparison
-from tflq.legalize.reference import movement, stored
+from tflq.legalize.reference.generic import movement
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -31,5 +31,5 @@ RULES: Final[Rules] = {
     LessEqual: (reference_comparison.compare, real_comparison.compare),
     Select: (movement.move,),
     SelectV2: (movement.move,),
-    Where: (stored.where,),
+    Where: (reference_comparison.where,),
 }

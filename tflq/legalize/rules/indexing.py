@@ -18,7 +18,8 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
-from tflq.legalize.reference import movement, scattering, stored
+from tflq.legalize.reference.generic import movement
+from tflq.legalize.reference.indexing import lookup, scattering
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -29,11 +30,11 @@ RULES: Final[Rules] = {
     ScatterND: (scattering.scatter_nd,),
     SparseToDense: (scattering.sparse_to_dense,),
     DynamicUpdateSlice: (movement.move,),
-    OneHot: (stored.one_hot,),
-    MatrixDiag: (stored.matrix_diag,),
-    MatrixSetDiag: (stored.matrix_set_diag,),
-    EmbeddingLookup: (stored.embedding_lookup,),
-    HashtableLookup: (stored.hashtable_lookup,),
+    OneHot: (lookup.one_hot,),
+    MatrixDiag: (lookup.matrix_diag,),
+    MatrixSetDiag: (lookup.matrix_set_diag,),
+    EmbeddingLookup: (lookup.embedding_lookup,),
+    HashtableLookup: (lookup.hashtable_lookup,),
     Unique: (movement.move,),
-    Bucketize: (stored.bucketize,),
+    Bucketize: (lookup.bucketize,),
 }

@@ -30,7 +30,8 @@ from tflq.dialects.tfl.movement import (
     Transpose,
     Unpack,
 )
-from tflq.legalize.reference import joining, movement, padding, stored
+from tflq.legalize.reference.generic import movement
+from tflq.legalize.reference.movement import joining, padding
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -59,5 +60,5 @@ RULES: Final[Rules] = {
     SpaceToBatchND: (padding.space_to_batch,),
     BatchToSpaceND: (movement.move,),
     Dilate: (movement.move,),
-    Densify: (stored.densify,),
+    Densify: (movement.densify,),
 }

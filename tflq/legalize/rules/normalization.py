@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
-from tflq.legalize.real import square_sums
-from tflq.legalize.reference import l2_normalization
+from tflq.legalize.real.generic import square_sums
+from tflq.legalize.reference import normalization
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
 
 RULES: Final[Rules] = {
-    L2Normalization: (l2_normalization.l2_normalization, square_sums.l2_normalization),
+    L2Normalization: (normalization.l2_normalization, square_sums.l2_normalization),
     LocalResponseNormalization: (square_sums.local_response,),
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D, MaxPool2D, ReduceWindow
-from tflq.legalize.real import square_sums
-from tflq.legalize.reference import pooling, windows
+from tflq.legalize.real.generic import square_sums
+from tflq.legalize.reference import pooling
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -15,5 +15,5 @@ RULES: Final[Rules] = {
     AveragePool2D: (pooling.pool,),
     MaxPool2D: (pooling.pool,),
     L2Pool2D: (square_sums.l2_pool,),
-    ReduceWindow: (windows.reduce_window,),
+    ReduceWindow: (pooling.reduce_window,),
 }

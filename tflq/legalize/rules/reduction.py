@@ -19,10 +19,11 @@ from tflq.dialects.tfl.reduction import (
     UnsortedSegmentMin,
     UnsortedSegmentSum,
 )
-from tflq.legalize.real import functions, segments
-from tflq.legalize.real import reduction as real_reduction
-from tflq.legalize.reference import arg, movement
+from tflq.legalize.real.arithmetic import functions
+from tflq.legalize.real.reduction import reduction as real_reduction
+from tflq.legalize.real.reduction import segments
 from tflq.legalize.reference import reduction as reference_reduction
+from tflq.legalize.reference.generic import movement
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -34,8 +35,8 @@ RULES: Final[Rules] = {
     ReduceMax: (reference_reduction.extreme, real_reduction.extreme),
     ReduceMin: (reference_reduction.extreme, real_reduction.extreme),
     Cumsum: (functions.cumsum,),
-    ArgMax: (arg.arg,),
-    ArgMin: (arg.arg,),
+    ArgMax: (reference_reduction.arg,),
+    ArgMin: (reference_reduction.arg,),
     TopKV2: (movement.move,),
     SegmentSum: (segments.segment_sum,),
     UnsortedSegmentSum: (segments.segment_sum,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
-from tflq.legalize.reference import resize
+from tflq.legalize.reference.resize import resize
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
-from tflq.legalize.reference import movement, stored
+from tflq.legalize.reference import bits
+from tflq.legalize.reference.generic import movement
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
@@ -14,5 +15,5 @@ RULES: Final[Rules] = {
     Shape: (movement.move,),
     Rank: (movement.move,),
     Fill: (movement.move,),
-    BroadcastArgs: (stored.stored,),
+    BroadcastArgs: (bits.stored,),
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
-from tflq.legalize.reference import variables
+from tflq.legalize.reference import state
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
 
 RULES: Final[Rules] = {
-    ReadVariable: (variables.read,),
-    AssignVariable: (variables.assign,),
+    ReadVariable: (state.read,),
+    AssignVariable: (state.assign,),
 }

@@ -21,7 +21,6 @@ from tflq.dialects.tfl.unary import (
     ZerosLike,
 )
 from tflq.legalize.real import unary as real_unary
-from tflq.legalize.reference import stored
 from tflq.legalize.reference import unary as reference_unary
 from tflq.legalize.rule import Rules
 
@@ -41,5 +40,5 @@ RULES: Final[Rules] = {
     Sin: (real_unary.real_function,),
     Sqrt: (reference_unary.sqrt, real_unary.real_function),
     Square: (real_unary.real_function,),
-    ZerosLike: (stored.zeros_like,),
+    ZerosLike: (reference_unary.zeros_like,),
 }

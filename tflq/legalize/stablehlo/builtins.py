@@ -1,125 +1,129 @@
 """STABLEHLO operators as the builtins that compute the same, with the same operands in the same places.
 
-The interpreter has kernels for a few STABLEHLO operators alone, and on floats, too, it runs none of the others.
+The interpreter has kernels for only a few STABLEHLO operators; it runs none of the others, not even on floats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tfl import stablehlo as hlo
+from tflq.dialects.tfl.activation import Logistic, Tanh
+from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
+from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tfl.movement import Concatenation, Reshape, StridedSlice, Transpose
+from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import UniformQuantizedType
 
-__all__ = ["as_builtin"]
+__all__ = ["as_builtin", "option"]
 
 _NONE = {"fused_activation_function": "NONE"}
-_SAME: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "add": ("add", {**_NONE, "pot_scale_int16": False}),
-    "subtract": ("sub", {**_NONE, "pot_scale_int16": False}),
-    "multiply": ("mul", _NONE),
-    "divide": ("div", _NONE),
-    "maximum": ("maximum", {}),
-    "minimum": ("minimum", {}),
-    "power": ("pow", {}),
-    "abs": ("abs", {}),
-    "negate": ("neg", {}),
-    "exponential": ("exp", {}),
-    "log": ("log", {}),
-    "logistic": ("logistic", {}),
-    "tanh": ("tanh", {}),
-    "cosine": ("cos", {}),
-    "floor": ("floor", {}),
-    "rsqrt": ("rsqrt", {}),
-    "select": ("select_v2", {}),
+_SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
+    hlo.StablehloAdd: (Add, {**_NONE, "pot_scale_int16": False}),
+    hlo.StablehloSubtract: (Sub, {**_NONE, "pot_scale_int16": False}),
+    hlo.StablehloMultiply: (Mul, _NONE),
+    hlo.StablehloDivide: (Div, _NONE),
+    hlo.StablehloMaximum: (Maximum, {}),
+    hlo.StablehloMinimum: (Minimum, {}),
+    hlo.StablehloPower: (Pow, {}),
+    hlo.StablehloAbs: (Abs, {}),
+    hlo.StablehloNegate: (Neg, {}),
+    hlo.StablehloExponential: (Exp, {}),
+    hlo.StablehloLog: (Log, {}),
+    hlo.StablehloLogistic: (Logistic, {}),
+    hlo.StablehloTanh: (Tanh, {}),
+    hlo.StablehloCosine: (Cos, {}),
+    hlo.StablehloFloor: (Floor, {}),
+    hlo.StablehloRsqrt: (Rsqrt, {}),
+    hlo.StablehloSelect: (SelectV2, {}),
 }
-_COMPARED = {"EQ": "equal", "NE": "not_equal", "GE": "greater_equal", "GT": "greater", "LE": "less_equal", "LT": "less"}
+_COMPARED: Final[Mapping[str, type[Operator]]] = {
+    "EQ": Equal,
+    "NE": NotEqual,
+    "GE": GreaterEqual,
+    "GT": Greater,
+    "LE": LessEqual,
+    "LT": Less,
+}
 
 
 def as_builtin(op: Op) -> Op | None:
     """The builtin that computes an operator, on the same results; None if there is none."""
-    name = op.name.removeprefix("tfl.stablehlo_")
-    if name == op.name:
-        return None
-    if name in _SAME:
-        builtin, attributes = _SAME[name]
-        return _made(op, builtin, op.operands, attributes)
-    return _OTHERS[name](op) if name in _OTHERS else None
+    same = _SAME.get(type(op))
+    if same is not None:
+        return _made(op, same[0], op.operands, same[1])
+    match op:
+        case hlo.StablehloCompare():
+            return _made(op, _COMPARED[op.comparison_direction.rpartition("_")[2]], op.operands, {})
+        case hlo.StablehloConvert():
+            return _convert(op)
+        case hlo.StablehloReshape():
+            return _reshape(op)
+        case hlo.StablehloTranspose():
+            return _made(op, Transpose, [op.input, _ints(op.permutation)], {})
+        case hlo.StablehloConcatenate():
+            return _made(op, Concatenation, op.inputs, {**_NONE, "axis": op.dimension})
+        case hlo.StablehloSlice():
+            return _slice(op)
+        case hlo.StablehloDotGeneral():
+            return _dot_general(op)
+    return None
 
 
-def _made(op: Op, builtin: str, operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
+def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:
     """An op beside the one it stands for: the results keep their producer."""
-    made = Op(f"tfl.{builtin}", list(operands), [], dict(attributes), op.location)
+    made = Op(builtin.op_name, list(operands), [], dict(attributes), op.location)
     made.results = op.results
     return made
 
 
-def _ints(values: Any) -> Value:
-    return constant(np.asarray(values, np.int32))
+def option(stated: Any) -> list[int]:
+    """The integers of an option; none if it is left out."""
+    return [] if stated is None else [int(v) for v in stated]
 
 
-def _option(op: Op, name: str) -> list[int]:
-    found = op.attributes[name]
-    return [] if found is None else [int(v) for v in found]
+def _ints(stated: Any) -> Value:
+    return constant(np.asarray(option(stated), np.int32))
 
 
-def _compare(op: Op) -> Op | None:
-    direction = str(op.attributes["comparison_direction"]).rpartition("_")[2]
-    return _made(op, _COMPARED[direction], op.operands, {})
-
-
-def _convert(op: Op) -> Op | None:
-    x, y = op.operand(0).type, op.result.type
+def _convert(op: hlo.StablehloConvert) -> Op | None:
+    x, y = op.input.type, op.output.type
     if y.quantized and (x.quantized or x.storage.is_float):
-        return _made(op, "quantize", op.operands, {})
-    return _made(op, "dequantize", op.operands, {}) if x.quantized and y.storage.is_float else None
+        return _made(op, Quantize, [op.input], {})
+    return _made(op, Dequantize, [op.input], {}) if x.quantized and y.storage.is_float else None
 
 
-def _reshape(op: Op) -> Op | None:
-    shape = [-1 if d is None else d for d in op.result.type.shape or ()]
-    if op.result.type.shape is None or shape.count(-1) > 1:
+def _reshape(op: hlo.StablehloReshape) -> Op | None:
+    shape = [-1 if d is None else d for d in op.output.type.shape or ()]
+    if op.output.type.shape is None or shape.count(-1) > 1:
         return None
-    return _made(op, "reshape", [op.operand(0), _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
+    return _made(op, Reshape, [op.input, _ints(shape)], {"new_shape": np.asarray(shape, np.int32)})
 
 
-def _transpose(op: Op) -> Op | None:
-    return _made(op, "transpose", [op.operand(0), _ints(_option(op, "permutation"))], {})
-
-
-def _concatenate(op: Op) -> Op | None:
-    return _made(op, "concatenation", op.operands, {**_NONE, "axis": int(op.attributes["dimension"])})
-
-
-def _slice(op: Op) -> Op | None:
-    numbers = [_ints(_option(op, name)) for name in ("start_indices", "limit_indices", "strides")]
+def _slice(op: hlo.StablehloSlice) -> Op:
+    numbers = [_ints(stated) for stated in (op.start_indices, op.limit_indices, op.strides)]
     masks = {f"{mask}_mask": 0 for mask in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    return _made(op, "strided_slice", [op.operand(0), *numbers], {**masks, "offset": False})
+    return _made(op, StridedSlice, [op.input, *numbers], {**masks, "offset": False})
 
 
-def _dot_general(op: Op) -> Op | None:
+def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
     """Leading batch dims, and one dim multiplied: BATCH_MATMUL."""
-    x, y = op.operand(0).type, op.operand(1).type
+    x, y = op.lhs.type, op.rhs.type
     if any(not isinstance(t.element, UniformQuantizedType) for t in (x, y)) or x.rank is None or x.rank != y.rank:
         return None
     batch = list(range(x.rank - 2))
     sides = [
-        (_option(op, f"{side}_batching_dimensions"), _option(op, f"{side}_contracting_dimensions"))
-        for side in ("lhs", "rhs")
+        (option(op.lhs_batching_dimensions), option(op.lhs_contracting_dimensions)),
+        (option(op.rhs_batching_dimensions), option(op.rhs_contracting_dimensions)),
     ]
     if any(b != batch or len(c) != 1 or c[0] < x.rank - 2 for b, c in sides):
         return None
     adjoint = {"adj_x": sides[0][1] == [x.rank - 2], "adj_y": sides[1][1] == [x.rank - 1]}
-    return _made(op, "batch_matmul", op.operands, {**adjoint, "asymmetric_quantize_inputs": False})
-
-
-_OTHERS: Mapping[str, Callable[[Op], Op | None]] = {
-    "compare": _compare,
-    "convert": _convert,
-    "reshape": _reshape,
-    "transpose": _transpose,
-    "concatenate": _concatenate,
-    "slice": _slice,
-    "dot_general": _dot_general,
-}
+    return _made(op, BatchMatMul, [op.lhs, op.rhs], {**adjoint, "asymmetric_quantize_inputs": False})

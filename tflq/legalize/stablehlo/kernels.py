@@ -9,7 +9,8 @@ stablehlo_gather.cc; the StableHLO specification.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -55,10 +56,10 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloTranspose,
     StablehloWhile,
 )
-from tflq.dialects.tosa.bits import BitwiseAnd, LogicalNot
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
-from tflq.legalize.reference.movement import under
+from tflq.legalize.reference.generic.movement import under
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
@@ -68,12 +69,6 @@ from tflq.numerics.tables import FloatFunction
 
 __all__: list[str] = []
 
-_KERNELS: Mapping[str, Callable[[RuleBuilder, Value, Value], Value]] = {
-    "tfl.stablehlo_add": lambda b, x, y: b.add(x, y),
-    "tfl.stablehlo_multiply": lambda b, x, y: b.mul(x, y),
-    "tfl.stablehlo_maximum": lambda b, x, y: b.maximum(x, y),
-    "tfl.stablehlo_minimum": lambda b, x, y: b.minimum(x, y),
-}
 _COMPARE: Mapping[str, RealFunction] = {
     "EQ": lambda x, y: np.equal(x, y).astype(np.float64),
     "NE": lambda x, y: np.not_equal(x, y).astype(np.float64),
@@ -97,26 +92,40 @@ def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMi
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
     if not one_shape or {x.type.storage, y.type.storage} != {storage}:
-        return NotApplicable(f"{kernel_name(op)} has a kernel for operands of one shape and type alone")
+        return NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
     if storage not in (i8, ui8, i16, i32):
         return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
-    extreme = op.name.endswith("mum")
+    extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))
     wide = storage if extreme else i32
-    combined = _KERNELS[op.name](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
+    combined = _combined(op, b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
     same = extreme and len({v.type.element for v in op.tensors}) == 1
     warning = "" if same else f"{kernel_name(op)} takes the stored integers, whatever they stand for"
     return Rewritten([b.cast(combined, storage)], warning=warning)
 
 
-_UNARY: Mapping[str, FloatFunction] = {
-    "tfl.stablehlo_cbrt": np.cbrt,
-    "tfl.stablehlo_cosine": np.cos,
-    "tfl.stablehlo_exponential": np.exp,
-    "tfl.stablehlo_floor": np.floor,
-    "tfl.stablehlo_log": np.log,
-    "tfl.stablehlo_logistic": lambda x: 1 / (1 + np.exp(-x)),
-    "tfl.stablehlo_rsqrt": lambda x: 1 / np.sqrt(x),
-    "tfl.stablehlo_tanh": np.tanh,
+def _combined(
+    op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMinimum, b: RuleBuilder, x: Value, y: Value
+) -> Value:
+    match op:
+        case StablehloAdd():
+            return b.add(x, y)
+        case StablehloMultiply():
+            return b.mul(x, y)
+        case StablehloMaximum():
+            return b.maximum(x, y)
+        case StablehloMinimum():
+            return b.minimum(x, y)
+
+
+_UNARY: Final[Mapping[type[Op], FloatFunction]] = {
+    StablehloCbrt: np.cbrt,
+    StablehloCosine: np.cos,
+    StablehloExponential: np.exp,
+    StablehloFloor: np.floor,
+    StablehloLog: np.log,
+    StablehloLogistic: lambda x: 1 / (1 + np.exp(-x)),
+    StablehloRsqrt: lambda x: 1 / np.sqrt(x),
+    StablehloTanh: np.tanh,
 }
 """In double."""
 
@@ -140,7 +149,7 @@ def function(
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
         return _rejected(op)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-    table = real_table(_UNARY[op.name], source.storage.dtype, *parameters)
+    table = real_table(_UNARY[type(op)], source.storage.dtype, *parameters)
     return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
 
 
@@ -150,7 +159,7 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     elements = per_layer(op, [x, y])
     if isinstance(elements, NotApplicable):
         return elements
-    direction = str(op.comparison_direction).rpartition("_")[2]
+    direction = op.comparison_direction.rpartition("_")[2]
     if elements[0] == elements[1]:
         wide = [b.cast(b.value(v), i32) for v in (x, y)]
         greater = b.greater if direction in ("GT", "LT") else b.greater_equal
@@ -242,7 +251,7 @@ def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     if isinstance(elements, NotApplicable) or any(e.storage not in (i8, ui8) for e in elements):
         return _rejected(op)
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
-    x, y = (b.value(op.operand(i)) for i in (0, 1))
+    x, y = b.value(op.lhs), b.value(op.rhs)
     storage = elements[-1].storage
     entries = b.constant(real_table_of_two(np.fmod, *stored).reshape(-1), storage)
     looked_up = b.emit(Table2D, [x, y, entries], TensorType(op.result.type.shape, storage))
@@ -254,21 +263,20 @@ def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) ->
     storage, kind = op.result.type.storage, op.lhs.type.storage
     if op.rhs.type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
         return _rejected(op)
-    x, y = (b.cast(b.value(op.operand(i)), i32) for i in (0, 1))
+    x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
-    if op.name.endswith("left"):
+    if isinstance(op, StablehloShiftLeft):
         combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))], y.type))
         if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:
-        name = "tosa.bitwise_and" if op.name.endswith("and") else "tosa.bitwise_or"
-        combined = b.emit(name, [x, y], x.type)
+        combined = b.emit(BitwiseAnd if isinstance(op, StablehloAnd) else BitwiseOr, [x, y], x.type)
     return Rewritten([b.cast(b.cast(combined, kind), storage)], note, warning, "unsettled")
 
 
-def _vectorized(op: Op) -> bool:
+def _vectorized(op: StablehloShiftLeft) -> bool:
     """Whether the kernel may shift several elements at once; one by one x86-64 shifts modulo 32."""
-    shape = op.operand(0).type.shape
+    shape = op.lhs.type.shape
     return shape is None or None in shape or math.prod(d or 0 for d in shape) >= _AT_ONCE
 
 
@@ -278,7 +286,7 @@ def _within_int32(amounts: Value) -> bool:
 
 def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
     """result = min(max(x, low), high) of what all become under the result's parameters."""
-    ready = under(b, [op.operand(i) for i in range(3)], op.result)
+    ready = under(b, [op.low, op.input, op.high], op.output)
     if ready is None:
         return _rejected(op)
     low, x, high = ready

@@ -10,6 +10,7 @@ stablehlo_gather.cc; the StableHLO specification.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,17 +27,13 @@ from tflq.dialects.tfl.stablehlo import (
 from tflq.dialects.tosa.movement import Slice, Tile
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
-from tflq.legalize.reference.moved_parameters import seen_by_kernel
-from tflq.legalize.reference.movement import COPIED, under
+from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
+from tflq.legalize.reference.generic.movement import COPIED, under
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.scaling import kernel_name
+from tflq.legalize.stablehlo.builtins import option
 
 __all__ = ["padded"]
-
-
-def _option(op: Op, name: str) -> list[int]:
-    found = op.attributes[name]
-    return [] if found is None else [int(v) for v in found]
 
 
 def _sources(op: Op, b: RuleBuilder, values: list[Value], kernel: bool) -> tuple[list[Value], str] | None:
@@ -59,8 +56,8 @@ def _not_copied(reason: str, warning: str) -> NotApplicable:
 
 def _refused(op: Op) -> Rejected:
     return Rejected(
-        f"{kernel_name(op)} of these types and shapes has no form on builtins: parameters of a kind per layer, and dims"
-        " that are known, have; lower it to TFLite's builtins, or dequantize its operands, before converting"
+        f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
+        "TFLite's builtins, or dequantize its operands, before converting"
     )
 
 
@@ -73,9 +70,7 @@ def pad(op: StablehloPad, b: RuleBuilder) -> Answer:
     (plain, fill), warning = found
     if not x.type.is_static:
         return _not_copied(f"the shape of '{x.name}' is not known", warning)
-    low, high, inner = (
-        _option(op, f"{name}") for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
-    )
+    low, high, inner = (option(v) for v in (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
     return Rewritten([padded(b, plain, fill, low, high, inner)], warning=warning)
 
 
@@ -120,11 +115,11 @@ def gather(op: StablehloGather, b: RuleBuilder) -> Answer:
     return Rewritten([b.emit(Gather, [flat, b.constant(places)], type, axis=0, batch_dims=0)], warning=warning)
 
 
-def _places(op: Op, indices: np.ndarray, shape: list[int]) -> np.ndarray:
+def _places(op: StablehloGather, indices: np.ndarray, shape: list[int]) -> np.ndarray:
     """Which element of the flat operand each of the result is."""
-    sizes, mapped = _option(op, "slice_sizes"), _option(op, "start_index_map")
-    collapsed, offsets = _option(op, "collapsed_slice_dims"), _option(op, "offset_dims")
-    at = int(op.attributes["index_vector_dim"])
+    sizes, mapped = option(op.slice_sizes), option(op.start_index_map)
+    collapsed, offsets = option(op.collapsed_slice_dims), option(op.offset_dims)
+    at = op.index_vector_dim
     starts = indices[..., None] if at == indices.ndim else np.moveaxis(indices, at, -1)
     start = np.zeros((*starts.shape[:-1], len(shape)), np.int64)
     start[..., mapped] = starts
@@ -144,7 +139,7 @@ def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     if found is None or not x.type.is_static or not result.type.is_static:
         return _refused(op)
     shape = [d or 0 for d in result.type.shape or ()]
-    places = dict(zip(_option(op, "broadcast_dimensions"), x.type.shape or (), strict=True))
+    places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
     ranked = b.reshape(found[0][0], [places.get(i, 1) for i in range(len(shape))])
     times = tuple(d // (places.get(i) or 1) for i, d in enumerate(shape))
     type = TensorType(tuple(shape), result.type.storage)
@@ -153,12 +148,12 @@ def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
 
 def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     """result = a slice of constant size from start indices, which are clamped."""
-    x, sizes = op.input, _option(op, "slice_sizes")
+    x, sizes = op.input, option(op.slice_sizes)
     found = _sources(op, b, [x], kernel=False)
     if found is None or not x.type.is_static:
         return _refused(op)
     most = np.asarray(x.type.shape) - sizes
-    start = _starts(op, b, 1)
+    start = _starts(b, op.starts)
     start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
     type = TensorType(tuple(sizes), op.result.type.storage)
     return Rewritten([b.emit(TflSlice, [found[0][0], start, b.constant(np.asarray(sizes))], type)])
@@ -169,13 +164,13 @@ def dynamic_update_slice(op: StablehloDynamicUpdateSlice, b: RuleBuilder) -> Ans
     found = _sources(op, b, [op.input, op.update], kernel=False)
     if found is None:
         return _refused(op)
-    operands = [*found[0], _starts(op, b, 2)]
+    operands = [*found[0], _starts(b, op.starts)]
     return Rewritten([b.emit(DynamicUpdateSlice, operands, op.result.type.stripped())])
 
 
-def _starts(op: Op, b: RuleBuilder, first: int) -> Value:
-    """The start indices, which are operands of their own, as one vector of int32."""
-    scalars = [v for v in op.operands[first:] if v is not None]
+def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
+    """The start indices, each an operand, as one vector of int32."""
+    scalars = [v for v in starts if v is not None]
     if all(v.is_constant for v in scalars):
         return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
     parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]

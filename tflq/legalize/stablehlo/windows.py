@@ -6,19 +6,30 @@ kernels/stablehlo_reduce_window.cc.
 
 from __future__ import annotations
 
-from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
+from collections.abc import Mapping
+from typing import Final
+
+from tflq.dialects.tfl.arithmetic import Add, Maximum, Minimum, Mul
+from tflq.dialects.tfl.stablehlo import (
+    StablehloAdd,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+    StablehloReduceWindow,
+)
+from tflq.ir.core import Op
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.legalize.reference.windows import COMBINE, over_windows
+from tflq.legalize.reference.pooling import COMBINE, over_windows
 from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.stablehlo.movement import padded
 
 __all__: list[str] = []
 
-_COMBINES = {
-    **dict.fromkeys(("tfl.add", "tfl.stablehlo_add"), "ADD"),
-    **dict.fromkeys(("tfl.mul", "tfl.stablehlo_multiply"), "MUL"),
-    **dict.fromkeys(("tfl.minimum", "tfl.stablehlo_minimum"), "MINIMUM"),
-    **dict.fromkeys(("tfl.maximum", "tfl.stablehlo_maximum"), "MAXIMUM"),
+_COMBINES: Final[Mapping[type[Op], str]] = {
+    **dict.fromkeys((Add, StablehloAdd), "ADD"),
+    **dict.fromkeys((Mul, StablehloMultiply), "MUL"),
+    **dict.fromkeys((Minimum, StablehloMinimum), "MINIMUM"),
+    **dict.fromkeys((Maximum, StablehloMaximum), "MAXIMUM"),
 }
 """What the one operator of a body stands for."""
 
@@ -26,21 +37,23 @@ _RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand
 
 
 def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
-    """result = init combined with each window's elements. `op.info["body"]`: the one operator of its function."""
-    function = _COMBINES.get(op.info.get("body", ""))
+    """result = init combined with each window's elements. `op.info["body"]`: the class of the one operator of its
+    function."""
+    function = _COMBINES.get(op.info.get("body", Op))
     storage = op.results[0].type.storage
-    if function is None or len(op.operands) != 2 or b.real or not op.operand(0).type.is_static:
+    operands = [v for v in op.inputs if v is not None]
+    if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
         return Rejected(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
             "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
         )
-    x, init = op.operand(0), op.operand(1)
+    x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):
         return Rejected(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
     rank = x.type.rank or 0
     window, strides, base, dilations = (
-        [1] * rank if op.attributes[name] is None else [int(v) for v in op.attributes[name]]
-        for name in ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+        [1] * rank if given is None else [int(v) for v in given]
+        for given in (op.window_dimensions, op.window_strides, op.base_dilations, op.window_dilations)
     )
     given = op.padding
     sides = [0] * (2 * rank) if given is None else [int(v) for v in given]

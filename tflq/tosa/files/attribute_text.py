@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Op
 from tflq.ir.types import element_storage
+from tflq.tosa.files.attributes import GRAPHS
 from tflq.tosa.files.literals import array_text, element_text, number_text, string
-from tflq.tosa.laws.control import GRAPHS
-from tflq.tosa.operands import ACCUMULATES, accumulator, is_unsigned, slots
+from tflq.tosa.operands import Accumulates, accumulator, is_unsigned, slots
 
 __all__ = ["attributes_text"]
 
-_NOT_WRITTEN: Final = frozenset({"input_range", *(name for names in GRAPHS.values() for name in names)})
+_NOT_WRITTEN: Final = GRAPHS | {"input_range"}
 """Hints, and functions, which become regions."""
 _ENUMS: Final = {"mode": "resize_mode", "rounding_mode": "rounding_mode"}
 
 
 def attributes_text(op: Op) -> Iterator[str]:
     """`axis = 1 : i32`, one after another."""
-    name = op.name.removeprefix("tosa.")
-    taken = {slot.name for slot in slots(name) if slot.type} | _NOT_WRITTEN
+    taken = {slot.name for slot in slots(type(op)) if slot.type} | _NOT_WRITTEN
     for key, value in op.attributes.items():
         if key not in taken:
             yield f"{key} = {_value(op, key, value)}"
-    if name in ACCUMULATES:
+    if isinstance(op, Accumulates):
         yield f"acc_type = {element_text(accumulator(op))}"
-    if name == "rescale":
-        yield f"input_unsigned = {str(is_unsigned(op.operand(0).type)).lower()}"
+    if isinstance(op, Rescale):
+        yield f"input_unsigned = {str(is_unsigned(op.input.type)).lower()}"
         yield f"output_unsigned = {str(is_unsigned(op.result.type)).lower()}"
 
 

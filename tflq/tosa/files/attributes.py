@@ -14,28 +14,32 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.dialects.traits.effects import Calls
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.flatbuffer.layout import TOSA, Field
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, bf16, element_storage
 from tflq.tosa.files.dtypes import dtype
-from tflq.tosa.operands import accumulator, is_unsigned
+from tflq.tosa.operands import accumulator, is_unsigned, tosa_name
 
 __all__ = ["GRAPHS", "MODES", "attribute_table", "member", "read_attributes"]
 
-GRAPHS: Final = ("then_graph", "else_graph", "cond_graph", "body_graph")
+GRAPHS: Final = frozenset(
+    a.key for kind in (CondIf, WhileLoop) for t in kind.traits if isinstance(t, Calls) for a in t.attributes
+)
 """Attributes that name a region in a file, a function by its index in the IR."""
 MODES: Final = {"NEAREST_NEIGHBOR": "NEAREST", "BILINEAR": "BILINEAR"}
 
-_MADE: Final[Mapping[str, Callable[[Op], Any]]] = {
+_MADE: Final[Mapping[str, Callable[[Any], Any]]] = {
     "acc_type": lambda op: dtype(accumulator(op)),
-    "input_unsigned": lambda op: is_unsigned(op.operand(0).type),
+    "input_unsigned": lambda op: is_unsigned(op.input.type),
     "output_unsigned": lambda op: is_unsigned(op.result.type),
     "nan_mode": lambda _: "PROPAGATE",
     "local_bound": lambda _: False,
     "min_val": lambda op: _bound(op, "min_val"),
     "max_val": lambda op: _bound(op, "max_val"),
-    "mode": lambda op: MODES[op.attributes["mode"]],
+    "mode": lambda op: MODES[op.mode],
 }
 
 
@@ -48,7 +52,7 @@ def member(operator: str) -> str:
 def attribute_table(op: Op, regions: Mapping[int, str]) -> dict[str, Any]:
     """The fields of an op's attribute table; `regions` names the functions. KeyError if an attribute is missing."""
     fields: dict[str, Any] = {}
-    for field in TOSA.table(member(op.name.removeprefix("tosa.").upper())).fields:
+    for field in TOSA.table(member(tosa_name(op).upper())).fields:
         made = _MADE.get(field.name)
         value = op.attributes[field.name] if made is None else made(op)
         fields[field.name] = regions[value] if field.name in GRAPHS else value

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.tosa import DIALECT as _DIALECT
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Function, Location, Op, Value
-from tflq.ir.registry import op_names
 from tflq.tosa.files.attributes import member, read_attributes
 from tflq.tosa.files.constants import Constants
 from tflq.tosa.files.dtypes import ELEMENTS
@@ -82,23 +84,25 @@ class Block:
 
     def _operator(self, fields: Mapping[str, Any], place: Location) -> None:
         name, inputs, outputs = fields["op"], fields["inputs"] or (), fields["outputs"] or ()
-        kind, table = fields["attribute"] or (member(name), None)
+        union, table = fields["attribute"] or (member(name), None)
         if name == "IDENTITY":
-            name = _VARIABLE.get(kind, name)
-        if kind != member(name) or (table is None and TOSA.table(kind).fields):
-            raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {kind}'}")
+            name = _VARIABLE.get(union, name)
+        if union != member(name) or (table is None and TOSA.table(union).fields):
+            raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {union}'}")
+        kind: Any = _DIALECT.op_class(name.lower())
         if name in ("CONST", "CONST_SHAPE"):
             for output in outputs:
                 self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
-        elif f"tosa.{name.lower()}" not in op_names("tosa"):
+        elif kind is None:
             raise UnsupportedError(f"the tosa form has no {name}")
         elif not self._lost.isdisjoint(inputs):
             self._lost.update(outputs)
-        elif name != "VARIABLE":  # a declaration: its tensor says all
-            self._emit(name, inputs, outputs, table or {}, fields["location"], place)
+        elif kind is not Variable:  # a declaration: its tensor says all
+            self._emit(kind, name, inputs, outputs, table or {}, fields["location"], place)
 
     def _emit(
         self,
+        kind: type[Operator],
         name: str,
         inputs: Sequence[str],
         outputs: Sequence[str],
@@ -108,11 +112,11 @@ class Block:
     ) -> None:
         attributes: dict[str, Any] = {}
         info = {"location": (location or {}).get("text") or ""}
-        if name in ("VARIABLE_READ", "VARIABLE_WRITE"):
+        if issubclass(kind, VariableRead | VariableWrite):
             inputs, outputs, attributes["name"] = self._variable(name, inputs, outputs)
         operands: list[Value | None] = []
         constants: list[tuple[Slot, str]] = []
-        for slot, operand in _paired(slots(name.lower()), inputs):
+        for slot, operand in _paired(slots(kind), inputs):
             if slot.type:
                 constants.append((slot, operand))
             else:
@@ -121,7 +125,7 @@ class Block:
         results = [self.tensors.define(output) for output in outputs]
         if results:
             attributes |= read_attributes(name, table, results[0].type.storage, self.graph)
-        op = Op(f"tosa.{name.lower()}", operands, results, attributes, place, info=info)
+        op = Op(kind.op_name, operands, results, attributes, place, info=info)
         for slot, operand in constants:
             self._attribute(op, slot, operand, table)
         if "acc_type" in table and results:

@@ -11,9 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tflq.dialects.calls import callees
+from tflq.dialects.declare import Operator
 from tflq.dialects.forms import verify_form
 from tflq.dialects.tosa.control import CondIf
 from tflq.dialects.tosa.state import Variable
+from tflq.dialects.traits.effects import Calls
 from tflq.errors import InvalidModelError, Reason, UnsupportedError, VerificationError
 from tflq.flatbuffer.codec import Decoder
 from tflq.flatbuffer.layout import TOSA
@@ -22,7 +25,6 @@ from tflq.flatbuffer.structure import check
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import i1
 from tflq.ir.verifier import verify
-from tflq.tosa.files.attributes import GRAPHS
 from tflq.tosa.files.blocks import Block
 from tflq.tosa.files.constants import Constants
 
@@ -145,10 +147,9 @@ def _verify_calls(module: Module, op: Op) -> None:
     """That the functions an op runs take and give what it has."""
     given = [v.type for v in op.operands if v is not None][1 if isinstance(op, CondIf) else 0 :]
     made = [v.type for v in op.results]
-    for key in GRAPHS:
-        if key not in op.attributes:
-            continue
-        function: Function = module.functions[op.attributes[key]]
+    calls = op.trait(Calls) if isinstance(op, Operator) else None
+    for key, index in calls.called(op) if calls else ():
+        function = module.functions[index]
         takes, gives = [v.type for v in function.inputs], [v.type for v in function.outputs]
         if takes != given:
             raise InvalidModelError(
@@ -162,7 +163,7 @@ def _verify_calls(module: Module, op: Op) -> None:
 
 
 def _no_recursion(module: Module) -> None:
-    calls = [{op.attributes[k] for op in f.ops for k in GRAPHS if k in op.attributes} for f in module.functions]
+    calls = [{index for op in f.ops for index in callees(op)} for f in module.functions]
     done: set[int] = set()
     while len(done) < len(calls):
         ready = {i for i, called in enumerate(calls) if i not in done and called <= done}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from tflq.dialects.calls import callees
 from tflq.dialects.tosa.state import Variable
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.print_types import type_text as quantized_text
@@ -25,7 +26,6 @@ from tflq.tosa.files.literals import (
     value_pieces,
     value_text,
 )
-from tflq.tosa.laws.control import GRAPHS
 from tflq.tosa.operands import Constant, is_unsigned, operands
 from tflq.tosa.requirements import Requirements, requirements
 from tflq.tosa.target import Target
@@ -69,7 +69,7 @@ def _called(module: Module, entries: Sequence[int] | dict[int, str]) -> list[int
     found, todo = dict.fromkeys(entries), list(entries)
     while todo:
         for op in module.functions[todo.pop()].ops:
-            new = [op.attributes[name] for name in GRAPHS.get(op.name, ()) if op.attributes[name] not in found]
+            new = [index for index in callees(op) if index not in found]
             found.update(dict.fromkeys(new))
             todo += new
     return list(found)
@@ -91,7 +91,7 @@ def _head(needs: Requirements) -> str:
 
 def _variables(module: Module) -> Iterator[str]:
     """One declaration per name."""
-    declared = {op.attributes["name"]: op.operand(0) for op in module.ops() if isinstance(op, Variable)}
+    declared = {op.variable: op.initial_value for op in module.ops() if isinstance(op, Variable)}
     for name, initial in declared.items():
         shape = initial.type.shape or ()
         listed = f"dense<{list(shape)}> : tensor<{len(shape)}xindex>"
@@ -189,11 +189,11 @@ class _Region:
         left = f"{', '.join(made)} = " if made else ""
         attributes = ", ".join(attributes_text(op))
         yield f'{self.indent}{left}"{op.name}"({", ".join(names)}){f" <{{{attributes}}}>" if attributes else ""}'
-        if op.name in GRAPHS:
+        if graphs := list(callees(op)):
             yield " ("
-            for i, name in enumerate(GRAPHS[op.name]):
+            for i, index in enumerate(graphs):
                 yield ", " if i else ""
-                yield from self._graph(self.parent.module.functions[op.attributes[name]])
+                yield from self._graph(self.parent.module.functions[index])
             yield ")"
         results = ", ".join(type_text(v.type) for v in op.results)
         results = results if len(op.results) == 1 else f"({results})"

@@ -12,16 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from tflq.dialects.tosa.state import Variable
+from tflq.dialects.calls import callees
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
-from tflq.tosa.files.attributes import GRAPHS, attribute_table, member
+from tflq.tosa.files.attributes import attribute_table, member
 from tflq.tosa.files.dtypes import dtype, packed
 from tflq.tosa.files.names import Names
-from tflq.tosa.operands import Constant, operands
+from tflq.tosa.operands import Constant, operands, tosa_name
 
 __all__ = ["tosa_bytes", "tosa_pieces"]
 
@@ -106,10 +107,10 @@ class _Block:
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
         outputs = [self.use(v) for v in op.results]
-        operator = op.name.removeprefix("tosa.").upper()
-        if operator in VARIABLE_OPERATORS:
-            side = inputs if operator == "VARIABLE_READ" else outputs
-            side.append(self.variables[op.attributes["name"]][1])
+        operator = tosa_name(op).upper()
+        if isinstance(op, VariableRead | VariableWrite):
+            side = inputs if isinstance(op, VariableRead) else outputs
+            side.append(self.variables[op.variable][1])
         self._add(operator, inputs, outputs, attribute_table(op, self.regions), location)
 
     def _add(
@@ -154,11 +155,10 @@ class _Writer:
         for f in reached.values():
             names.reserve(f.values())
         regions = {i: labels.free("main" if f is main else f.name or f"region_{i}") for i, f in reached.items()}
-        used = {
-            op.attributes.get("name") for f in reached.values() for op in f.ops if op.name.startswith("tosa.variable")
-        }
-        declared = [op for op in module.ops() if isinstance(op, Variable) and op.attributes["name"] in used]
-        variables = {op.attributes["name"]: (op.operand(0), names.free(op.attributes["name"])) for op in declared}
+        touching = Variable | VariableRead | VariableWrite
+        used = {op.variable for f in reached.values() for op in f.ops if isinstance(op, touching)}
+        declared = [op for op in module.ops() if isinstance(op, Variable) and op.variable in used]
+        variables = {op.variable: (op.initial_value, names.free(op.variable)) for op in declared}
         self.blocks = {regions[i]: _Block(f, names, regions, variables) for i, f in reached.items()}
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())
@@ -203,5 +203,5 @@ def _reachable(module: Module, function: int) -> dict[int, Function]:
         index = todo.pop(0)
         if index not in reached:
             reached[index] = module.functions[index]
-            todo += [op.attributes[key] for op in reached[index].ops for key in GRAPHS if key in op.attributes]
+            todo += [called for op in reached[index].ops for called in callees(op)]
     return reached

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.calls import callees
 from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
-from tflq.ir.core import Function, Op, Value
+from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, same
 
-__all__ = ["GRAPHS", "nesting"]
-
-GRAPHS = {"tosa.cond_if": ("then_graph", "else_graph"), "tosa.while_loop": ("cond_graph", "body_graph")}
-"""The attributes that name functions."""
+__all__ = ["nesting"]
 
 
 def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Violations:
@@ -35,18 +33,17 @@ def _condition(what: str, value: Value) -> Violations:
         yield f"{what} is {value.type}, not one i1"
 
 
-def _function(op: Op, name: str, c: Context) -> Function | None:
-    index = op.attributes[name]
+def _function(index: int, c: Context) -> Function | None:
     return c.module.functions[index] if 0 <= index < len(c.module.functions) else None
 
 
 @law(CondIf)
 def cond_if(op: CondIf, c: Context) -> Violations:
-    given = [v for v in op.operands[1:] if v is not None]
+    given = [v for v in op.inputs if v is not None]
     yield from _condition("the condition", op.condition)
     yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
-    for name in GRAPHS[op.name]:
-        if (function := _function(op, name, c)) is None:
+    for name, index in (("then_graph", op.then_graph), ("else_graph", op.else_graph)):
+        if (function := _function(index, c)) is None:
             yield f"{name} names no function"
             continue
         yield from _agree(f"inputs of {name}", function.inputs, given)
@@ -55,11 +52,11 @@ def cond_if(op: CondIf, c: Context) -> Violations:
 
 @law(WhileLoop)
 def while_loop(op: WhileLoop, c: Context) -> Violations:
-    given = [v for v in op.operands if v is not None]
+    given = [v for v in op.inputs if v is not None]
     yield from bounds("a number of operands or results", [len(given), len(op.results)], 0, c.limits.list)
     yield from _agree("results", op.results, given)
-    for name in GRAPHS[op.name]:
-        if (function := _function(op, name, c)) is None:
+    for name, index in (("cond_graph", op.cond_graph), ("body_graph", op.body_graph)):
+        if (function := _function(index, c)) is None:
             yield f"{name} names no function"
             continue
         yield from _agree(f"inputs of {name}", function.inputs, given)
@@ -75,13 +72,9 @@ def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
     """How deep control flow nests in a function; more than any level takes if it calls itself."""
     if function in seen:
         return c.limits.nesting + 1
-    called = (
-        op.attributes[name]
-        for op in c.module.functions[function].ops
-        for name in GRAPHS.get(op.name, ())
-        if 0 <= op.attributes[name] < len(c.module.functions)
-    )
-    return max((1 + nesting(c, index, (*seen, function)) for index in called), default=0)
+    called = (index for op in c.module.functions[function].ops for index in callees(op))
+    known = (index for index in called if index < len(c.module.functions))
+    return max((1 + nesting(c, index, (*seen, function)) for index in known), default=0)
 
 
 @law(Variable)
@@ -95,7 +88,7 @@ def variable(op: Variable, _: Context) -> Violations:
 @law(VariableRead, VariableWrite)
 def access(op: VariableRead | VariableWrite, c: Context) -> Violations:
     name = op.variable
-    value = op.result if isinstance(op, VariableRead) else op.operand(0)
+    value = op.output if isinstance(op, VariableRead) else op.input
     declared = c.variables.get(name)
     if declared is None:
         yield f"no variable is called '{name}'"

@@ -120,7 +120,7 @@ def scatter(op: Scatter, _: Context) -> Violations:
     if wrong := list(of_rank(op, 3, 2, 3)):
         yield from wrong
         return
-    values, indices, given = (dims(op.operand(i)) for i in range(3))
+    values, indices, given = dims(op.values_in), dims(op.indices), dims(op.input)
     if not same(values[0], indices[0]):
         yield f"values of batch {values[0]}, indices of batch {indices[0]}"
     if not all(map(same, given, (values[0], indices[1], values[2]))):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
+from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
-from tflq.ir.core import Op
 from tflq.tosa.laws.registry import Context, Dims, Violations, bounds, dims, law, of_rank, result_is, same, zero_point
 
 __all__: list[str] = []
@@ -31,27 +30,29 @@ class _Sizes:
             self.faults.append(f"{size} + {sum(pads)} of padding - a window of {window} is not divisible by {stride}")
 
 
-def _channels(op: Op, found: int | None, expected: int | None, what: str) -> Violations:
+def _channels(found: int | None, expected: int | None, what: str) -> Violations:
     if not same(found, expected):
         yield f"{found} {what}, where there are {expected}"
 
 
-def _bias(op: Op, channels: int | None) -> Violations:
-    bias = dims(op.operand(2))[0]
+def _bias(op: Convolution, channels: int | None) -> Violations:
+    bias = dims(op.bias)[0]
     if bias != 1:
-        yield from _channels(op, bias, channels, "biases for the channels")
+        yield from _channels(bias, channels, "biases for the channels")
 
 
-def _convolution(op: Op, c: Context, spatial: Dims, kernel: Dims) -> tuple[Dims, list[str]]:
+def _convolution(
+    op: Conv2D | Conv3D | DepthwiseConv2D, c: Context, spatial: Dims, kernel: Dims
+) -> tuple[Dims, list[str]]:
     """The result's spatial dims and what attributes and division violate."""
-    pad, stride, dilation = (op.attributes[name] for name in ("pad", "stride", "dilation"))
+    pad, stride, dilation = op.pad, op.stride, op.dilation
     faults = [
         *bounds("a pad", pad, 0, c.limits.kernel),
         *bounds("a stride", stride, 1, c.limits.stride),
         *bounds("a dilation", dilation, 1, c.limits.kernel),
         *bounds("a dilated kernel", [d * k for d, k in zip(dilation, kernel, strict=True) if k], 1, c.limits.kernel),
-        *zero_point(op, "input_zp", op.operand(0)),
-        *zero_point(op, "weight_zp", op.operand(1)),
+        *zero_point(op, "input_zp", op.input),
+        *zero_point(op, "weight_zp", op.weight),
     ]
     sizes = _Sizes()
     for i, (size, k) in enumerate(zip(spatial, kernel, strict=True)):
@@ -69,7 +70,7 @@ def conv(op: Conv2D | Conv3D, c: Context) -> Violations:
     shape, weights = dims(op.input), dims(op.weight)
     spatial, faults = _convolution(op, c, shape[1:-1], weights[1:-1])
     yield from faults
-    yield from _channels(op, weights[-1], shape[-1], "channels of the weights for those of the input")
+    yield from _channels(weights[-1], shape[-1], "channels of the weights for those of the input")
     yield from _bias(op, weights[0])
     yield from result_is(op, (shape[0], *spatial, weights[0]))
 
@@ -82,7 +83,7 @@ def depthwise(op: DepthwiseConv2D, c: Context) -> Violations:
     shape, weights = dims(op.input), dims(op.weight)
     spatial, faults = _convolution(op, c, shape[1:3], weights[:2])
     yield from faults
-    yield from _channels(op, weights[2], shape[3], "channels of the weights for those of the input")
+    yield from _channels(weights[2], shape[3], "channels of the weights for those of the input")
     made = None if weights[2] is None or weights[3] is None else weights[2] * weights[3]
     yield from _bias(op, made)
     yield from result_is(op, (shape[0], *spatial, made))
@@ -107,7 +108,7 @@ def transpose_conv2d(op: TransposeConv2D, c: Context) -> Violations:
             yield from bounds("a kernel", [kernel], 1, c.limits.kernel)
         known = size is not None and kernel is not None
         spatial.append((size - 1) * stride[i] + sum(ends) + kernel if known else None)  # type: ignore[operator]
-    yield from _channels(op, weights[3], shape[3], "channels of the weights for those of the input")
+    yield from _channels(weights[3], shape[3], "channels of the weights for those of the input")
     yield from _bias(op, weights[0])
     yield from result_is(op, (shape[0], *spatial, weights[0]))
 
@@ -118,7 +119,7 @@ def pool(op: AvgPool2D | MaxPool2D, c: Context) -> Violations:
         yield from wrong
         return
     shape = dims(op.input)
-    kernel, stride, pad = (op.attributes[name] for name in ("kernel", "stride", "pad"))
+    kernel, stride, pad = op.kernel, op.stride, op.pad
     yield from bounds("a kernel", kernel, 1, c.limits.kernel)
     yield from bounds("a stride", stride, 1, c.limits.stride)
     yield from bounds("a pad", pad, 0, c.limits.kernel)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tflq.builder import Builder, Kind, broadcast
+from tflq.dialects.declare import Operator
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.bits import LogicalNot
 from tflq.dialects.tosa.comparison import Equal
@@ -55,13 +56,17 @@ class TosaBuilder(Builder):
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         return super().select(*self.aligned(condition, a, b))
 
-    def binary(self, name: str, a: Value, b: Value, **attributes: Any) -> Value:
-        """Any operator of two operands of one type ("bitwise_and", "pow", "intdiv", "logical_or" ...)."""
-        return self._binary(f"tosa.{name}", a, b, **attributes)
+    def binary(self, kind: type[Operator], a: Value, b: Value, **attributes: Any) -> Value:
+        """Any operator of two operands of one type (`BitwiseAnd`, `Pow`, `IntDiv`, `LogicalOr` ...)."""
+        return self._binary(kind, a, b, **attributes)
 
-    def unary(self, name: str, x: Value, **attributes: Any) -> Value:
-        """Any elementwise operator of one operand ("exp", "abs", "logical_not", ...)."""
-        return self.emit(f"tosa.{name}", [x], x.type, **attributes)
+    def compare(self, kind: type[Operator], a: Value, b: Value) -> Value:
+        """EQUAL, GREATER or GREATER_EQUAL."""
+        return self._binary(kind, a, b, i1)
+
+    def unary(self, kind: type[Operator], x: Value, **attributes: Any) -> Value:
+        """Any elementwise operator of one operand (`Exp`, `Abs`, `LogicalNot`, ...)."""
+        return self.emit(kind, [x], x.type, **attributes)
 
     def limits(self, x: Value, low: float, high: float) -> Value:
         """CLAMP of floats; None of both ends may be NaN."""

@@ -16,16 +16,21 @@ from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
 from tflq.tosa.lowering.notes import Note
-from tflq.tosa.lowering.state import Scope
+from tflq.tosa.lowering.scopes import Scope
 from tflq.tosa.target import Target
 
-__all__ = ["Refused", "Tosa"]
+__all__ = ["Refused", "Tosa", "kernel_name"]
 
 Report = Callable[[Note], None]
 
 
 class Refused(Exception):  # noqa: N818  an answer, not an error
     """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division"."""
+
+
+def kernel_name(op: Op) -> str:
+    """What TFLite calls an operator: CONV_2D."""
+    return op.name.partition(".")[2].upper()
 
 
 class Tosa(TosaBuilder):

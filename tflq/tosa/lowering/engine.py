@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.dialects.effects import is_pure
 from tflq.dialects.tosa.state import Variable
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.passes.effects import is_pure
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.state import NO_STATE, Scope, is_handle
+from tflq.tosa.lowering.scopes import NO_STATE, Scope, is_handle
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 

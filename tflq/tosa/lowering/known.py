@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.tfl.shape import Rank, Shape
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
 from tflq.tosa.lowering.context import Refused
 
@@ -51,9 +51,8 @@ def known_array(value: Value) -> np.ndarray | None:
     return known.array if known is not None and known.complete else None
 
 
-def constant_of(op: Op, index: int, what: str) -> np.ndarray:
+def constant_of(value: Value, what: str) -> np.ndarray:
     """The elements of an operand that must be known; `what` is its role: "axes"."""
-    value = op.operand(index)
     array = known_array(value)
     if array is None:
         name = f" '{value.name}'" if value.name else ""
@@ -61,9 +60,9 @@ def constant_of(op: Op, index: int, what: str) -> np.ndarray:
     return array
 
 
-def known_axis(op: Op, index: int, rank: int) -> int:
+def known_axis(axis: Value, rank: int) -> int:
     """An operand that is one axis of a tensor of a rank."""
-    return int(constant_of(op, index, "axis").reshape(-1)[0]) % rank
+    return int(constant_of(axis, "axis").reshape(-1)[0]) % rank
 
 
 def dims_of(value: Value) -> tuple[int | None, ...]:

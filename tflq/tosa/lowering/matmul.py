@@ -1,8 +1,9 @@
-"""MATMUL and BATCH_MATMUL: TOSA's has rank 3, one batch dim and operands of one type.
+"""MATMUL, BATCH_MATMUL and FULLY_CONNECTED: TOSA's has rank 3, one batch dim and operands of one type.
 
 The dims before the last two become one; a right side without them takes those of the left as rows; else what
 broadcasts is tiled. int16 by 8 bits widens the latter, less its zero point. Sources: TOSA 1.0 specification, MATMUL;
-kernels/batch_matmul.cc.
+kernels/batch_matmul.cc,
+fully_connected.cc.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from math import prod
 
 import numpy as np
 
-from tflq.dialects.tfl.matmul import BatchMatMul
+from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.convolution import narrowed
-from tflq.tosa.lowering.floats.arithmetic import need_float
+from tflq.tosa.lowering.convolution.floats import float_bias, float_operands, static_shape
+from tflq.tosa.lowering.convolution.integers import narrowed
+from tflq.tosa.lowering.convolution.wide_weights import fit_halves
+from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.wide_weights import fit_halves
 
 __all__: list[str] = []
 
@@ -46,6 +48,27 @@ def batch_matmul(op: BatchMatMul, t: Tosa) -> Value:
         x, y = real(t, op.lhs), factor(op, t, op.rhs, -2 if op.adj_y else -1)
     x, y = _swapped(t, x, op.adj_x), _swapped(t, y, op.adj_y)
     return _integer(t, x, y, (0, 0), i32) if integer else _product(t, x, y, (0, 0), f32, f32)
+
+
+@lowering(FullyConnected)
+def fully_connected(op: FullyConnected, t: Tosa) -> Value:
+    """A 1x1 convolution of rows."""
+    if op.weights_format != "DEFAULT":
+        raise Refused("the weights are stored in the shuffled format")
+    x, weights = float_operands(op, t, op.input, op.weights, None)
+    outputs, depth = static_shape(weights)
+    shape = x.type.shape or ()
+    keep = bool(op.keep_num_dims)
+    count = None if None in shape else prod(d or 0 for d in shape) // max(depth, 1)
+    result = (*shape[:-1], outputs) if keep else (count, outputs)
+    direct = len(shape) == 4 and shape[-1] == depth and keep
+    if result.count(None) > 1 and not direct:
+        raise Refused("more than one dim of the result is not known")
+    rows = x if direct else t.reshape(x, (count, 1, 1, depth))
+    filters = t.reshape(weights, (outputs, 1, 1, depth))
+    made = (*(rows.type.shape or ())[:3], outputs)
+    sums = t.reshape(t.conv2d(rows, filters, float_bias(t, op.bias, outputs), made, acc=f32), result)
+    return float_activation(t, sums, op.fused_activation_function)
 
 
 def _swapped(t: Tosa, x: Value, adjoint: bool) -> Value:

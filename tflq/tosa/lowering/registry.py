@@ -19,47 +19,7 @@ from tflq.tosa.lowering.context import Refused, Tosa
 __all__ = ["Lowering", "Refused", "Tosa", "lowered", "lowering"]
 
 Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
-lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.tosa.lowering",
-    {
-        "ext.casts": ("casts",),
-        "ext.rescale": ("low_word", "requantize", "rescale_real"),
-        "ext.tables": ("tables",),
-        "quant.casts": ("basic", "quantize_real"),
-        "tfl.activation": ("floats.operators",),
-        "tfl.arithmetic": ("floats.operators", "integer_kernels"),
-        "tfl.bits": ("integer_kernels",),
-        "tfl.casts": ("casts", "elementwise"),
-        "tfl.comparison": ("comparison", "integer_kernels"),
-        "tfl.control": ("control_flow", "variables"),
-        "tfl.convolution": ("floats.convolution",),
-        "tfl.indexing": ("diagonals", "gathering", "scattering"),
-        "tfl.matmul": ("floats.convolution", "matmul"),
-        "tfl.movement": ("gathering", "joining", "movement", "padding", "slicing", "space_blocks"),
-        "tfl.normalization": ("floats.operators",),
-        "tfl.pooling": ("pooling",),
-        "tfl.recurrent": ("floats.recurrent",),
-        "tfl.reduction": ("arg", "integer_kernels", "reduction", "top_k"),
-        "tfl.resize": ("resize",),
-        "tfl.shape": ("movement", "shapes_of"),
-        "tfl.stablehlo": ("control_flow",),
-        "tfl.state": ("variables",),
-        "tfl.unary": ("floats.operators", "integer_kernels", "movement"),
-        "tosa.activation": ("elementwise",),
-        "tosa.arithmetic": ("basic", "elementwise"),
-        "tosa.bits": ("basic",),
-        "tosa.casts": ("elementwise", "requantize"),
-        "tosa.comparison": ("comparison", "elementwise"),
-        "tosa.convolution": ("convolution", "transpose_conv"),
-        "tosa.indexing": ("gathering", "tables"),
-        "tosa.matmul": ("matmul",),
-        "tosa.movement": ("basic", "joining", "movement", "padding", "slicing"),
-        "tosa.pooling": ("pooling",),
-        "tosa.reduction": ("arg", "reduction"),
-        "tosa.resize": ("resize",),
-        "tosa.state": ("variables",),
-    },
-)
+lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
 """The lowering of each op that has a form in TOSA."""
 
 

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
+from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.resize import Resize
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.resize import (
@@ -33,7 +34,7 @@ from tflq.numerics.resize import (
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.known import constant_of
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.take import take
+from tflq.tosa.lowering.shaping import take
 
 __all__ = ["divided"]
 
@@ -43,40 +44,40 @@ _STILL = Steps(1, 1, 0)
 
 @lowering(Resize)
 def resize(op: Resize, t: Tosa) -> Value:
-    a, x, shape = op.attributes, t.value(op.input), op.result.type.shape or ()
-    steps, sizes, out = steps_of(a["scale"], a["offset"]), _plane(x), _known(shape[1:3])
+    x, shape = t.value(op.input), op.result.type.shape or ()
+    steps, sizes, out = steps_of(op.scale, op.offset), _plane(x), _known(shape[1:3])
     if x.type.storage == i16:
         t.need("int16", "RESIZE of int16")
-    if a["mode"] == "NEAREST_NEIGHBOR":
+    if op.mode == "NEAREST_NEIGHBOR":
         for axis in (1, 2):
             if not _within(t, steps[axis - 1], sizes[axis - 1], out[axis - 1]):
                 x = take(t, x, nearest_index(steps[axis - 1], sizes[axis - 1], out[axis - 1]), axis)
                 steps = (_STILL, steps[1]) if axis == 1 else (steps[0], _STILL)
-        return _resized(t, x, steps, out, a["mode"])
+        return _resized(t, x, steps, out, op.mode)
     sums = _weighted(op, x, t)
     offset = t.offset(op.input) * steps[0].n * steps[1].n
     return t.add(sums, t.constant(np.full((1, 1, 1, 1), offset), i32)) if offset else sums
 
 
-def divided(resized: Op, exponent: int, t: Tosa) -> Value:
+def divided(resized: Resize, exponent: int, t: Tosa) -> Value:
     """RESIZE of int16, whose weights add up to 2^exponent, divided by that and rounded half away from zero: int16.
 
     RESCALE rounds halves up. Of ~x RESIZE makes -acc - 2^exponent, and the complement of that, divided, is acc with
     halves rounded down. Only of a half the two differ, and then the upper one is right where it is positive.
     """
-    a, source = resized.attributes, t.value(resized.operand(0))
-    if source.type.storage != i16 or a["mode"] != "BILINEAR" or a["scale"][0] * a["scale"][2] != 1 << exponent:
+    source, scale = t.value(resized.input), resized.scale
+    if source.type.storage != i16 or resized.mode != "BILINEAR" or scale[0] * scale[2] != 1 << exponent:
         raise Refused("the divisor of a RESIZE is not the sum of its weights")
     t.need("int16", "RESIZE of int16")
     quotient = Multiplier(1 << 30, 1 - exponent)
-    up, down = (t.rescale(_weighted(resized, x, t), quotient, i32) for x in (source, t.unary("bitwise_not", source)))
+    up, down = (t.rescale(_weighted(resized, x, t), quotient, i32) for x in (source, t.unary(BitwiseNot, source)))
     positive = t.greater(up, t.constant(np.zeros((1, 1, 1, 1)), i32))
-    return t.cast(t.select(positive, up, t.unary("bitwise_not", down)), i16)
+    return t.cast(t.select(positive, up, t.unary(BitwiseNot, down)), i16)
 
 
-def _weighted(op: Op, x: Value, t: Tosa) -> Value:
+def _weighted(op: Resize, x: Value, t: Tosa) -> Value:
     """The weighted sums of x, of the operator's sizes."""
-    steps = list(steps_of(op.attributes["scale"], op.attributes["offset"]))
+    steps = list(steps_of(op.scale, op.offset))
     out = _known((op.result.type.shape or ())[1:3])
     for axis, (step, made) in enumerate(zip(steps, out, strict=True), 1):
         size = _plane(x)[axis - 1]
@@ -121,9 +122,9 @@ def resize_bilinear(op: ResizeBilinear, t: Tosa) -> Value:
     return x
 
 
-def _size(op: Op) -> tuple[int, int]:
+def _size(op: ResizeBilinear | ResizeNearestNeighbor) -> tuple[int, int]:
     """The height and width that are asked for."""
-    return _known([int(n) for n in constant_of(op, 1, "size of the result")])
+    return _known([int(n) for n in constant_of(op.size, "size of the result")])
 
 
 def _known(dims: Sequence[int | None]) -> tuple[int, int]:

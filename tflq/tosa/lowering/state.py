@@ -1,75 +1,224 @@
-"""Variables in functions that control flow calls: values beside their arguments and results.
+"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE on TOSA's variables, and those of the integer form.
 
-An entry point alone reads and writes variables, each once; what a branch or a loop reads it is given, and what it
-writes it gives back. Handles of variables that are passed on are names by which a function is lowered, not arguments.
+A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
+fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
+and int32 as their bytes, the low one first, in a dim of their own. Kernels: var_handle.cc, read_variable.cc,
+assign_variable.cc, call_once.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tflq.dialects.calls import callees
-from tflq.dialects.tfl.control import CallOnce, If
+import numpy as np
+
+from tflq.dialects.quant.casts import Scast
+from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
-from tflq.ir.core import Module, Op, Value
-from tflq.ir.types import TensorType, resource
+from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
+from tflq.ir.core import Value
+from tflq.ir.types import TensorType, i1, i8, i16, i32
+from tflq.tosa.lowering.context import kernel_name
+from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.scopes import Scope, Use, handle_name, is_handle, uses
+from tflq.tosa.lowering.shaping import joined, part
 
-__all__ = ["NO_STATE", "Scope", "Use", "handle_name", "is_handle", "uses"]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What a function that is called has of variables: the name of the one each argument is a handle of, if it is;
-    those it is given, with the types of the values, and those it gives back."""
-
-    handles: tuple[str | None, ...] = ()
-    given: tuple[tuple[str, TensorType], ...] = ()
-    returned: tuple[str, ...] = ()
+__all__ = ["held", "hold", "scope_of"]
 
 
-NO_STATE = Scope()
+@lowering(VarHandle)
+def var_handle(op: VarHandle, t: Tosa) -> Value:
+    """Nothing: a variable is found by its name."""
+    handle = Value(op.result.type)
+    t.handles[handle] = handle_name(op)
+    return handle
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
-    """That functions use a variable: a value it holds there, and whether they write it."""
-
-    like: Value
-    written: bool
-
-
-def is_handle(value: Value) -> bool:
-    return value.type.element == resource
-
-
-def handle_name(op: Op) -> str:
-    """The name of the variable that a VAR_HANDLE is of."""
-    words = [op.attributes.get("container"), op.attributes.get("shared_name")]
-    return "/".join(w for w in words if w) or "variable"
+@lowering(CallOnce)
+def call_once(op: CallOnce, t: Tosa) -> list[Value]:
+    """Nothing: what the function assigns is initial values."""
+    t.need("variable", "CALL_ONCE")
+    for inner in t.module.functions[op.init_subgraph_index].ops:
+        if isinstance(inner, AssignVariable):
+            if _stored(inner.value) is None:
+                raise Refused(f"'{inner.value.name}', which a variable starts as, is not a constant")
+        elif not isinstance(inner, (VarHandle, Scast)):
+            raise Refused(f"the function that it calls has {inner.name}, and variables can only start as constants")
+    return []
 
 
-def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:
-    """The variables that a function and those it calls use; `handles`: the names of those its arguments stand for."""
-    function = module.functions[index]
-    names = {v: name for v, name in zip(function.inputs, handles, strict=True) if name}
-    found: dict[str, Use] = {}
+@lowering(ReadVariable)
+def read_variable(op: ReadVariable, t: Tosa) -> Value:
+    return _read(t, _declared(op, t, op.result), op.result)
 
-    def add(name: str, use: Use) -> None:
-        known = found.get(name)
-        found[name] = use if known is None else Use(known.like, known.written or use.written)
 
-    for op in function.ops:
-        if isinstance(op, VarHandle):
-            names[op.result] = handle_name(op)
-        elif isinstance(op, (ReadVariable, AssignVariable)) and op.operand(0) in names:
-            writes = isinstance(op, AssignVariable)
-            add(names[op.operand(0)], Use(op.operand(1) if writes else op.result, writes))
-        elif not isinstance(op, CallOnce):
-            given = op.operands[1:] if isinstance(op, If) else op.operands
-            passed = [None if v is None else names.get(v) for v in given]
-            for called in callees(op):
-                for name, use in uses(module, called, passed).items():
-                    add(name, use)
-            names.update({v: n for v, n in zip(op.results, passed, strict=False) if n and is_handle(v)})
-    return found
+@lowering(AssignVariable)
+def assign_variable(op: AssignVariable, t: Tosa) -> list[Value]:
+    return _write(t, _declared(op, t, op.value), op.value)
+
+
+@lowering(Variable)
+def variable(op: Variable, t: Tosa) -> list[Value]:
+    """Its initial value, as the bytes it is kept in."""
+    t.need("variable", "the state of an operator")
+    start = op.initial_value
+    type = _kept_type(t, start)
+    array = t.value(start).array
+    t.variables[op.variable] = t.constant(_bytes(array) if type.element == i8 else array, type.storage)
+    return []
+
+
+@lowering(VariableRead)
+def read(op: VariableRead, t: Tosa) -> Value:
+    return _read(t, op.variable, op.result)
+
+
+@lowering(VariableWrite)
+def write(op: VariableWrite, t: Tosa) -> list[Value]:
+    return _write(t, op.variable, op.input)
+
+
+def _read(t: Tosa, name: str, result: Value) -> Value:
+    """What a variable holds: what the function has read or written last, if it has."""
+    return held(t, name, t.type(result))
+
+
+def _fetched(t: Tosa, name: str, result: Value) -> Value:
+    """What a variable holds, put together from its bytes."""
+    storage, shape = t.storage(result), _shape(result)
+    kept = t.op(VariableRead, [], [_kept_type(t, result)], {"name": name}).result
+    if storage == i1:
+        return t.cast(kept, i1)
+    if storage not in (i16, i32):
+        return kept
+    total: Value | None = None
+    count = storage.bits // 8
+    one = (1,) * max(1, len(shape))
+    for k in range(count):
+        byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
+        if k < count - 1:
+            byte = t.binary(BitwiseAnd, byte, t.constant(np.full(one, 255)))
+        if k:
+            byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
+        total = byte if total is None else t.binary(BitwiseOr, total, byte)
+    return t.cast(t.reshape(total or kept, shape), storage)
+
+
+def _write(t: Tosa, name: str, source: Value) -> list[Value]:
+    """Makes a value what a variable holds."""
+    hold(t, name, t.value(source))
+    return []
+
+
+def _store(t: Tosa, name: str, x: Value) -> None:
+    """Writes a variable, taken apart into bytes. The last write of a function stays."""
+    storage, shape = x.type.storage, _shape(x)
+    if name in t.written:
+        t.ops.remove(t.written[name])
+    if storage == i1:
+        x = t.cast(x, i8)
+    elif storage in (i16, i32):
+        wide, one = t.reshape(t.cast(x, i32), (1, *shape)), (1,) * (len(shape) + 1)
+        shifts = [t.constant(np.full(one, 8 * k)) for k in range(storage.bits // 8)]
+        x = joined(t, [t.cast(t.arithmetic_right_shift(wide, s), i8) for s in shifts], 0)
+    t.written[name] = t.op(VariableWrite, [x], [], {"name": name})
+
+
+def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
+    """The name of the variable that an operator reads or writes, which holds such values."""
+    t.need("variable", kernel_name(op))
+    name = t.handles.get(t.value(op.resource))
+    if name is None:
+        raise Refused("the variable is not named by a VAR_HANDLE")
+    _declare(t, name, value)
+    return name
+
+
+def _declare(t: Tosa, name: str, value: Value) -> None:
+    """Gives the module a variable that holds such values. Refused if it has one of the name that holds others."""
+    type = _kept_type(t, value)
+    initial = _initial(t, name, value)
+    start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
+    held = t.variables.setdefault(name, t.constant(_bytes(start) if type.element == i8 else start, type.storage))
+    if held.type != type:
+        raise Refused(f"the variable '{name}' holds values of more than one type")
+
+
+def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
+    """The variables that functions called on operands use; each is declared."""
+    handles = tuple(None if v is None or not is_handle(v) else t.handles.get(t.value(v)) for v in operands)
+    found: dict[str, list[Use]] = {}
+    for index in functions:
+        for name, use in uses(t.module, index, handles).items():
+            _declare(t, name, use.like)
+            found.setdefault(name, []).append(use)
+    given = tuple((name, t.type(found[name][0].like)) for name in sorted(found))
+    return Scope(handles, given, tuple(name for name, _ in given if any(use.written for use in found[name])))
+
+
+def held(t: Tosa, name: str, type: TensorType) -> Value:
+    """What a variable holds that is declared."""
+    if name not in t.held:
+        t.held[name] = _fetched(t, name, Value(type))
+    return t.held[name]
+
+
+def hold(t: Tosa, name: str, value: Value) -> None:
+    """Makes a value what a variable holds that is declared."""
+    t.held[name] = value
+    if t.scope is None:
+        _store(t, name, value)
+
+
+def _name(op: AssignVariable) -> str | None:
+    """The name of the variable that is assigned, if its handle is of the same function."""
+    handle = op.resource.producer
+    return handle_name(handle) if isinstance(handle, VarHandle) else None
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    shape = value.type.shape
+    if shape is None or None in shape:
+        raise Refused("a variable of an unknown shape has no form in TOSA")
+    return tuple(d or 0 for d in shape)
+
+
+def _kept_type(t: Tosa, value: Value) -> TensorType:
+    """The type of the variable that holds such values."""
+    storage, shape = t.storage(value), _shape(value)
+    if storage in (i16, i32):
+        return TensorType((storage.bits // 8, *shape), i8)
+    if not (storage in (i1, i8) or storage.is_float):
+        raise Refused(f"TOSA has no variables of {storage}")
+    return TensorType(shape, i8 if storage == i1 else storage)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """An array as the int8 that a variable keeps it in."""
+    if array.dtype.itemsize == 1:
+        return array.astype(np.int8)
+    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+    return np.moveaxis(little.reshape(*array.shape, 1).view(np.int8), -1, 0)
+
+
+def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
+    """What CALL_ONCE assigns to a variable, last: stored integers, signed."""
+    found = None
+    for op in t.module.ops():
+        if isinstance(op, CallOnce):
+            for inner in t.module.functions[op.init_subgraph_index].ops:
+                if isinstance(inner, AssignVariable) and _name(inner) == name:
+                    found = _stored(inner.value)
+    if found is None:
+        return None
+    if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
+        raise Refused(f"the variable '{name}' starts as a value of another type than it holds")
+    return t.value(found).array
+
+
+def _stored(value: Value) -> Value | None:
+    """The constant that a value is, of whatever type."""
+    while isinstance(value.producer, Scast):
+        value = value.producer.input
+    return value if value.is_constant else None

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.ranges import Range, value_range
 from tflq.dialects.tosa.arithmetic import Mul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
-from tflq.passes.ranges import Range, value_range
 from tflq.tosa.lowering.registry import Refused, Tosa
 
 __all__ = ["bounds", "fits_int32", "in_int32", "narrow", "product_by", "widened_product"]
@@ -51,9 +51,9 @@ def in_int32(op: Op, t: Tosa) -> list[Value]:
 def widened_product(value: Value) -> tuple[Value, Value] | None:
     """The operands of a product of int64s that may leave int32, both within it."""
     op = value.producer
-    if op is None or not isinstance(op, Mul) or value.type.storage != i64 or op.attributes.get("shift", 0):
+    if not isinstance(op, Mul) or value.type.storage != i64 or op.shift:
         return None
-    x, y = op.operand(0), op.operand(1)
+    x, y = op.input1, op.input2
     both = fits_int32(bounds(x)) and fits_int32(bounds(y))
     return (x, y) if both and not fits_int32(bounds(value)) else None
 

@@ -1,5 +1,1 @@
-"""Float operators of TFLite → float operators of TOSA."""
-
-from tflq.tosa.lowering.floats import angle, convolution, normalization, power, recurrent, unary
-
-__all__ = ["angle", "convolution", "normalization", "power", "recurrent", "unary"]
+"""What float operators of TFLite are made of: quotients, activations, constants that were quantized."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Value
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.dialects.tosa.activation import Floor, Tanh
+from tflq.dialects.tosa.arithmetic import Abs
+from tflq.ir.core import Op, Value
+from tflq.tosa.lowering.context import Refused, Tosa, kernel_name
 from tflq.tosa.lowering.floats.quotient import reciprocal, remainder, scalar
 
 __all__ = [
@@ -25,9 +27,9 @@ __all__ = [
 _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
 
 
-def need_float(t: Tosa, operator: str) -> None:
+def need_float(t: Tosa, operator: Op | str) -> None:
     """Refused, naming the operator, unless the target computes in float."""
-    t.need("pro_fp", f"{operator} in float")
+    t.need("pro_fp", f"{operator if isinstance(operator, str) else kernel_name(operator)} in float")
 
 
 def float_activation(t: Tosa, x: Value, name: str) -> Value:
@@ -36,7 +38,7 @@ def float_activation(t: Tosa, x: Value, name: str) -> Value:
         return x
     need_float(t, name)
     if name == "TANH":
-        return t.unary("tanh", x)
+        return t.unary(Tanh, x)
     if name not in _ACTIVATIONS:
         raise Refused(f"the activation {name} has no form in float")
     return t.limits(x, *_ACTIVATIONS[name])
@@ -78,7 +80,7 @@ def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]
     a, b = t.aligned(a, b)
     zero = scalar(t, 0, b)
     flipped = t.greater(zero, b)
-    return t.select(flipped, t.sub(zero, a), a), t.unary("abs", b), flipped
+    return t.select(flipped, t.sub(zero, a), a), t.unary(Abs, b), flipped
 
 
 def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
@@ -87,5 +89,5 @@ def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
     So it is the floor if the remainder is not negative, else one more.
     """
     q = t.mul(a, reciprocal(t, b))
-    q = t.unary("floor", t.add(q, scalar(t, 0.5, q)))
+    q = t.unary(Floor, t.add(q, scalar(t, 0.5, q)))
     return q, remainder(t, a, q, b)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tosa.activation import Floor, Reciprocal
+from tflq.dialects.tosa.arithmetic import Abs
 from tflq.ir.core import Value
 from tflq.ir.types import f32
 from tflq.tosa.lowering.context import Tosa
@@ -27,7 +29,7 @@ def scalar(t: Tosa, number: float, like: Value) -> Value:
 def reciprocal(t: Tosa, x: Value) -> Value:
     """1 / x; of a constant, a constant."""
     if not x.is_constant:
-        return t.unary("reciprocal", x)
+        return t.unary(Reciprocal, x)
     with np.errstate(divide="ignore", over="ignore"):
         return t.constant(x.type.storage.dtype.type(1) / x.array, x.type.storage)
 
@@ -72,6 +74,6 @@ def close_quotient(t: Tosa, x: Value, scale: np.ndarray) -> Value:
 
 def rounded_half_away(t: Tosa, x: Value) -> Value:
     """x rounded to nearest, half away from zero: the floor of |x| and the number below 1/2, with x's sign."""
-    size = t.unary("floor", t.add(t.unary("abs", x), scalar(t, _BELOW_HALF, x)))
+    size = t.unary(Floor, t.add(t.unary(Abs, x), scalar(t, _BELOW_HALF, x)))
     zero = scalar(t, 0, x)
     return t.select(t.greater(zero, x), t.sub(zero, size), size)

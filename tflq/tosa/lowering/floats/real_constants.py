@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
@@ -59,10 +60,10 @@ def factor(op: Op, t: Tosa, operand: Value, axis: int) -> Value:
     if not operand.type.quantized:
         return found
     if isinstance(operand.type.element, UniformQuantizedSubChannelType):
-        if (op.name, operand.type.storage) != ("tfl.fully_connected", i4):
+        if not (isinstance(op, FullyConnected) and operand.type.storage == i4):
             return constant(np.zeros_like(found.array))  # the kernel finds no scale, and says so
         t.warn(_BLOCKS.format(operand.name), "inexact")
     sums = np.abs(found.array).sum(tuple(a for a in range(found.array.ndim) if a != axis % found.array.ndim))
-    step = _STEP if op.attributes.get("asymmetric_quantize_inputs") else _HALF_STEP
+    step = _STEP if getattr(op, "asymmetric_quantize_inputs", False) else _HALF_STEP
     t.warn(_ROUNDED.format(operand.name, float(sums.max(initial=0)) * step), "inexact")
     return found

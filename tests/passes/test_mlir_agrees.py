@@ -1,0 +1,67 @@
+"""lower-quant-ops and strip-func-quant-types make what MLIR's passes of these names make, on random types and shapes.
+
+The texts are compared as tflq prints them: what MLIR made is read back and printed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from support.mlir_oracle import needs_mlir, random_calls, random_casts, run
+
+from tflq.ir.core import Module, Op, Value, walk
+from tflq.ir.parser import parse_module
+from tflq.ir.printer import print_module
+from tflq.ir.verifier import verify, verify_casts
+from tflq.passes.pipeline_text import parse_pipeline
+
+COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))
+
+
+def made(text: str, passes: str) -> Module:
+    module = parse_module(text)
+    verify(module)
+    module = parse_pipeline(passes).run(module).module
+    verify_casts(module)
+    return module
+
+
+def ordered(module: Module) -> str:
+    """The text with ops in the order in which the results need them, so that the order of others says nothing."""
+    for function in module.functions:
+        placed: dict[Op, None] = {}
+
+        def place(value: Value | None, placed: dict[Op, None] = placed) -> None:
+            op = None if value is None else value.producer
+            if op is None or op in placed:
+                return
+            for inner in walk([op]):
+                for operand in inner.operands:
+                    if operand is None or operand.producer not in list(walk([op])):
+                        place(operand)
+            placed[op] = None
+
+        for value in (*function.outputs, *(r for op in function.ops for r in op.results)):
+            place(value)
+        function.ops = [*placed, *(op for op in function.ops if not op.results)]
+        function.info = {key: item for key, item in function.info.items() if key != "visibility"}
+    return print_module(module)
+
+
+@needs_mlir
+def test_lowered_casts_are_mlirs() -> None:
+    texts = random_casts(COUNT, 1)
+    ours = [made(text, "lower-quant-ops,dce") for text in texts]
+    printed = [print_module(module) for module in ours]
+    for text, module, theirs in zip(texts, ours, run(texts, "func.func(lower-quant-ops)"), strict=True):
+        assert ordered(module) == ordered(made(theirs, "dce")), text
+    assert not [text for text in run(printed) if text.startswith("ERROR")]
+
+
+@needs_mlir
+def test_stripped_functions_are_mlirs() -> None:
+    texts = random_calls(COUNT, 1)
+    theirs = run(texts, "strip-func-quant-types,canonicalize")
+    for text, other in zip(texts, theirs, strict=True):
+        module = made(text, "strip-func-quant-types,canonicalize,dce")
+        assert ordered(module) == ordered(made(other, "dce")), text

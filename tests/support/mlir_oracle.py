@@ -1,0 +1,141 @@
+"""MLIR itself, where it is at hand: the environment variable TFLQ_MLIR names a Python that has torch-mlir.
+
+`run` gives what MLIR's passes make of texts, parsed back, or its error; `random_casts` and `random_calls` make texts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from collections.abc import Sequence
+
+import pytest
+
+__all__ = ["needs_mlir", "random_calls", "random_casts", "run"]
+
+PYTHON = os.environ.get("TFLQ_MLIR", "")
+needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python with torch-mlir")
+
+_SCRIPT = """
+import json, os, sys
+from torch_mlir import ir, passmanager
+texts, pipeline = json.load(sys.stdin)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+out = []
+for text in texts:
+    try:
+        with ir.Context() as context, ir.Location.unknown():
+            context.allow_unregistered_dialects = True
+            module = ir.Module.parse(text)
+            if pipeline:
+                passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
+            out.append(str(module))
+    except Exception as error:
+        out.append("ERROR " + str(error))
+json.dump(out, sys.stdout)
+"""
+
+
+def run(texts: Sequence[str], pipeline: str = "") -> list[str]:
+    """The text of each module after a pipeline, or a text that begins with ERROR."""
+    given = json.dumps([list(texts), pipeline])
+    done = subprocess.run([PYTHON, "-c", _SCRIPT], input=given, capture_output=True, text=True, check=True)
+    made: list[str] = json.loads(done.stdout)
+    return made
+
+
+def random_casts(count: int, seed: int) -> list[str]:
+    """Functions of one quant.qcast or quant.dcast each, on random types and shapes."""
+    r = random.Random(seed)
+    return [_cast(r) for _ in range(count)]
+
+
+def random_calls(count: int, seed: int) -> list[str]:
+    """Declarations, and functions that call them, of random types."""
+    r = random.Random(seed)
+    return [_call(r) for _ in range(count)]
+
+
+Shape = tuple[int | None, ...] | None | str
+
+
+def _shape(r: random.Random) -> Shape:
+    ranked = tuple(r.choice([None, 1, 2, 3, 4, 6]) for _ in range(r.randint(0, 4)))
+    return r.choice(["scalar", None, ranked, ranked])
+
+
+def _quantized(r: random.Random, shape: Shape, expressed: str) -> str:
+    width, signed = r.choice([2, 3, 4, 5, 7, 8, 8, 8, 10, 12, 16, 32]), r.random() < 0.5
+    kind = r.random()
+    blocks = isinstance(shape, tuple) and shape != () and None not in shape and kind > 0.85
+    signed = signed or blocks  # MLIR prints unsigned zero points of blocks as signed
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+    bounds = ""
+    if r.random() < 0.4:
+        low = r.randint(low, high - 1)
+        high = r.randint(low + 1, high)
+        bounds = f"<{low}:{high}>"
+
+    def pair() -> str:
+        zero = r.choice([0, 0, low, high, r.randint(low, high)])
+        scale = r.choice(["0.5", "2.0", "3.0e-1", "0.1", "1.25", "0.0078125", "100.0", "0.1234567"])
+        return f"{scale}:{zero}" if zero else scale
+
+    head = f"!quant.uniform<{'i' if signed else 'u'}{width}{bounds}:{expressed}"
+    if kind < 0.4 or isinstance(shape, str) or shape == ():
+        return f"{head}, {pair()}>"
+    if blocks:
+        assert isinstance(shape, tuple)
+        axes = sorted(r.sample(range(len(shape)), r.randint(1, len(shape))))
+        dims = [dim or 1 for dim in shape]
+        sizes = {a: r.choice([n for n in range(1, dims[a] + 1) if dims[a] % n == 0]) for a in axes}
+        counts = [dim // sizes[i] if i in sizes else 1 for i, dim in enumerate(dims)]
+
+        def nested(counts: list[int]) -> str:
+            return "{" + ", ".join(nested(counts[1:]) for _ in range(counts[0])) + "}" if counts else pair()
+
+        return f"{head}:{{{', '.join(f'{a}:{n}' for a, n in sizes.items())}}}, {nested(counts)}>"
+    axis = r.randrange(len(shape)) if shape is not None else r.randint(0, 3)
+    stated = shape[axis] if shape is not None else None
+    scales = ", ".join(pair() for _ in range(r.randint(1, 4) if stated is None else int(stated)))
+    return f"{head}:{axis}, {{{scales}}}>"
+
+
+def _wrapped(shape: Shape, element: str) -> str:
+    if isinstance(shape, str):
+        return element
+    dims = "*x" if shape is None else "".join(f"{'?' if dim is None else dim}x" for dim in shape)
+    return f"tensor<{dims}{element}>"
+
+
+def _cast(r: random.Random) -> str:
+    expressed, shape = r.choice(["f32", "f32", "f16", "bf16", "f64"]), _shape(r)
+    sides = [_wrapped(shape, expressed), _wrapped(shape, _quantized(r, shape, expressed))]
+    op = r.choice(["qcast", "dcast"])
+    a, b = sides if op == "qcast" else reversed(sides)
+    return f"func.func @f(%a: {a}) -> {b} {{\n  %0 = quant.{op} %a : {a} to {b}\n  return %0 : {b}\n}}\n"
+
+
+def _call(r: random.Random) -> str:
+    def some() -> list[str]:
+        return [_type(r) for _ in range(r.randint(0, 3))]
+
+    takes, gives = some(), some()
+    names = [f"%r#{i}" for i in range(len(gives))] if len(gives) > 1 else ["%r"][: len(gives)]
+    head = {0: "", 1: "%r = "}.get(len(gives), f"%r:{len(gives)} = ")
+    arguments = ", ".join(f"%a{i}" for i in range(len(takes)))
+    arrow = f" -> ({', '.join(gives)})" if gives else ""
+    returned = f" {', '.join(names)} : {', '.join(gives)}" if gives else ""
+    return (
+        f"func.func private @g({', '.join(takes)}){arrow}\n"
+        f"func.func @f({', '.join(f'%a{i}: {t}' for i, t in enumerate(takes))}){arrow} {{\n"
+        f"  {head}func.call @g({arguments}) : ({', '.join(takes)}) -> ({', '.join(gives)})\n  return{returned}\n}}\n"
+    )
+
+
+def _type(r: random.Random) -> str:
+    shape = _shape(r)
+    plain = r.random() < 0.35
+    return _wrapped(shape, r.choice(["f32", "i8", "i32", "f16"]) if plain else _quantized(r, shape, "f32"))

@@ -1,0 +1,101 @@
+"""Passes and dialects from outside: a file's, and those of the package in examples/ml_dialect."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tflq import Extension
+from tflq.cli import main
+from tflq.extensions import named_passes
+from tflq.ir.core import Module
+from tflq.ir.parser import parse_module
+from tflq.ir.registry import dialect, op_class
+from tflq.passes.contract import Pipeline
+from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.dce import DeadCodeElimination
+from tflq.passes.lower_quant_ops import LowerQuantOps
+from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
+
+FILE = """
+from dataclasses import dataclass
+import tflq
+from tflq.passes.contract import Pass, PassResult
+
+@dataclass(frozen=True)
+class Rename(Pass):
+    name = "{name}"
+    to: str = "g"
+    def run(self, module):
+        module.main.name = self.to
+        return PassResult(module, True)
+
+EXTENSION = tflq.Extension(passes=[Rename])
+"""
+
+
+def test_a_file_adds_a_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules, model = tmp_path / "my_rules.py", tmp_path / "x.mlir"
+    rules.write_text(FILE.format(name="rename"))
+    model.write_text("func.func @f() {\n  return\n}")
+    assert main.run(["opt", str(model), "--rules", str(rules), "-p", "rename{to=h}"]) == 0
+    assert "@h()" in capsys.readouterr().out
+    rules.write_text(FILE.format(name="cse"))
+    assert main.run(["opt", str(model), "--rules", str(rules), "-p", "cse"]) == 2
+    rules.write_text("")
+    assert main.run(["opt", str(model), "--rules", str(rules), "-p", "cse"]) == 2
+    assert "EXTENSION" in capsys.readouterr().err
+
+
+@pytest.fixture
+def convert(monkeypatch: pytest.MonkeyPatch) -> object:
+    """convert-ml-to-arith, from the package as it is in the repository."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples" / "ml_dialect"))
+    known = dialect("ml")
+    extension = import_module("ml_dialect.lowering").EXTENSION
+    assert isinstance(extension, Extension)
+    declared = import_module("ml_dialect").DIALECT
+    if known is None:  # the package is not installed
+        monkeypatch.setattr("tflq.ir.registry.dialect", lambda name: declared if name == "ml" else dialect(name))
+    op_class.cache_clear()
+    yield extension.passes[0]
+    op_class.cache_clear()
+    for name in [name for name in sys.modules if known is None and name.startswith("ml_dialect")]:
+        sys.modules.pop(name)
+
+
+DIVISION = """!q = !quant.uniform<i8:f32, 2.0>
+func.func @division(%arg0: tensor<3x!q>, %arg1: tensor<3x!q>) -> (tensor<3x!q>, tensor<3x!q>) {
+  %quotient = "ml.div"(%arg0, %arg1) : (tensor<3x!q>, tensor<3x!q>) -> tensor<3x!q>
+  %remainder = "ml.mod"(%arg0, %arg1) : (tensor<3x!q>, tensor<3x!q>) -> tensor<3x!q>
+  return %quotient, %remainder : tensor<3x!q>, tensor<3x!q>
+}"""
+
+
+def names(module: Module) -> list[str]:
+    return [op.name for op in module.main.ops]
+
+
+def test_the_example_package(convert: object) -> None:
+    module = parse_module(DIVISION)
+    assert op_class("ml.div") is type(module.main.ops[0])
+    one = ["quant.dcast", "quant.dcast", "arith.divf", "quant.qcast"]
+    Pipeline([convert()]).run(module)  # type: ignore[operator]
+    assert names(module) == [*one, "quant.dcast", "quant.dcast", "arith.remf", "quant.qcast"]
+    Pipeline([CommonSubexpressionElimination(), DeadCodeElimination()]).run(module)
+    assert names(module) == [*one, "arith.remf", "quant.qcast"]
+    Pipeline([LowerQuantOps(), StripFuncQuantTypes()]).run(module)
+    named = named_passes()
+    for name in ("canonicalize", "dce"):
+        Pipeline([named[name]()]).run(module)
+    assert not any(name.startswith("quant.") for name in names(module))
+
+
+def test_an_installed_package_is_found() -> None:
+    if not any(entry.name == "ml" for entry in entry_points(group="tflq.rules")):
+        pytest.skip("examples/ml_dialect is not installed")
+    assert "convert-ml-to-arith" in named_passes()

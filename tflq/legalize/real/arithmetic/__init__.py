@@ -1,0 +1,1 @@
+"""Elementwise arithmetic of two tensors, on types that no kernel computes."""

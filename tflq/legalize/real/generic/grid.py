@@ -1,0 +1,223 @@
+"""Scales and zero points as grids that broadcast to a tensor of some rank, and arithmetic by grids.
+
+A grid has size 1 along a dim whose indices share parameters. Operators that no kernel computes with scales per axis (or
+on mixed storage types) are written by them: whatever axis an operand or the result is quantized along, a grid of
+ratios broadcasts with the tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.ir.core import Value
+from tflq.ir.parameters import parameters
+from tflq.ir.types import (
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
+from tflq.legalize.real.generic.requantization import real_requantized
+from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.numerics.activation import BOUNDS, real_range
+from tflq.numerics.fixed_point import quantize_multipliers
+
+__all__ = [
+    "Grid",
+    "activation_grids",
+    "bounded",
+    "centred_by",
+    "entry_of",
+    "finished",
+    "grid_of",
+    "grids_of",
+    "over",
+]
+
+_STORAGES = (i8, ui8, i16)
+_LEFT = 29
+_FAR = 1 << 20
+"""Beyond every result of 16 bits, whatever its zero point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How a tensor is stored: scales float64, zero points int64, both of `rank` dims."""
+
+    storage: ScalarType
+    scales: np.ndarray
+    zeros: np.ndarray
+
+    @property
+    def low(self) -> int:
+        """The least stored value less its zero point."""
+        return self.storage.minimum - int(self.zeros.max())
+
+    @property
+    def high(self) -> int:
+        return self.storage.maximum - int(self.zeros.min())
+
+    @property
+    def reach(self) -> int:
+        """The greatest magnitude of a stored value less its zero point."""
+        return max(-self.low, self.high)
+
+    @property
+    def zero(self) -> int | None:
+        """The zero point, if there is one for all."""
+        first = int(self.zeros.flat[0])
+        return first if (self.zeros == first).all() else None
+
+    def same(self, other: Grid) -> bool:
+        """Whether both say the same of every element."""
+        return (
+            self.storage == other.storage
+            and bool((self.scales == other.scales).all())
+            and bool((self.zeros == other.zeros).all())
+        )
+
+
+def grid_of(
+    value: Value, rank: int | None = None, storages: tuple[ScalarType, ...] = _STORAGES
+) -> Grid | NotApplicable:
+    """A tensor's parameters as a grid of `rank` dims, its own by default; stored in 8 or 16 bits, if nothing else is
+    said."""
+    element, own = value.type.element, value.type.rank
+    if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
+        return NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no parameters per layer or per axis")
+    if element.storage not in storages:
+        return NotApplicable(f"tensor '{value.name}' is stored as {element.storage}")
+    if own is None or (rank is not None and rank < own):
+        return NotApplicable(f"the rank of '{value.name}' is not known")
+    scales, zeros = parameters(value.type)
+    ones = (1,) * ((own if rank is None else rank) - scales.ndim)
+    return Grid(
+        element.storage,
+        scales.astype(np.float64).reshape(ones + scales.shape),
+        zeros.astype(np.int64).reshape(ones + zeros.shape),
+    )
+
+
+def grids_of(*values: Value) -> list[Grid] | NotApplicable:
+    """The grids of operands and, last, of the result, all of the result's rank."""
+    grids: list[Grid] = []
+    for value in values:
+        grid = grid_of(value, values[-1].type.rank)
+        if isinstance(grid, NotApplicable):
+            return grid
+        grids.append(grid)
+    return grids
+
+
+def _fitted(grid: np.ndarray, rank: int) -> np.ndarray:
+    """A grid without leading dims of size 1 that a tensor of `rank` does not have."""
+    spare = 0
+    while grid.ndim - spare > rank and grid.shape[spare] == 1:
+        spare += 1
+    return grid.reshape(grid.shape[spare:])
+
+
+def entry_of(b: RuleBuilder, grid: np.ndarray, rank: int, element: ScalarType = i32) -> Value:
+    """A grid as a constant that broadcasts to a tensor of `rank`; a scalar, if it holds one number."""
+    return b.constant(grid.reshape(()) if grid.size == 1 else _fitted(grid, rank), element)
+
+
+def centred_by(b: RuleBuilder, operand: Value, grid: Grid) -> Value:
+    """x less its zero points as i32."""
+    wide = b.cast(b.value(operand), i32)
+    if grid.zero == 0:
+        return wide
+    zeros = grid.zeros if grid.zero is None else np.asarray(grid.zero)
+    return b.sub(wide, entry_of(b, zeros, wide.type.rank or 0))
+
+
+def activation_grids(activation: str, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest stored values of each element of a result with a fused activation."""
+    scales, zeros = np.broadcast_arrays(grid.scales, grid.zeros)
+    low, high = grid.storage.minimum, grid.storage.maximum
+    pairs = zip(scales.reshape(-1).tolist(), zeros.reshape(-1).tolist(), strict=True)
+    ranges = np.asarray([real_range(activation, low, high, s, z) for s, z in pairs], np.int64)
+    least, most = np.clip(ranges, low, high).T.reshape(2, *scales.shape)
+    return least, most
+
+
+def bounded(b: RuleBuilder, x: Value, least: np.ndarray, most: np.ndarray, to: ScalarType) -> Value:
+    """x (i32) within the bounds of each element, in a storage type that holds these."""
+    if (least == least.flat[0]).all() and (most == most.flat[0]).all():
+        return b.cast(b.clamp(x, int(least.flat[0]), int(most.flat[0])), to)
+    rank = x.type.rank or 0
+    return b.cast(b.minimum(b.maximum(x, entry_of(b, least, rank)), entry_of(b, most, rank)), to)
+
+
+def over(
+    b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.ndarray], Value | NotApplicable]
+) -> Value | NotApplicable:
+    """`apply` on x with the grid's axes brought together in its last dim, and the grid as a vector along that; the
+    result in x's shape. x has the grid's full size along these axes."""
+    rank = x.type.rank or 0
+    fitted = _fitted(grid, rank)
+    axes = [a for a, d in enumerate(fitted.shape) if d > 1]
+    if not axes or axes == [rank - 1]:
+        return apply(x, grid.reshape(-1))
+    perm = [a for a in range(rank) if a not in axes] + axes
+    turned = b.transpose(x, perm)
+    shape = turned.type.shape or ()
+    if len(axes) > 1 and shape.count(None) > 1:
+        return NotApplicable("scales along several axes, and more than one dim is not known")
+    flat = turned if len(axes) == 1 else b.reshape(turned, [*shape[: rank - len(axes)], grid.size])
+    made = apply(flat, fitted.transpose(perm).reshape(-1))
+    if isinstance(made, NotApplicable):
+        return made
+    whole = made if len(axes) == 1 else b.reshape(made, list(shape))
+    return b.transpose(whole, np.argsort(perm).tolist())
+
+
+def finished(
+    b: RuleBuilder, x: Value, ratio: np.ndarray, target: Grid, bounds: tuple[int, int], activation: str = "NONE"
+) -> Value | NotApplicable:
+    """x (i32, within `bounds`) times the ratios, rounded once, plus the zero points, in the result's type, within the
+    fused activation's range."""
+    if activation != "NONE" and activation not in BOUNDS:
+        return NotApplicable(f"the fused activation {activation} is no clamp")
+    least, most = activation_grids(activation, target)
+    zero = target.zero
+
+    def rescaled(flat: Value, scales: np.ndarray) -> Value | NotApplicable:
+        if zero is not None or target.storage.bits == 8:
+            to = UniformQuantizedType.of(target.storage if zero is not None else i16, 1.0, zero or 0)
+            made = real_requantized(b, flat, scales, to, "NONE", bounds)
+            if not isinstance(made, NotApplicable):
+                return made
+        mantissa, left = quantize_multipliers(scales)
+        if left.max() > _LEFT:
+            return NotApplicable("a ratio of scales is too large for a left shift in int32")
+        if zero is None:
+            return b.clamp(b.rescale(flat, (mantissa, left)), -_FAR, _FAR)
+        return b.rescale(flat, (mantissa, left), target.storage, output_zp=zero)
+
+    made = over(b, _spread(b, x, ratio), ratio, rescaled)
+    if isinstance(made, NotApplicable):
+        return made
+    if zero is None:
+        made = b.cast(made, i32)
+        made = b.add(made, entry_of(b, target.zeros, made.type.rank or 0))
+    elif activation == "NONE":
+        return made
+    elif (least == least.flat[0]).all() and (most == most.flat[0]).all():
+        return b.clamp(made, int(least.flat[0]), int(most.flat[0]))
+    return bounded(b, b.cast(made, i32), least, most, target.storage)
+
+
+def _spread(b: RuleBuilder, x: Value, grid: np.ndarray) -> Value:
+    """x, repeated along the dims in which only the grid has indices."""
+    fitted = _fitted(grid, x.type.rank or 0)
+    shape = (1,) * (fitted.ndim - (x.type.rank or 0)) + (x.type.shape or ())
+    if grid.size == 1 or all(d == 1 or have != 1 for d, have in zip(fitted.shape, shape, strict=True)):
+        return x
+    return b.add(x, b.constant(np.zeros(fitted.shape)))

@@ -1,0 +1,1 @@
+"""Reductions, on types that no kernel computes."""

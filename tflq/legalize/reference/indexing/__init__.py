@@ -1,0 +1,1 @@
+"""Elements by index, as reference kernels look them up."""

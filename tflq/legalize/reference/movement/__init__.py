@@ -1,0 +1,1 @@
+"""Data movement that computes something, as reference kernels compute it."""

@@ -1,0 +1,1 @@
+"""Images in another size, as reference kernels compute it."""

@@ -1,0 +1,195 @@
+"""Tabulate: an elementwise function of one or two 8-bit tensors becomes a table of all its values.
+
+A value has sources if it is computed, elementwise and by ops with an evaluator, from at most two 8-bit tensors and
+scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
+needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
+ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names stay: they are
+sources of what follows them. The entries are the evaluator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tflq.builder import broadcast
+from tflq.dialects.declare import Operator
+from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.indexing import Table
+from tflq.dialects.traits.elements import Tabulable
+from tflq.evaluate import evaluate_op
+from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.numerics.arrays import distinct
+from tflq.passes.contract import Pass, PassResult
+
+__all__ = ["Tabulate"]
+
+_SOURCES = 2
+_PALETTE_ELEMENTS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Tabulate(Pass):
+    """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
+
+    worth: of the ops that a table would replace, in order, and the number of its sources.
+    """
+
+    name: ClassVar[str] = "tabulate"
+    worth: Callable[[Sequence[Op], int], bool]
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            modified |= _Tabulation(function, self.worth).run()
+        return PassResult(module, modified)
+
+
+class _Tabulation:
+    """One function's walk: sources forwards, decisions backwards."""
+
+    def __init__(self, function: Function, worth: Callable[[Sequence[Op], int], bool]) -> None:
+        self.function = function
+        self.worth = worth
+        self.place = {op: i for i, op in enumerate(function.ops)}
+        self.sources: dict[Value, tuple[Value, ...]] = {}
+        self.tables: dict[tuple[np.dtype, bytes], Value] = {}
+
+    def run(self) -> bool:
+        for op in self.function.ops:
+            if (sources := self._sources_of(op)) is not None:
+                self.sources[op.result] = sources
+        if not self.sources:
+            return False
+        needed, changed = set(self.function.outputs), False
+        ops = self.function.ops
+        for i in range(len(ops) - 1, -1, -1):
+            op = ops[i]
+            tabulated = None
+            if op.results and op.result in self.sources:
+                if op.result not in needed and not op.result.name:
+                    continue
+                tabulated = self._table(op)
+            if tabulated is not None:
+                ops[i], changed = tabulated, True
+            needed.update(v for v in ops[i].operands if v is not None)
+        return changed
+
+    def _sources_of(self, op: Op) -> tuple[Value, ...] | None:
+        """The 8-bit tensors that the op's result is an elementwise function of."""
+        trait = op.trait(Tabulable) if isinstance(op, Operator) else None
+        if trait is None or _is_per_channel(op) or (isinstance(op, Table) and op.input.type.storage.bits != 8):
+            return None
+        found: dict[Value, None] = {}
+        for operand in (v for slot in trait.slots for v in slot.values(op)):
+            if operand.is_constant and operand.array.size == 1:
+                continue
+            inner = self.sources.get(operand)
+            if inner is not None and not (operand.name and _is_8bit(operand)):
+                found.update(dict.fromkeys(inner))
+            elif _is_8bit(operand) or _is_palette(operand):
+                found[operand] = None
+            else:
+                return None
+        if len(found) > _SOURCES:  # an unnamed 8-bit operand can be a source itself
+            found = dict.fromkeys(v for v in op.operands if v is not None and _is_8bit(v))
+            if not 0 < len(found) <= _SOURCES or any(
+                v is not None and v not in found and v in self.sources for v in op.operands
+            ):
+                return None
+        sources = tuple(found)
+        if not sources or not _spans(sources, op.result):
+            return None
+        return sources
+
+    def _cone(self, root: Op, sources: tuple[Value, ...]) -> list[Op]:
+        """The ops between the sources and the root, in order."""
+        seen: set[Op] = set()
+        pending = [root]
+        while pending:
+            op = pending.pop()
+            if op in seen:
+                continue
+            seen.add(op)
+            pending.extend(
+                v.producer for v in op.operands if v is not None and v not in sources and v.producer is not None
+            )
+        return sorted(seen, key=self.place.__getitem__)
+
+    def _table(self, op: Op) -> Op | None:
+        """The op as a lookup, if that is worth it and its result type can be an entry."""
+        sources, storage = self.sources[op.result], op.result.type.storage
+        if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
+            return None
+        cone = self._cone(op, sources)
+        if not self.worth(cone, len(sources)):
+            return None
+        env: dict[Value, np.ndarray] = {}
+        operands: list[Value] = []
+        for axis, source in enumerate(sources):
+            index, values = _indexed(source)
+            operands.append(index)
+            env[source] = values.reshape([-1 if i == axis else 1 for i in range(len(sources))])
+        for inner in cone:
+            arrays = [None if v is None else env[v] if v in env else _scalar(v) for v in inner.operands]
+            results = evaluate_op(inner, arrays)
+            if results is None:
+                return None
+            env.update(zip(inner.results, results, strict=True))
+        entries = np.broadcast_to(env[op.result], [256] * len(sources)).reshape(-1)
+        kind = Table if len(sources) == 1 else Table2D
+        return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+
+    def _shared(self, entries: np.ndarray) -> Value:
+        """A constant; equal tables are one."""
+        entries = np.ascontiguousarray(entries)
+        key = (entries.dtype, entries.tobytes())
+        if key not in self.tables:
+            self.tables[key] = constant(entries)
+        return self.tables[key]
+
+
+def _is_per_channel(op: Op) -> bool:
+    return (isinstance(op, Rescale) and op.per_channel) or (isinstance(op, RescaleF64) and np.size(op.scale) > 1)
+
+
+def _is_8bit(value: Value) -> bool:
+    return value.type.element == value.type.storage and value.type.storage.bits == 8 and value.type.storage.is_integer
+
+
+def _is_palette(value: Value) -> bool:
+    """A constant of few different integers: as good as an 8-bit one."""
+    if not value.is_constant or not value.type.storage.is_integer:
+        return False
+    if not 0 < value.array.size <= _PALETTE_ELEMENTS:
+        return False
+    return distinct(value.array)[0].size <= 256
+
+
+def _indexed(source: Value) -> tuple[Value, np.ndarray]:
+    """An 8-bit tensor and the value that each of its 256 numbers stands for, smallest first."""
+    storage = source.type.storage
+    if _is_8bit(source):
+        return source, np.arange(storage.minimum, storage.maximum + 1).astype(storage.dtype)
+    palette, index = distinct(source.array)
+    values = np.full(256, palette[0])
+    values[: palette.size] = palette
+    return constant(index.astype(np.uint8).reshape(source.array.shape)), values
+
+
+def _scalar(value: Value) -> np.ndarray:
+    """A constant operand: a scalar, so that its rank does not matter; a table as it is."""
+    return value.array.reshape(()) if value.array.size == 1 else value.array
+
+
+def _spans(sources: tuple[Value, ...], result: Value) -> bool:
+    """Whether the sources broadcast to the result's shape by themselves."""
+    try:
+        return broadcast(*(v.type.shape for v in sources)) == result.type.shape
+    except ValueError:
+        return False
