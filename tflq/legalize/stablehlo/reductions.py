@@ -21,7 +21,7 @@ from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
 from tflq.evaluate.stablehlo.order import leaves_bounds, sums_of
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.reference.windows import over_windows
+from tflq.legalize.reference.pooling import over_windows
 from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
 from tflq.legalize.stablehlo.conversions import Converted, converted
 from tflq.legalize.stablehlo.movement import padded
