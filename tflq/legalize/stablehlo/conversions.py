@@ -1,6 +1,6 @@
 """Functions of one quantized value in integers, exactly as the specification computes them in floating point.
 
-Equal scales: another zero point. Else RESCALE in float64, if it is proven to be the same at every threshold of the
+Equal scales: another zero point. Else RESCALE in float64, proven to be the same, or one off, at every threshold of the
 result; else a table of the values that it can be. Whatever the function is, it is evaluated once for each of them.
 """
 
@@ -108,25 +108,44 @@ def _narrowed(region: Region, source: TensorType, bounds: tuple[int, int]) -> tu
 def _scaled(
     b: RuleBuilder, x: Value, region: Region, source: TensorType, target: TensorType, bounds: tuple[int, int]
 ) -> Converted | None:
-    """RESCALE in float64, if it gives the same at every threshold."""
+    """RESCALE in float64; where it is one off at thresholds, a comparison with these sets it right. None if it is
+    further off."""
     given: Any = source.element
     made: Any = target.element
     if target.storage not in (i8, ui8, i16) or not isinstance(given, UniformQuantizedType) or not made.scale:
         return None
     reach = bounds[0] - given.zero_point, bounds[1] - given.zero_point
-    if min(reach) < i32.minimum or max(reach) > i32.maximum:
+    if min(reach) < i32.minimum or max(*reach, bounds[1] + 1) > i32.maximum:
         return None
     scale = given.scale / made.scale
     low, high = (int(v) for v in _values(region, source, np.asarray(bounds)))
     at = _thresholds(region, source, bounds, np.arange(low + 1, high + 1))
     probes = np.unique(np.concatenate([at, at - 1, np.asarray(bounds)]).clip(*bounds))
     rounded = round_float((probes - given.zero_point) * scale, "half_away") + made.zero_point
-    if not np.array_equal(rounded.clip(low, high), _values(region, source, probes)):
+    off = np.abs(rounded.clip(low, high) - _values(region, source, probes)).max()
+    if off > 1:
         return None
     steps = b.sub(x, b.constant(np.asarray(given.zero_point))) if given.zero_point else x
     numbers = {"scale": np.asarray([scale]), "output_zp": made.zero_point, "input_range": reach}
-    out = b.emit(RescaleF64, [steps], steps.type.with_element(target.storage), **numbers)
-    return Converted(b.clamp(b.cast(out, i32), low, high), (low, high))
+    near = b.emit(RescaleF64, [steps], steps.type.with_element(target.storage), **numbers)
+    out = b.clamp(b.cast(near, i32), low, high)
+    if off:
+        firsts = np.concatenate([[bounds[0]], at, [bounds[1] + 1]])
+        out = _set_right(b, x, out, firsts.astype(np.int32), low)
+    return Converted(out, (low, high))
+
+
+def _set_right(b: RuleBuilder, x: Value, near: Value, firsts: np.ndarray, low: int) -> Value:
+    """Results that are one off at most: one more where x has reached the first value of the next, one less where it has
+    not reached that of its own. `firsts`: of each result from `low` up, and of the one after the last."""
+    index = b.sub(near, b.constant(np.asarray(low))) if low else near
+    one, none = b.constant(np.asarray(1)), b.constant(np.asarray(0))
+    own, following = (
+        b.emit(Gather, [b.constant(table), index], TensorType(x.type.shape, i32), axis=0, batch_dims=0)
+        for table in (firsts[:-1], firsts[1:])
+    )
+    more = b.select(b.greater_equal(x, following), one, none)
+    return b.sub(b.add(near, more), b.select(b.greater(own, x), one, none))
 
 
 def _looked_up(b: RuleBuilder, x: Value, region: Region, source: TensorType, bounds: tuple[int, int]) -> Converted:

@@ -79,8 +79,10 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     if isinstance(plan, Rejected):
         return plan
     low, high = zip(*spread.padding, strict=True) if spread.padding else ((), ())
-    inner = [d - 1 for d in spread.base_dilations]
-    filled = padded(b, b.value(x), b.value(op.inits[0]), list(low), list(high), inner)
+    filled, fill = b.cast(b.value(x), i32), b.cast(b.reshape(b.value(op.inits[0]), ()), i32)
+    for axis, dilation in enumerate(spread.base_dilations):
+        filled = _spread(b, filled, fill, axis, dilation)
+    filled = padded(b, filled, fill, list(low), list(high), [0] * len(low))
     result = tuple(spread.counts(tuple(x.type.shape or ())))
 
     def over(y: Value | None, kind: str) -> Value | None:
@@ -93,6 +95,20 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     if 0 in result:
         return Rejected("there are no windows")
     return _accumulated(op, b, plan, filled, over, result, count)
+
+
+def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> Value:
+    """A tensor with `dilation - 1` fills between two of its elements along an axis."""
+    shape = [d or 0 for d in x.type.shape or ()]
+    if dilation == 1 or shape[axis] < 2:
+        return x
+    beside = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]
+    fills = b.add(b.constant(np.zeros(beside, np.int32)), fill)
+    rows = b.reshape(x, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
+    both = b.concat([rows, fills], axis + 1, (*shape[: axis + 1], dilation, *shape[axis + 1 :]))
+    shape[axis] *= dilation
+    cut = [-(dilation - 1) if i == axis else 0 for i in range(len(shape))]
+    return padded(b, b.reshape(both, shape), fill, [0] * len(shape), cut, [0] * len(shape))
 
 
 def select_and_scatter(op: SelectAndScatter, b: RuleBuilder) -> Answer:
