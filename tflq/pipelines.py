@@ -51,6 +51,7 @@ def to_tflite(
     resets what state is lowered."""
     from tflq.shapes import settle
 
+    _of_text(module, keep_weights=True)
     names, stated = _names(module), settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, _held(state, kernels), kernels)
     module, report = _select(module, decisions, mac, names, kernels, reset)
@@ -76,6 +77,7 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     from tflq.tosa.lowering import lower
     from tflq.tosa.lowering.cost import table_pays
 
+    _of_text(module, keep_weights=False)
     settle(module)
     module, decisions = _integer_form(module, fallback, real_semantics, "lowered")
     module = _run(module, "integer", Tabulate(table_pays), DeadCodeElimination())
@@ -85,6 +87,14 @@ def to_tosa(module: Module, target: Target, *, fallback: bool, real_semantics: b
     module = _run(module, "tosa", CommonSubexpressionElimination(), Fold(), DeadCodeElimination())
     told = [note for note in notes if not (real_semantics and note.exception)]  # how far from the interpreter
     return module, Report.of(module, decisions, told)
+
+
+def _of_text(module: Module, *, keep_weights: bool) -> None:
+    """Ops of `stablehlo`, which text has, as builtins, but those that have rules."""
+    if any(op.name.startswith("stablehlo.") for op in module.ops()):
+        from tflq.legalize.stablehlo.builtins_of_text import to_builtins
+
+        to_builtins(module, keep_weights=keep_weights)
 
 
 def integer_form(

@@ -21,9 +21,9 @@ from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.rules import baseline
 from tflq.dialects.stablehlo.windows import ReduceWindow
 from tflq.ir.core import Block, Buffer, Function, Module, Op, Region, Value, walk
+from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import TensorType
 from tflq.passes.contract import Pass, PassResult
-from tflq.ir.rewriting import remove_ops
 
 __all__ = ["DefaultConversions", "FuseConversions"]
 
