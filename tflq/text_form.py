@@ -55,10 +55,17 @@ def check_form(module: Module, form: Literal["tfl", "tosa"], name: str) -> None:
         raise InvalidModelError("", "there is no function with a body", path=name)
     try:
         verify_form(module, form)
-        if form == "tfl" and not any(_beyond_files(v) for f in module.functions for v in f.values()):
+        if form == "tfl" and not _is_beyond_files(module):
             reader.read(b"".join(writer.pieces(module)))
     except (VerificationError, InvalidModelError) as error:
         raise InvalidModelError("", str(error), path=name) from error
+
+
+def _is_beyond_files(module: Module) -> bool:
+    """Whether a module has ops or types that the text form alone has."""
+    return any(not op.name.startswith("tfl.") for op in module.ops()) or any(
+        _beyond_files(value) for function in module.functions for value in function.values()
+    )
 
 
 def _beyond_files(value: Value) -> bool:

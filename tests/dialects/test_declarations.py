@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,11 @@ from tflq.flatbuffer.layout import enum, options_of, table
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import dialect, op_class, op_names
 from tflq.ir.types import TensorType, i8
+from tflq.registering import Registry
 from tflq.select.lowering import lowering
+from tflq.shapes.site import shape_of
+from tflq.tosa.laws import law
+from tflq.tosa.lowering.registry import lowering as tosa_lowering
 
 INTEGER_FORM = op_names("tosa") | op_names("ext")
 
@@ -29,8 +34,18 @@ def test_declared_ops_are_those_with_an_evaluator() -> None:
     assert of_integer_form(evaluator.names()) == INTEGER_FORM - running.names()
 
 
+@pytest.mark.parametrize(
+    "registry",
+    [lowering, evaluator, running, tosa_lowering, law, shape_of],
+    ids=["select", "evaluate", "running", "tosa", "laws", "shapes"],
+)
+def test_functions_stand_where_their_family_is_looked_for(registry: Registry[Any]) -> None:
+    assert registry.strays() == []
+
+
 def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
     assert running.names() == {
+        *("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"),
         *("tosa.cond_if", "tosa.while_loop"),
         *("tosa.variable", "tosa.variable_read", "tosa.variable_write"),
     }

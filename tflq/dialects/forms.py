@@ -1,6 +1,7 @@
 """The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier`, after every pass.
 
-    tfl        operators of TFLite with the operands and results that they declare; any types
+    tfl        operators of TFLite with the operands and results that they declare, and ops of `stablehlo`, which text
+               has; any types
     integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
@@ -33,7 +34,7 @@ OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all others begin that a conversion keeps."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
-    "tfl": ("tfl",),
+    "tfl": ("tfl", "stablehlo"),
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
     "tosa": ("tosa",),
@@ -75,9 +76,16 @@ def _check(name: str, form: Form) -> Check:
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' declares no such op")
+    if dialect == "stablehlo":
+        return _declared  # its constraints hold in every form
     if dialect != "tfl":
         return _Declared(declared).check
     return _plain_operator(declared) if form == "integer" and not declared.has(Kept) else _operator(declared)
+
+
+def _declared(_: Op) -> str | None:
+    """Of an op that its own constraints say all about."""
+    return None
 
 
 def _never(reason: str) -> Check:

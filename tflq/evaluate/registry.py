@@ -10,7 +10,7 @@ result's storage dtype. An op that runs other functions of the module or has a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -27,11 +27,13 @@ Evaluator: TypeAlias = Callable[..., Any]
 @dataclass
 class Run:
     """What the functions of a module share while they are evaluated: each other, and the variables by name. `others`
-    evaluate ops that no dialect declares, by name."""
+    evaluate ops that no dialect declares, by name. `schedule`: the order in which reductions of the `stablehlo` dialect
+    combine values (`evaluate.stablehlo.schedule`)."""
 
     module: Module | None = None
     variables: dict[str, np.ndarray] = field(default_factory=dict)
     others: Mapping[str, Evaluator] = field(default_factory=dict)
+    schedule: Callable[[int], Sequence[int]] | None = None
 
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""
@@ -44,10 +46,20 @@ class Run:
 
 Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
-evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate")
+_MODULES: Final = {
+    **{
+        f"stablehlo.{family}": ("stablehlo.elementwise",) for family in ("arithmetic", "casts", "comparison", "control")
+    },
+    **{f"stablehlo.{family}": ("stablehlo.contraction",) for family in ("convolution", "matmul")},
+    **{f"stablehlo.{family}": ("stablehlo.reduction",) for family in ("reduction", "windows")},
+    "stablehlo.movement": ("stablehlo.layout",),
+    "stablehlo.unary": ("stablehlo.elementwise",),
+}
+
+evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate", _MODULES)
 """What each op computes on arrays."""
 
-running: Final[Registry[Running]] = Registry("tflq.evaluate")
+running: Final[Registry[Running]] = Registry("tflq.evaluate", _MODULES)
 """What ops compute that take the `Run`, too."""
 
 

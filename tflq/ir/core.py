@@ -218,6 +218,14 @@ class Op:
         for result in results:
             result.producer = self
 
+    def custom_text(self, _name: Callable[[Value | None], str]) -> str | None:
+        """What stands between its results and types in the text form, if that is not the generic form; `_name`: what
+        the text calls a value."""
+        return None
+
+    def normalize(self) -> None:
+        """Spells attributes as the custom form reads them, where the op is printed in it."""
+
     @property
     def short_name(self) -> str:
         """Its name without the dialect: `conv_2d`."""

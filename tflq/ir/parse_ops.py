@@ -254,6 +254,7 @@ class OpParser(AttributeParser):
         made = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
         if form.regions:
             made.regions = form.regions
+            made.normalize()
         self.scope.ops.append(made)
 
     def _data(self, attributes: dict[str, Any], kind: TensorType, at: int) -> Buffer:

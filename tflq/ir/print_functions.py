@@ -149,6 +149,9 @@ class FunctionPrinter:
         attributes = self._op_attributes(op)
         suffix = "" if op.location is None else f" {_location(op.location)}"
         if op.regions:
+            custom = None if attributes is not op.attributes else op.custom_text(self.name)
+            if custom is not None:
+                return f"{left}{custom} : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
             before, self.pending = self.pending, []
             for value in self._kept_here(op, path):
                 before += self._defined(value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "dialect", "dialects", "family", "op_class", "op_names", "register"]
 
-_BUILT_IN: Final = {name: f"tflq.dialects.{name}" for name in ("tfl", "tosa", "quant", "ext")}
+_BUILT_IN: Final = {name: f"tflq.dialects.{name}" for name in ("tfl", "tosa", "quant", "ext", "stablehlo")}
 _GROUP: Final = "tflq.dialects"
 
 

@@ -31,7 +31,7 @@ from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
-from tflq.legalize.target_kernels import TargetKernels
+from tflq.legalize.target_kernels import MARK, TargetKernels
 from tflq.legalize.variables import Variables
 from tflq.targets import Target
 
@@ -88,6 +88,9 @@ class Decider:
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
+        if op.info.get(MARK):
+            self.keep(op)
+            return kept(op, "its constant stays quantized: weight-only quantization", "")
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)

@@ -12,7 +12,26 @@ from tflq.legalize.engine import legalize
 from tflq.records import Decisions
 from tflq.targets import INTEGER, Target
 
-__all__ = ["Legalize"]
+__all__ = ["BuiltinsOfText", "Legalize"]
+
+
+@dataclass(frozen=True)
+class BuiltinsOfText(Pass):
+    """Ops of `stablehlo`, which text has, become TFLite's builtins, but those that have rules. keep_weights: DEQUANTIZE
+    of constant weights stays, so that the file does not grow."""
+
+    name: ClassVar[str] = "stablehlo-to-builtins"
+    takes: ClassVar[Form] = "tfl"
+    makes: ClassVar[Form] = "tfl"
+    keep_weights: bool = True
+
+    def run(self, module: Module) -> PassResult:
+        if not any(op.name.startswith("stablehlo.") for op in module.ops()):
+            return PassResult(module, modified=False)
+        from tflq.legalize.stablehlo.builtins_of_text import to_builtins
+
+        to_builtins(module, keep_weights=self.keep_weights)
+        return PassResult(module, modified=True)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.normalize_quant_types import NormalizeQuantTypes
+from tflq.passes.stablehlo_conversions import DefaultConversions, FuseConversions
+from tflq.passes.stablehlo_hybrid import HybridDequantizeThenOp
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
 from tflq.passes.through_floats import DequantizeFallback
 
@@ -25,6 +27,7 @@ PASSES: dict[str, type[Pass]] = {
     item.name: item
     for item in (
         *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, DequantizeFallback, Fold),
+        *(DefaultConversions, FuseConversions, HybridDequantizeThenOp),
         *(LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
     )
 }

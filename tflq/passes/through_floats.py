@@ -26,7 +26,9 @@ __all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized",
 FloatPattern: TypeAlias = Callable[[Emitter, Sequence[Value | None], Sequence[TensorType]], Sequence[Value]]
 """Emits what computes an op of its operands in floats; the types are those of the results. Its results, one each."""
 
-_CASTS: Final = frozenset({"tfl.quantize", "tfl.dequantize"})
+_CASTS: Final = frozenset(
+    {"tfl.quantize", "tfl.dequantize", "stablehlo.uniform_quantize", "stablehlo.uniform_dequantize"}
+)
 
 
 def through_floats(op: Op, b: Emitter, pattern: FloatPattern, *, rounding: str | None = None) -> list[Value]:

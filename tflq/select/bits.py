@@ -19,10 +19,11 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
-from tflq.dialects.tfl.reduction import Sum
+from tflq.dialects.tfl.reduction import ArgMin, Sum
 from tflq.dialects.tosa.bits import (
     ArithmeticRightShift,
     BitwiseAnd,
+    BitwiseNot,
     BitwiseOr,
     BitwiseXor,
     Clz,
@@ -33,11 +34,13 @@ from tflq.dialects.tosa.bits import (
     LogicalRightShift,
     LogicalXor,
 )
+from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.select.broadcasting import elementwise
 from tflq.select.kernels import KernelBuilder
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.reduction import arg_of
 from tflq.select.shifts import right_shift
 
 __all__: list[str] = []
@@ -139,3 +142,13 @@ def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
     some = k.sub(one, k.sub(one, amount, "RELU"))  # min(n, 1): with n = 0 nothing is rounded
     twice = right_shift(k, x, k.sub(amount, some))
     return k.sub(twice, k.mul(right_shift(k, twice, some), some))
+
+
+@lowering(BitwiseNot)
+def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
+    """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
+    x = k.value(op.input)
+    following = k.only_user(op.output, ArgMax)
+    if following is not None:
+        return k.fuse(following, arg_of(following, k, x, ArgMin))
+    return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))

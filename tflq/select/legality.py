@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
 from tflq.dialects.hybrid import is_hybrid
+from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
@@ -69,11 +70,16 @@ def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Rea
     for op in function.ops:
         if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
-        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op):
+        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op) or _restores_weights(op):
             continue
         verdict = target.judge(op)
         if not verdict.kept:
             yield Reason.at(op.location, f"{op.name} is kept on quantized tensors: {verdict.reason}")
+
+
+def _restores_weights(op: Op) -> bool:
+    """Whether it dequantizes a constant: weight-only quantization."""
+    return isinstance(op, Dequantize) and op.input.is_constant
 
 
 def _illegal(function: Function, paths: _Paths, mac: Mac) -> Iterable[Reason]:

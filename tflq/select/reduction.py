@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import reduction as tfl
-from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Cast
 from tflq.dialects.tosa.movement import Reshape
 from tflq.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum
@@ -22,7 +19,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i32, i64
 from tflq.select.lowering import Kernels, lowering
 
-__all__: list[str] = []
+__all__ = ["arg_of"]
 
 _Numeric: TypeAlias = ReduceMax | ReduceMin | ReduceProduct | ReduceSum
 _BUILTINS: Final[Mapping[type[_Numeric], type[Operator]]] = {
@@ -62,20 +59,10 @@ def reduce_logical(op: ReduceAll | ReduceAny, k: Kernels) -> Value:
 
 @lowering(ArgMax)
 def argmax(op: ArgMax, k: Kernels) -> Value:
-    return _arg(op, k, k.value(op.input), tfl.ArgMax)
+    return arg_of(op, k, k.value(op.input), tfl.ArgMax)
 
 
-@lowering(BitwiseNot)
-def bitwise_not(op: BitwiseNot, k: Kernels) -> Value:
-    """ARG_MIN where an ARGMAX reads the complement, else BITWISE_XOR."""
-    x = k.value(op.input)
-    following = k.only_user(op.output, ArgMax)
-    if following is not None:
-        return k.fuse(following, _arg(following, k, x, tfl.ArgMin))
-    return k.bitwise_xor(x, k.constant(~np.zeros((), x.type.storage.dtype), x.type.storage))
-
-
-def _arg(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
+def arg_of(op: ArgMax, k: Kernels, x: Value, kind: type[Operator]) -> Value:
     """ARG_MAX or ARG_MIN, with the widening of its result, if that is what reads it."""
     if x.type.storage.bits == 16:
         x = k.cast(x, i32)

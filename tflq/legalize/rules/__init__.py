@@ -26,8 +26,9 @@ def rules_of(kind: type[Op]) -> tuple[Rule, ...]:
 
 def _found(kind: type[Op]) -> tuple[Rule, ...]:
     name = getattr(kind, "op_name", "")
-    module = f"{__name__}.{family(name)}"
-    if not name.startswith("tfl.") or find_spec(module) is None:
+    dialect = name.partition(".")[0]
+    module = f"{__name__}.{family(name) if dialect == 'tfl' else f'of_{dialect}'}"
+    if find_spec(module) is None:
         return ()
     found: tuple[Rule, ...] = import_module(module).RULES.get(kind, ())
     return found

@@ -179,7 +179,7 @@ def builtin(op: Op, b: RuleBuilder) -> Answer:
 
 
 def _rejected(op: Op) -> Rejected:
-    return Rejected(
+    raise Rejected(
         f"{kernel_name(op)} on quantized tensors has no form on builtins; lower it to TFLite's builtins, or dequantize"
         " its operands, before converting"
     )

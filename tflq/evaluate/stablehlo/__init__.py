@@ -1,0 +1,1 @@
+"""Evaluators of the `stablehlo` dialect, with the specification's semantics."""

@@ -1,0 +1,21 @@
+"""The rules of the `stablehlo` dialect, which has the specification's semantics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.stablehlo.casts import UniformDequantize, UniformQuantize
+from tflq.dialects.stablehlo.reduction import Reduce
+from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
+from tflq.legalize.rule import Rules
+from tflq.legalize.stablehlo import quantizing, reductions
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    Reduce: (reductions.reduce,),
+    ReduceWindow: (reductions.reduce_window,),
+    SelectAndScatter: (reductions.select_and_scatter,),
+    UniformQuantize: (quantizing.uniform_quantize,),
+    UniformDequantize: (quantizing.uniform_dequantize,),
+}

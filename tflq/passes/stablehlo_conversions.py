@@ -1,0 +1,149 @@
+"""Conversions of reductions: those left out written as identities, and rescales around a reduction drawn into it.
+
+`default-conversions`: a conversion that is left out is the identity function, which is written out.
+
+`fuse-conversions`: option 2 of the proposal "StableHLO quantization for reduction ops" as option 1. A
+`uniform_quantize` to the accumulator's type before a reduction, and one from it after, become its conversions. The init
+value must be one that the inputs' type expresses exactly: converted, it is the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tflq.contract import Pass, PassResult
+from tflq.dialects.stablehlo.casts import UniformQuantize
+from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region
+from tflq.dialects.stablehlo.reduction import Reduce
+from tflq.dialects.stablehlo.rules import baseline
+from tflq.dialects.stablehlo.windows import ReduceWindow
+from tflq.ir.core import Block, Buffer, Function, Module, Op, Region, Value, walk
+from tflq.ir.rewriting import remove_ops
+from tflq.ir.types import TensorType
+
+__all__ = ["DefaultConversions", "FuseConversions"]
+
+
+def _accumulating(module: Module) -> Iterator[tuple[Function, Accumulating]]:
+    for function in module.functions:
+        for op in list(walk(function.ops)):
+            if isinstance(op, Accumulating):
+                yield function, op
+
+
+def _state(op: Accumulating, functions: Functions) -> None:
+    """Gives an op its functions as regions, behind those that accumulate nothing."""
+    others = list(op.regions)[: len(op.regions) - len(op.own_regions)]
+    op.regions = [*others, *(region for region in functions if region is not None)]
+
+
+@dataclass(frozen=True)
+class DefaultConversions(Pass):
+    """Writes conversions that a reduction of quantized values leaves out: identity functions."""
+
+    name: ClassVar[str] = "default-conversions"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for _, op in _accumulating(module):
+            functions = op.functions
+            if functions is None or None not in functions or not all(v.type.quantized for v in op.inputs):
+                continue
+            _state(
+                op,
+                Functions(
+                    functions.input_conversion or identity_region([v.type.element for v in op.inputs]),
+                    functions.body,
+                    functions.output_conversion or identity_region([v.type.element for v in op.results]),
+                ),
+            )
+            modified = True
+        return PassResult(module, modified)
+
+
+@dataclass(frozen=True)
+class FuseConversions(Pass):
+    """Draws a `uniform_quantize` before a reduce or reduce_window, and one after it, into it as its conversions."""
+
+    name: ClassVar[str] = "fuse-conversions"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function, op in _accumulating(module):
+            if op in function.ops and isinstance(op, (Reduce, ReduceWindow)):
+                modified |= _fused(function, op)
+        return PassResult(module, modified)
+
+
+def _fused(function: Function, op: Reduce | ReduceWindow) -> bool:
+    functions, users = op.functions, function.users()
+    if functions is None or functions.input_conversion or functions.output_conversion:
+        return False
+    before = [_rescale(value) for value in op.inputs]
+    after: list[UniformQuantize] = []
+    for value in op.results:
+        (user, *more) = users.get(value, [None])
+        if more or not isinstance(user, UniformQuantize) or value in function.outputs or user not in function.ops:
+            return False
+        after.append(user)
+    sources = [step.input for step in before if step is not None]
+    if len(sources) != len(before) or [baseline(v.type) for v in sources] != [baseline(u.result.type) for u in after]:
+        return False
+    inits = [_narrow(init, source.type) for init, source in zip(op.inits, sources, strict=True)]
+    if None in inits:
+        return False
+    wide = [v.type.element for v in op.inputs]
+    op.operands = [*sources, *inits]
+    kept = [user.result for user in after]
+    remove_ops(function, set(after))
+    op.results = kept
+    for value in kept:
+        value.producer = op
+    sides = (
+        _conversion([TensorType((), v.type.element) for v in sources], [TensorType((), e) for e in wide]),
+        _conversion([TensorType((), e) for e in wide], [TensorType((), v.type.element) for v in kept]),
+    )
+    _state(op, Functions(sides[0], functions.body, sides[1]))
+    still = function.users()
+    remove_ops(
+        function, {s for s in before if s is not None and s.result not in still and s.result not in function.outputs}
+    )
+    return True
+
+
+def _rescale(value: Value) -> UniformQuantize | None:
+    """The cast between quantized types that made a value."""
+    step = value.producer
+    return step if isinstance(step, UniformQuantize) and step.input.type.quantized else None
+
+
+def _narrow(init: Value, source: TensorType) -> Value | None:
+    """An init value in the type of the inputs that is the same again once it is converted; None if there is none."""
+    from tflq.evaluate import evaluate_op
+
+    kind = TensorType((), source.element)
+    step = _rescale(init)
+    if step is not None and step.input.type == kind:
+        return step.input
+    if not init.is_constant:
+        return None
+    made = Value(kind)
+    there = evaluate_op(Op("stablehlo.uniform_quantize", [init], [made]), [init.array])
+    if there is None:
+        return None
+    back = evaluate_op(Op("stablehlo.uniform_quantize", [made], [Value(init.type)]), [there[0]])
+    if back is None or not np.array_equal(back[0], init.array):
+        return None
+    return Value(kind, init.name, buffer=Buffer.of(there[0]))
+
+
+def _conversion(given: Sequence[TensorType], made: Sequence[TensorType]) -> Region:
+    """A function that rescales each argument."""
+    arguments = [Value(kind) for kind in given]
+    results = [Value(kind) for kind in made]
+    ops = [Op("stablehlo.uniform_quantize", [a], [r]) for a, r in zip(arguments, results, strict=True)]
+    return Region([Block(arguments, [*ops, Op("stablehlo.return", [*results], [])])])
