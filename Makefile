@@ -31,6 +31,7 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.run
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,browser,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps ./examples/ml_dialect
 	@touch $@
 
 demo: $(VENV)/.run

@@ -17,7 +17,8 @@ from tflq.ir.parameters import parameters
 from tflq.ir.registry import op_names
 from tflq.ir.types import UniformQuantizedPerAxisType
 from tflq.legalize import fallback
-from tflq.pipelines import to_tflite
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.targets import Target
 from tflq.targets.signature import parse_signature
 
@@ -51,9 +52,7 @@ def _ideal(trial: Trial) -> Results | None:
         return [[_cast(op.operand(0), op.result, *(arrays or [op.operand(0).array]))] for arrays in trial.batches]
     try:
         with patch("tflq.legalize.deciding.rules_of", lambda _: ()), patch.object(fallback, "trait_of", _unbounded):
-            module, _ = to_tflite(
-                _scaled(module, op), mac="integer", fallback=True, real_semantics=False, kernels=FLOAT
-            )
+            module, _ = lower(_scaled(module, op), Options(kernels=FLOAT))
     except tflq.TflqError:
         return None
     return run(bytes(write(module)), trial.batches)

@@ -12,12 +12,13 @@ from scripts.kernel_ideal import agrees, run
 from scripts.kernel_table import Key, Sample, holds, signature_of
 from scripts.kernel_trials import WEIGHTS, Trial, quantized_op, trials
 from tflq.dialects.declare import Operator
+from tflq.dialects.hybrid import is_hybrid
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, ui8
-from tflq.legalize.hybrid import computes_in_float
-from tflq.pipelines import to_tflite
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.targets import Target, Verdict
 
 __all__ = ["Outcome", "measure"]
@@ -51,7 +52,7 @@ def _outcome(trial: Trial) -> Outcome | None:
     if (read := _tried(trial)) is None:
         return None
     _, op = read
-    if computes_in_float(op):
+    if is_hybrid(op):
         return None
     name, key, kept = op.name.removeprefix("tfl."), signature_of(op), holds(op)
     if (found := run(trial.model, trial.batches)) is None:
@@ -100,9 +101,7 @@ def _survives(trial: Trial, target: Target) -> bool | None:
     if want is None or not agrees(want, trial):
         return None
     try:
-        module, report = to_tflite(
-            tflq.read(trial.model), mac="integer", fallback=True, real_semantics=False, kernels=target
-        )
+        module, report = lower(tflq.read(trial.model), Options(kernels=target))
     except tflq.TflqError:
         return None
     if report.counts["kept"] != len(report.rows):

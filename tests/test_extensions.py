@@ -11,11 +11,11 @@ import pytest
 
 from tflq import Extension
 from tflq.cli import main
+from tflq.contract import Pipeline
 from tflq.extensions import named_passes
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.registry import dialect, op_class
-from tflq.passes.contract import Pipeline
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.lower_quant_ops import LowerQuantOps
@@ -24,7 +24,7 @@ from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
 FILE = """
 from dataclasses import dataclass
 import tflq
-from tflq.passes.contract import Pass, PassResult
+from tflq.contract import Pass, PassResult
 
 @dataclass(frozen=True)
 class Rename(Pass):

@@ -144,9 +144,9 @@ class Builder(Emitter):
             raise TypeError(f"'{x.name}' is not quantized")
         return self.emit(Dcast, [x], x.type.with_element(element.expressed))
 
-    def qcast(self, x: Value, type: TensorType, rounding: Rounding | None = None) -> Value:
-        """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero."""
-        return self._cast(Qcast, x, type, **({"rounding": rounding} if rounding else {}))
+    def qcast(self, x: Value, type: TensorType, rounding: Rounding = "half_away") -> Value:
+        """quant.qcast: clamp(round(x / scale) + zero_point); by default half away from zero, as TFLite's kernels."""
+        return self._cast(Qcast, x, type, rounding=rounding)
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """tosa.cast between plain types; narrowing wraps, a float is rounded half to even and saturates. No op if the

@@ -6,48 +6,66 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from tflq.contract import Pipeline, Step
 from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
-from tflq.formats import Format, Source, is_tosa, named_by, read, serialize
+from tflq.formats import Format, Source, named_by, read, serialize
 from tflq.ir.core import Module
 from tflq.logs import LOG, stage
-from tflq.passes.contract import Pipeline
-from tflq.pipelines import from_tosa, to_tflite, to_tosa
+from tflq.options import Fallback, Semantics, State, asked, check_for_source_of_tosa
+from tflq.pipelines import form_of, lowering, narrowing, report_of
 from tflq.report import Report
 from tflq.select.lowering import Mac
-from tflq.targets import INTEGER
-from tflq.targets import Target as Kernels
-from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["Conversion", "Timing", "convert"]
 
-Fallback = Literal["float", "error"]
-Semantics = Literal["interpreter", "real"]
-State = Literal["kept", "variables"]
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a pass took: milliseconds of its own and of the verifier after it, and how many ops there were before and
+    after."""
+
+    name: str
+    modified: bool
+    ms: float
+    verifier_ms: float
+    ops_before: int
+    ops_after: int
+
+    @classmethod
+    def of(cls, step: Step) -> Timing:
+        return cls(step.item.name, step.modified, step.seconds * 1e3, step.verifying * 1e3, step.before, step.after)
 
 
 class Conversion:
     """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
-    for TOSA the `target`, too.
+    for TOSA the `target`, too; `timings` has a row per pass.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
     single entry. A pickle or a copy holds the files and the report; its module is read from these.
     """
 
     def __init__(
-        self, module: Module | None, report: Report, format: Format = "tflite", target: Target | None = None
+        self,
+        module: Module | None,
+        report: Report,
+        format: Format = "tflite",
+        target: Target | None = None,
+        timings: Sequence[Timing] = (),
     ) -> None:
         self._module = module
         self.report = report
         self.format = format
         self.target = target
+        self.timings = tuple(timings)
 
     @property
     def module(self) -> Module:
@@ -57,7 +75,7 @@ class Conversion:
         return self._module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.files, self.report, self.format, self.target)
+        return _restored, (self.files, self.report, self.format, self.target, self.timings)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.report.counts.items() if count)
@@ -80,9 +98,11 @@ class Conversion:
         return next(iter(self.files.values()))
 
 
-def _restored(files: dict[str, bytes], report: Report, format: Format, target: Target | None) -> Conversion:
+def _restored(
+    files: dict[str, bytes], report: Report, format: Format, target: Target | None, timings: Sequence[Timing]
+) -> Conversion:
     """A conversion of what a pickle or a copy holds."""
-    conversion = Conversion(None, report, format, target)
+    conversion = Conversion(None, report, format, target, timings)
     conversion.files = files
     return conversion
 
@@ -104,6 +124,7 @@ def convert(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     force: bool = False,
+    dump_ir: str | os.PathLike[str] | None = None,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
 
@@ -132,44 +153,48 @@ def convert(
         not depend on them stay; a signature that loses an output is dropped, with a warning.
     cut_before_custom: likewise, up to what custom operators read.
     force: replace existing files.
+    dump_ir: a folder for the text of the model as it was read, and after each pass that changed something
+        (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
     """
     format = _format(format, destination)
-    _check_options(mac, fallback, semantics, state)
-    tosa, kernels = _target(target, format)
-    if tosa is not None:
-        _check_for_tosa(format, mac, state, reset_signature)
+    options = asked(
+        format,
+        target,
+        mac=mac,
+        fallback=fallback,
+        semantics=semantics,
+        state=state,
+        reset_signature=reset_signature,
+        batch=batch,
+        shapes=shapes,
+        signature=signature,
+        cut=cut,
+        cut_before_custom=cut_before_custom,
+    )
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
-        module = _narrowed(_cut(read(source), signature, cut, cut_before_custom), batch, shapes, format)
-    real = semantics == "real"
-    if is_tosa(module):
-        _check_from_tosa(target if tosa is None else None, fallback, semantics, state)
-        if tosa is None:
-            module, report = from_tosa(module, mac=mac, reset=reset_signature)
-        else:
-            report = Report.of(module, [])
-    elif tosa is None:
-        module, report = to_tflite(
-            module,
-            mac=mac,
-            fallback=fallback == "float",
-            real_semantics=real,
-            kernels=kernels,
-            state=state,
-            reset=reset_signature,
-        )
-    else:
-        module, report = to_tosa(module, tosa, fallback=fallback == "float", real_semantics=real)
-    if tosa is not None:
-        from tflq.tosa.check import check
+        module = read(source)
+    form = form_of(module)
+    if form == "tosa":
+        check_for_source_of_tosa(options, target)
+    dump = None
+    if dump_ir is not None:
+        from tflq.dump import Dump
 
-        report.requirements = check(module, tosa, static=format == "tosa")
-    conversion = Conversion(module, report, format, tosa)
+        dump = Dump(dump_ir, module, force=force)
+    timings = []
+    for step in Pipeline([*narrowing(options, form), *lowering(options, form)], form).steps(module):
+        module = step.module
+        timings.append(Timing.of(step))
+        if dump is not None:
+            dump.after(step)
+    report = report_of(module, options)
+    conversion = Conversion(module, report, format, options.tosa, tuple(timings))
     for text in dict.fromkeys(report.warnings):
         LOG.warning("%s", text)
     if path is not None:
@@ -177,39 +202,6 @@ def convert(
             with stage(f"writing {place}"):
                 replace_file(place, conversion.pieces(function))
     return conversion
-
-
-def _cut(module: Module, signature: str | None, names: Sequence[str], before_custom: bool) -> Module:
-    """The module of one signature, up to the tensors at which it is cut."""
-    if signature is not None:
-        from tflq.passes.entry import extract
-
-        module = extract(module, signature)
-    if names or before_custom:
-        from tflq.passes.cutting import cut_at, cut_before_custom
-
-        module = cut_at(module, names) if names else module
-        module = cut_before_custom(module) if before_custom else module
-    return module
-
-
-def _narrowed(module: Module, batch: int | None, shapes: Mapping[str, Sequence[int]] | None, format: Format) -> Module:
-    """The module with its open dims bound; in a TOSA flatbuffer what follows from known shapes is known, too."""
-    given = batch is not None or bool(shapes)
-    if is_tosa(module):
-        if given:
-            raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
-        return module
-    if format != "tflite":
-        from tflq.passes.row_updates import RowUpdates
-        from tflq.passes.spectra import Spectra
-
-        module = Pipeline((RowUpdates(), Spectra())).run(module).module
-    if given or (format == "tosa" and all(v.type.is_static for f in module.functions for v in f.inputs)):
-        from tflq.shapes import bind_batch
-
-        module = bind_batch(module, batch, shapes)
-    return module
 
 
 def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
@@ -250,54 +242,6 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
-
-
-def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]:
-    """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
-    UnsupportedError for a target of another format."""
-    if format == "tflite":
-        return None, load_kernels(target)
-    from tflq.tosa.target import load_target
-
-    if target in ("integer", "kernels"):
-        what = f"target '{target}' is for TFLite files"
-        raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
-    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
-
-
-def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -> None:
-    for name, value, known in (
-        ("mac", mac, get_args(Mac)),
-        ("fallback", fallback, get_args(Fallback)),
-        ("semantics", semantics, get_args(Semantics)),
-        ("state", state, (None, *get_args(State))),
-    ):
-        if value not in known:
-            listed = ", ".join(str(k) for k in known if k is not None)
-            raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
-
-
-def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
-    """Refuses options that do nothing for a TOSA file."""
-    if state == "kept":
-        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
-    if reset_signature:
-        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
-    if mac != "integer":
-        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
-
-
-def _check_from_tosa(target: str | None, fallback: Fallback, semantics: Semantics, state: State | None) -> None:
-    """Refuses options that do nothing for a model that is TOSA already."""
-    for name, value, usual in (
-        ("target", target, "integer"),
-        ("fallback", fallback, "float"),
-        ("semantics", semantics, "interpreter"),
-        ("state", state, None),
-    ):
-        if value not in (None, usual):
-            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
-            raise OptionError(Reason(what, value=value, remedy="leave it out"))
 
 
 def _check_destination(path: Path, force: bool) -> None:

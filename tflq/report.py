@@ -18,7 +18,7 @@ from tflq.ir.core import Location, Module, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
 
 if TYPE_CHECKING:
-    from tflq.legalize import Decision
+    from tflq.records import Decision
     from tflq.tosa.check import Requirements
     from tflq.tosa.lowering.notes import Note
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from tflq.contract import Pass, PassResult, Pipeline
 from tflq.errors import InvalidModelError, VerificationError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["TflToTosa"]
 
@@ -26,20 +26,24 @@ class TflToTosa(Pass):
     (interpreter). UnsupportedError lists every operator refused."""
 
     name: ClassVar[str] = "tfl-to-tosa-pipeline"
+    makes: ClassVar[Literal["any"]] = "any"
     fallback: bool = True
     target_compilation_backend: bool = False
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
         from tflq.dialects.forms import verify_form
-        from tflq.pipelines import to_tosa
+        from tflq.options import Options
+        from tflq.pipelines import to_integer_form, to_tosa
         from tflq.tosa.target import Target
 
         try:
             verify_form(module, "tfl")
         except VerificationError as error:
             raise InvalidModelError("", str(error), path=module.source) from error
-        lowered, _ = to_tosa(module, Target(), fallback=self.fallback, real_semantics=self.semantics == "real")
+        options = Options("mlir", tosa=Target(), fallback=self.fallback, semantics=self.semantics)
+        passes = [*to_integer_form(options, "tfl"), *to_tosa(options)]
+        lowered = Pipeline(passes, "tfl").run(module).module
         for function in lowered.functions:
             if self.target_compilation_backend:
                 _forget(function)

@@ -219,7 +219,7 @@ def test_inspect_forms_exclude_each_other(cli: Cli, model: Path) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "message"),
     [
-        ("moon", "there is no pass 'moon'; the passes are canonicalize"),
+        ("moon", "there is no pass 'moon'; the passes are bind-shapes, canonicalize"),
         ("", "the pipeline is empty"),
         ("cse{size=1}", "no option 'size=1'"),
         ("fold{limit=big}", "option 'limit' is a number, not 'big'"),

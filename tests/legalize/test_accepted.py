@@ -15,7 +15,8 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.types import ScalarType, f32
 from tflq.ir.verifier import verify
-from tflq.pipelines import to_tflite, to_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.report import Report
 from tflq.targets import load_target
 from tflq.tosa.target import load_target as tosa_target
@@ -40,7 +41,7 @@ func.func @main(%arg0: {x} {{tflq.name = "x"}}) -> ({y}, {z}) {{
 def converted(text: str, **options: Any) -> tuple[Module, Report]:
     module = parse_module(text, "text")
     verify(module)
-    return to_tflite(module, **{"mac": "integer", "fallback": True, "real_semantics": False, **options})
+    return lower(module, Options(**options))
 
 
 @pytest.mark.parametrize("pattern", [PER_LAYER, PER_AXIS, WIDE], ids=["per layer", "per axis", "i16"])
@@ -48,7 +49,7 @@ def converted(text: str, **options: Any) -> tuple[Module, Report]:
 @pytest.mark.parametrize("real", [False, True])
 def test_results_keep_to_their_bounds(pattern: str, target: str, real: bool) -> None:
     """As the same model without bounds, clamped."""
-    options = {"kernels": load_target(target), "real_semantics": real}
+    options = {"kernels": load_target(target), "semantics": "real" if real else "interpreter"}
     free = pattern.format("")
     bounded, report = converted(two_ops(pattern.format("<-20:50>"), pattern.format("<0:30>"), free), **options)
     plain, _ = converted(two_ops(free, free, free), **options)
@@ -99,7 +100,7 @@ func.func @main(%arg0: tensor<i1> {{tflq.name = "c"}}, %arg1: tensor<4x{q}> {{tf
 def test_in_tosa() -> None:
     free = PER_LAYER.format("")
     module = parse_module(two_ops(PER_LAYER.format("<-20:50>"), free, free), "text")
-    lowered, _ = to_tosa(module, tosa_target(None), fallback=True, real_semantics=False)
+    lowered, _ = lower(module, Options("mlir", tosa=tosa_target(None)))
     y, _ = reference(lowered, [np.asarray([[-128, -40, -5], [0, 9, 127]], np.int8)])
     plain, _ = converted(two_ops(free, free, free))
     whole, _ = interpret(bytes(write(plain)), [[np.asarray([[-128, -40, -5], [0, 9, 127]], np.int8)]])[0]
@@ -153,7 +154,7 @@ def test_constants_are_within_their_bounds(numbers: str, fits: bool) -> None:
     with pytest.raises(tflq.VerificationError, match=rf"has the element {outside}, outside its bounds <-8:7>"):
         verify(parse_module(text, "text"))
     with pytest.raises(tflq.UnsupportedError, match=rf"has the element {outside}, outside its bounds <-8:7>"):
-        to_tflite(parse_module(text, "text"), mac="integer", fallback=True, real_semantics=False)
+        lower(parse_module(text, "text"), Options())
 
 
 def test_statistics_stay_beside_floats() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from support.harness import argument, const
 
+from tflq.contract import verify_stage
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.legalize import legalize
-from tflq.passes.contract import verify_stage
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 FULLY_CONNECTED = {

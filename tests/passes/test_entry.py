@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from support.harness import argument, edge_inputs, interpret
 
+from tflq.contract import verify_stage
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import f32
-from tflq.passes.contract import verify_stage
 from tflq.passes.entry import entries, extract
 
 

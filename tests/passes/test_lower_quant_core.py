@@ -132,3 +132,24 @@ def test_what_has_no_lowering_is_refused() -> None:
         lowered(text("quant.qcast", "tensor<2xf8E5M2>", "tensor<2x!quant.uniform<i8:f8E5M2, 1.0>>"))
     with pytest.raises(OptionError, match="'up' is no rounding"):
         lowered(text("quant.qcast", "f32", "!quant.uniform<i8:f32, 1.0>", '{rounding = "up"} '))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "wanted"),
+    [
+        ("", [3, 3, -128, 127, 4, 3]),
+        ('{rounding = "half_even"} ', [3, 3, -128, 127, 4, 3]),
+        ('{rounding = "half_away"} ', [2, 2, -128, 127, 4, 3]),
+        ('{rounding = "half_up"} ', [3, 3, -128, 127, 4, 3]),
+        ('{rounding = "toward_zero"} ', [3, 3, -128, 127, 3, 3]),
+        ('{sum_rounding = "half_even"} ', [2, 2, -128, 127, 4, 3]),
+        ('{sum_rounding = "half_away"} ', [3, 3, -128, 127, 4, 3]),
+    ],
+)
+def test_fold_rounds_as_said_and_by_default_half_to_even(attributes: str, wanted: list[int]) -> None:
+    kind = "tensor<6x!quant.uniform<i8:f32, 2.0:3>>"
+    constant = "arith.constant dense<[-1.0, -1.0, -400.0, 400.0, 1.2, 0.0]> : tensor<6xf32>"
+    body = f"%0 = {constant}\n%1 = quant.qcast %0 {attributes}: tensor<6xf32> to {kind}\nreturn %1 : {kind}"
+    module = parse_module(f"func.func @f() -> {kind} {{\n{body}\n}}")
+    parse_pipeline("fold").run(module)
+    assert module.main.outputs[0].array.tolist() == wanted

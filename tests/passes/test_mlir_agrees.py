@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 
-from support.mlir_oracle import needs_mlir, random_calls, random_casts, run
+from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_judged, run
 
+from tflq.errors import TflqError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -56,6 +57,20 @@ def test_lowered_casts_are_mlirs() -> None:
     for text, module, theirs in zip(texts, ours, run(texts, "func.func(lower-quant-ops)"), strict=True):
         assert ordered(module) == ordered(made(theirs, "dce")), text
     assert not [text for text in run(printed) if text.startswith("ERROR")]
+
+
+@needs_mlir
+def test_casts_are_refused_if_mlir_refuses_them() -> None:
+    texts = random_judged(COUNT, 1)
+    for text, theirs in zip(texts, run(texts), strict=True):
+        try:
+            module = parse_module(text)
+            verify(module)
+            verify_casts(module)
+            refused = False
+        except TflqError:
+            refused = True
+        assert refused == theirs.startswith("ERROR"), text
 
 
 @needs_mlir

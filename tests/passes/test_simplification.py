@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.contract import Pass, PassResult, Pipeline
 from tflq.dialects.effects import is_pure
 from tflq.errors import TflqError, VerificationError
 from tflq.ir.core import Function, Module, Op, Signature, Value
@@ -12,7 +13,6 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.passes.contract import Pass, PassResult, Pipeline
 from tflq.passes.pipeline_text import PASSES, parse_pipeline
 
 HEADER = "!q = !quant.uniform<i8:f32, 2.0>\n!r = !quant.uniform<i8:f32, 3.0>\n"
@@ -243,8 +243,9 @@ def test_casts_are_folded_in_the_precision_expressed(expressed: str, values: lis
         assert module.main.outputs[0].array.tolist() == values
 
 
-@pytest.mark.parametrize("op", ["tfl.custom", "tosa.no_such_op"])
+@pytest.mark.parametrize("op", ["tfl.custom", "tosa.no_such_op", "tfl.square"])
 def test_what_cannot_be_evaluated_stays(op: str) -> None:
+    """As do operators of TFLite that compute numbers: those are their kernels'."""
     text = f"""func.func @f() -> f32 {{
   %a = arith.constant 1.0 : f32
   %0 = "{op}"(%a) : (f32) -> f32

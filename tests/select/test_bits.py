@@ -1,18 +1,24 @@
-"""clz and left shifts on builtins, on every resolver."""
+"""Ops on bits as kernels, with every resolver."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from support.harness import interpret
+from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
+from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import Shape, TensorType, i32
 from tflq.select.engine import select
 
+SHAPE = (2, 3, 5, 7)
+DEEP = (2, 3, 4, 5, 6)
 EDGES = np.asarray([0, 1, 2, 3, 4, 7, 8, 2**30 - 1, 2**30, 2**31 - 1, -1, -(2**31), 5, 6, 9, 100], np.int32)
 RESOLVERS = ["BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO"]
 
@@ -46,3 +52,25 @@ def test_left_shift(resolver: str) -> None:
     amounts = np.arange(16, dtype=np.int32) * 2 + 1
     wanted, got = run(["logical_left_shift"], (None, 4), [EDGES.reshape(4, 4), amounts.reshape(4, 4)], resolver)
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, DEEP])
+@pytest.mark.parametrize("rounding", [False, True])
+def test_arithmetic_right_shift(shape: tuple[int, ...], rounding: bool) -> None:
+    x = draw(i32, shape)
+
+    def by(amount: int) -> Callable[[Builder, Value], Value]:
+        return lambda b, v: b.arithmetic_right_shift(v, b.constant(np.asarray(amount)), round=rounding)
+
+    for amount in (0, 1, 2, 31):
+        assert_lowered(by(amount), [x], [i32])
+    for other in (shape, (*shape[:-1], 1)):
+        amounts = draw(i32, other, 3, 0, 31)
+        assert_lowered(lambda b, v, w: b.arithmetic_right_shift(v, w, round=rounding), [x, amounts], [i32, i32])
+    channels = draw(i32, shape[-1:], 3, 0, 31)
+    assert_lowered(lambda b, v: b.arithmetic_right_shift(v, b.constant(channels), round=rounding), [x], [i32])
+
+
+def test_a_shift_that_the_kernel_cannot_broadcast_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="broadcasts 4 dims"):
+        kernels_of(lambda b, x, y: b.arithmetic_right_shift(x, y), [i32, i32], [DEEP, (2, 1, 4, 1, 1)])

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from support.harness import argument
 
+from tflq.dialects.tfl.arithmetic import Add
+from tflq.dialects.tfl.casts import Cast
+from tflq.dialects.tfl.movement import Reshape
+from tflq.dialects.tosa import arithmetic as tosa
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
@@ -61,7 +65,7 @@ def test_types(name: str, element: object, legal: bool) -> None:
 def test_one_variable_is_one_type() -> None:
     k = KernelBuilder()
     x, y = argument(SHAPE, i32), argument(SHAPE, i64)
-    made = k.emit("tfl.add", [x, y], x.type)
+    made = k.emit(Add, [x, y], x.type)
     with pytest.raises(UnsupportedError):
         check(_module(k, [x, y], [made]), [])
 
@@ -70,7 +74,7 @@ def test_many_operands_and_optional_ones() -> None:
     k = KernelBuilder()
     xs = [argument(SHAPE, i8) for _ in range(5)]
     joined = k.concatenation(xs, 0, (10, 3))
-    check(_module(k, xs, [k.emit("tfl.reshape", [joined], joined.type)]), [])
+    check(_module(k, xs, [k.emit(Reshape, [joined], joined.type)]), [])
     mixed = KernelBuilder()
     made = mixed.concatenation([xs[0], argument(SHAPE, i16)], 0, (4, 3))
     with pytest.raises(UnsupportedError):
@@ -92,8 +96,8 @@ def test_float_only_where_the_report_says_so() -> None:
 
 def test_parameters_on_inputs_and_outputs_only() -> None:
     k, x = KernelBuilder(), argument(SHAPE, QUANTIZED)
-    inner = k.emit("tfl.cast", [x], TensorType(SHAPE, QUANTIZED))
-    y = k.emit("tfl.cast", [inner], TensorType(SHAPE, QUANTIZED))
+    inner = k.emit(Cast, [x], TensorType(SHAPE, QUANTIZED))
+    y = k.emit(Cast, [inner], TensorType(SHAPE, QUANTIZED))
     with pytest.raises(UnsupportedError, match="quantization parameters"):
         check(_module(k, [x], [y]), [])
     check(_module(k, [x], [inner, y]), [])
@@ -102,7 +106,7 @@ def test_parameters_on_inputs_and_outputs_only() -> None:
 
 def test_an_op_of_another_form_is_not_legal() -> None:
     k, x = KernelBuilder(), argument(SHAPE, i32)
-    made = k.emit("tosa.add", [x, x], x.type)
+    made = k.emit(tosa.Add, [x, x], x.type)
     with pytest.raises(UnsupportedError, match=r"tosa\.add"):
         check(_module(k, [x], [made]), [])
 

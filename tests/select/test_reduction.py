@@ -7,6 +7,8 @@ import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
+from tflq.dialects.tosa.bits import BitwiseNot
+from tflq.dialects.tosa.reduction import ArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 
@@ -23,8 +25,8 @@ def extremes(b: Builder, x: Value) -> Value:
 
 
 def argmin(b: Builder, x: Value) -> Value:
-    complement = b.emit("tosa.bitwise_not", [x], x.type)
-    index = b.emit("tosa.argmax", [complement], TensorType((2, 3, 7), i32), axis=2)
+    complement = b.emit(BitwiseNot, [x], x.type)
+    index = b.emit(ArgMax, [complement], TensorType((2, 3, 7), i32), axis=2)
     return b.cast(index, i64)
 
 
@@ -52,7 +54,7 @@ def test_extremes_of_any_storage_type(element: ScalarType) -> None:
 
 @pytest.mark.parametrize("element", [i8, ui8, i16, i32])
 def test_complement(element: ScalarType) -> None:
-    assert_lowered(lambda b, v: b.emit("tosa.bitwise_not", [v], v.type), [draw(element, SHAPE)], [element])
+    assert_lowered(lambda b, v: b.emit(BitwiseNot, [v], v.type), [draw(element, SHAPE)], [element])
 
 
 @pytest.mark.parametrize("element", [i8, ui8, i16, i32])
@@ -64,6 +66,6 @@ def test_least_index(element: ScalarType) -> None:
 
 def test_first_of_equals() -> None:
     def index(b: Builder, x: Value) -> Value:
-        return b.emit("tosa.argmax", [x], TensorType((2, 3, 5), i32), axis=3)
+        return b.emit(ArgMax, [x], TensorType((2, 3, 5), i32), axis=3)
 
     assert_lowered(index, [np.ones(SHAPE, np.int8)], [i8])

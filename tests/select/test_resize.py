@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from support.lowered import assert_lowered, draw, kernels_of
 
 from tflq.builder import Builder
+from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 
@@ -26,7 +26,7 @@ def resized(b: Builder, x: Value, case: int, mode: str) -> Value:
     element = x.type.storage if mode == "NEAREST_NEIGHBOR" else widened
     border = tuple((out[i] - 1) * scale[2 * i + 1] + offset[i] - (SHAPE[1 + i] - 1) * scale[2 * i] for i in (0, 1))
     type = TensorType((2, *out, 3), element)
-    return b.emit("tosa.resize", [x], type, scale=scale, offset=offset, border=border, mode=mode)
+    return b.emit(Resize, [x], type, scale=scale, offset=offset, border=border, mode=mode)
 
 
 @pytest.mark.parametrize("mode", ["BILINEAR", "NEAREST_NEIGHBOR"])
@@ -38,19 +38,3 @@ def test_resize(element: ScalarType, case: int, mode: str) -> None:
 
 def test_a_dim_taken_in_order_is_not_gathered() -> None:
     assert "gather" not in kernels_of(lambda b, v: resized(b, v, 3, "BILINEAR"), [i8], [SHAPE])
-
-
-def test_division_truncates() -> None:
-    arrays = [draw(i32, SHAPE), draw(i32, (3,), 1, 1, 1000)]
-    assert_lowered(lambda b, v, w: b.emit("tosa.intdiv", [v, w], v.type), arrays, [i32, i32])
-
-
-@pytest.mark.parametrize("exponent", [1, 10, 20])
-def test_rounding_half_away_from_zero(exponent: int) -> None:
-    halves = (np.arange(-8, 8) << exponent - 1).astype(np.int64)
-    x = np.concatenate([halves - 1, halves, halves + 1, draw(i64, (40,), 1, -(2**14) << exponent, 2**14 << exponent)])
-
-    def divided(b: Builder, v: Value) -> Value:
-        return b.emit("ext.rounding_divide_by_pot", [v], v.type.with_element(i16), exponent=exponent)
-
-    assert_lowered(divided, [x.reshape(8, 11)], [i64])

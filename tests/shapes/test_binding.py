@@ -11,12 +11,12 @@ import pytest
 from matrix.run import case_of
 from support.harness import argument, const, edge_inputs, interpret
 
+from tflq.contract import verify_stage
 from tflq.errors import TflqError, UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
-from tflq.passes.contract import verify_stage
 from tflq.shapes import bind_batch, contradictions, infer
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}

@@ -14,7 +14,7 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType
 from tflq.select.engine import select
 
-__all__ = ["RESOLVERS", "assert_lowered", "draw", "kernels_of"]
+__all__ = ["RESOLVERS", "accumulators", "assert_lowered", "draw", "kernels_of"]
 
 RESOLVERS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
@@ -31,6 +31,14 @@ def draw(
     edges = [v for v in (low, high, low + 1, high - 1, 0, 1, -1) if low <= v <= high][: out.size]
     out.reshape(-1)[: len(edges)] = edges
     return out.astype(element.dtype)
+
+
+def accumulators(element: ScalarType, shape: Sequence[int], scale: float, low: int, high: int, bits: int) -> np.ndarray:
+    """Integers of a range: most are not saturated by a scale to so many bits; the ends are among them."""
+    span = int(min(1.3 * 2**bits / scale, 2.0**46))
+    near = draw(element, shape, 1, max(low, -span), min(high, span))
+    far = draw(element, shape, 2, low, high)
+    return np.where(np.random.default_rng(3).random(near.shape) < 0.8, near, far)
 
 
 def _module(emit: Emit, inputs: Sequence[Value]) -> Module:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 from collections.abc import Sequence
 
 import pytest
 
-__all__ = ["needs_mlir", "random_calls", "random_casts", "run"]
+__all__ = ["needs_mlir", "random_calls", "random_casts", "random_judged", "run"]
 
 PYTHON = os.environ.get("TFLQ_MLIR", "")
 needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python with torch-mlir")
@@ -56,6 +57,12 @@ def random_calls(count: int, seed: int) -> list[str]:
     """Declarations, and functions that call them, of random types."""
     r = random.Random(seed)
     return [_call(r) for _ in range(count)]
+
+
+def random_judged(count: int, seed: int) -> list[str]:
+    """Functions of one cast each, about half of which are not valid."""
+    r = random.Random(seed)
+    return [_judged(r) for _ in range(count)]
 
 
 Shape = tuple[int | None, ...] | None | str
@@ -115,6 +122,23 @@ def _cast(r: random.Random) -> str:
     sides = [_wrapped(shape, expressed), _wrapped(shape, _quantized(r, shape, expressed))]
     op = r.choice(["qcast", "dcast"])
     a, b = sides if op == "qcast" else reversed(sides)
+    return f"func.func @f(%a: {a}) -> {b} {{\n  %0 = quant.{op} %a : {a} to {b}\n  return %0 : {b}\n}}\n"
+
+
+def _judged(r: random.Random) -> str:
+    op, shape = r.choice(["qcast", "dcast", "scast"]), _shape(r)
+    other = shape if r.random() < 0.7 else _shape(r)
+    plain = r.choice(["f32", "f16", "f64", "bf16"])
+    expressed = plain if r.random() < 0.8 else r.choice(["f32", "f16"])
+    quantized = _quantized(r, other if r.random() < 0.7 else _shape(r), expressed)
+    if op == "scast":
+        width = re.match(r"!quant\.uniform<[iu](\d+)", quantized)
+        assert width is not None
+        plain = f"i{width[1]}" if r.random() < 0.75 else r.choice(["i8", "ui8", "f32", "i16", "si8"])
+    a, b = _wrapped(shape, plain), _wrapped(other, quantized)
+    if op == "dcast" or (op == "scast" and r.random() < 0.5):
+        a, b = b, a
+    a = b if r.random() < 0.05 else a
     return f"func.func @f(%a: {a}) -> {b} {{\n  %0 = quant.{op} %a : {a} to {b}\n  return %0 : {b}\n}}\n"
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pytest
 
 from tflq import pipelines
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Function, Module, Op, constant
 
 __all__ = ["FAULTS", "Fault", "plant"]
@@ -123,15 +125,21 @@ FAULTS: list[tuple[Fault, str, str, int]] = [
 """The fault, a network of ours or of the corpus, what kind of failure it is, and how many operators show it."""
 
 
-def plant(fault: Fault, patch: pytest.MonkeyPatch) -> None:
-    """Has every conversion make the fault, in the integer form."""
-    form = pipelines._integer_form
+@dataclass(frozen=True)
+class Plant(Pass):
+    """Makes the fault."""
 
-    def faulty(*arguments: object) -> tuple[Module, object]:
-        module, decisions = form(*arguments)  # type: ignore[arg-type]
+    name: ClassVar[str] = "plant"
+    fault: Fault
+
+    def run(self, module: Module) -> PassResult:
         for function in module.functions:
             for op in list(function.ops):
-                fault(op, function)
-        return module, decisions
+                self.fault(op, function)
+        return PassResult(module, modified=True)
 
-    patch.setattr(pipelines, "_integer_form", faulty)
+
+def plant(fault: Fault, patch: pytest.MonkeyPatch) -> None:
+    """Has every conversion make the fault, in the integer form."""
+    simplification = pipelines._simplification
+    patch.setattr(pipelines, "_simplification", lambda semantics: [*simplification(semantics), Plant(fault)])

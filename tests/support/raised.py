@@ -13,7 +13,8 @@ from tflq.evaluate import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, i64
-from tflq.pipelines import from_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 
 __all__ = ["RESOLVERS", "assert_same", "one_op", "outputs_of"]
 
@@ -57,7 +58,7 @@ def assert_same(module: Module, arrays: Sequence[np.ndarray], *, ulps: int = 0) 
         v.type.storage == i64 for v in (*module.main.inputs, *module.main.outputs)
     ):  # the reference model's files have no 48 bits
         _compare(reference(module, arrays), want, ulps, "reference model")
-    converted, _ = from_tosa(module, mac="integer")
+    converted, _ = lower(module, Options())
     model = bytes(write(converted))
     for resolver in RESOLVERS:
         _compare(interpret(model, [list(arrays)], resolver)[0], want, ulps, resolver)

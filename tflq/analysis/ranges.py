@@ -7,11 +7,12 @@ Bounds are those of the numbers before they wrap; where they leave the type, the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
@@ -45,7 +46,7 @@ def value_range(value: Value, depth: int = _DEPTH) -> Range:
     if op is None or depth == 0:
         return whole
     rule = _RULES.get(type(op))
-    if rule is None and isinstance(op, Operator) and op.has(WithinRange):
+    if rule is None and trait_of(op, WithinRange):
         rule = _moved
     if rule is None:
         return whole
@@ -57,7 +58,7 @@ def _corners(function: Callable[[int, int], int]) -> _Rule:
     """The range of a function that is monotone in each operand."""
 
     def rule(op: Add | Sub | Maximum | Minimum, of: Callable[[Value], Range]) -> Range:
-        values = [function(a, b) for a in of(op.input1) for b in of(op.input2)]
+        values = [function(a, b) for a, b in product(of(op.input1), of(op.input2))]
         return min(values), max(values)
 
     return rule
@@ -81,12 +82,12 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
 
 
 def _mul(op: Mul, of: Callable[[Value], Range]) -> Range:
-    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a in of(op.input1) for b in of(op.input2)]
+    values = [(a * b + (1 << op.shift >> 1)) >> op.shift for a, b in product(of(op.input1), of(op.input2))]
     return min(values), max(values)
 
 
 def _shift_right(op: ArithmeticRightShift, of: Callable[[Value], Range]) -> Range:
-    values = [x >> max(n, 0) for x in of(op.input1) for n in of(op.input2)]
+    values = [x >> max(n, 0) for x, n in product(of(op.input1), of(op.input2))]
     return min(values), max(values) + 1
 
 

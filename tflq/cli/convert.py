@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +16,7 @@ from tflq.cli import output, streams, talk
 from tflq.cli.help import SectionedCommand
 from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
-from tflq.cli.verdict import print_report, print_verdict
+from tflq.cli.verdict import print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class _Convert(SectionedCommand):
         "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
         "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
         "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+        "What happens inside": ("dump_ir", "timings"),
     }
 
 
@@ -108,6 +110,13 @@ class _Convert(SectionedCommand):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a JSON report: what became of each operator.",
 )
+@click.option(
+    "--dump-ir",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the text of the model as read, and after each pass that changed something, into this folder.",
+)
+@click.option("--timings", is_flag=True, help="Print what each pass took.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_context
@@ -118,7 +127,9 @@ def command(
     folder: Path | None,
     workers: int | None,
     report_path: Path | None,
+    dump_ir: Path | None,
     *,
+    timings: bool,
     force: bool,
     as_json: bool,
     **options: Any,
@@ -128,6 +139,8 @@ def command(
     `-` as IN is standard input, as OUT standard output; the summary goes to stderr then.
     """
     if folder is not None:
+        if dump_ir is not None or timings:
+            raise click.UsageError("--dump-ir and --timings are for one model.")
         sources = _sources(context, paths, report_path)
         from tflq.cli.many import convert_many
 
@@ -153,7 +166,7 @@ def command(
     place = None if is_stream(destination) else destination
     with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
-        conversion = convert(given, place, force=force, **options)
+        conversion = convert(given, place, force=force, dump_ir=dump_ir, **options)
         seconds = time.perf_counter() - start
     if place is None:
         written, sizes = ["standard output"], (size, _write(conversion))
@@ -165,8 +178,10 @@ def command(
     if as_json:
         document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
         measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
-        report = conversion.report.to_json()
-        output.print_json({**document, "files": written, "options": options, **measures, "report": report})
+        document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
+        if timings:
+            document["timings"] = [asdict(row) for row in conversion.timings]
+        output.print_json(document)
     elif not talk.quiet():
         err = place is None
         print_verdict(conversion.report.rows, err=err)
@@ -174,6 +189,9 @@ def command(
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
+        if timings:
+            output.line(err=err)
+            print_timings(conversion.timings, err=err)
 
 
 def _sources(context: click.Context, paths: Sequence[str], report: Path | None) -> list[str]:

@@ -21,6 +21,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Check": {
         "verify": "Run two models and compare them.",
         "reduce": "Find the smallest part of a model whose conversion fails.",
+        "bisect": "Find the pass of a conversion that first changed a result.",
         "sweep": "Convert and verify many models, and see what changed.",
     },
     "Work on the text form": {"opt": "Print a model as text, and run passes on it."},
@@ -33,6 +34,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("TOSA", "tflq convert model.tflite model.tosa"),
         ("through pipes", "cat model.tflite | tflq convert - - --format mlir > model.mlir"),
         ("refuse what has no integer form", "tflq convert model.tflite strict.tflite --fallback error"),
+        ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),
     "inspect": (
@@ -51,6 +53,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("where do they begin to differ?", "tflq verify model.tflite integer.tflite --layers"),
     ),
     "reduce": (("does its conversion fail, and where?", "tflq reduce model.tflite --target kernels"),),
+    "bisect": (
+        ("which pass changed a result?", "tflq bisect model.tflite"),
+        ("the same for TOSA, for programs", "tflq bisect model.tflite --target tosa --json"),
+    ),
     "sweep": (
         ("a folder of models, for two targets", "tflq sweep models -o after --target integer --target kernels"),
         ("go on with one that was interrupted", "tflq sweep models -o after --resume"),
@@ -58,6 +64,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "opt": (
         ("the whole model as text", "tflq opt model.tflite > model.mlir"),
         ("some passes", "tflq opt model.mlir -p lower-quant-ops,canonicalize"),
+        ("a conversion up to the integer form", "tflq opt model.tflite -p settle-shapes,legalize,canonicalize,dce"),
     ),
 }
 """Per command: what for, and the line. They run in a folder with model.tflite, integer.tflite, models/ and npu.toml."""

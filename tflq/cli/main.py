@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "ops": "tflq.cli.ops",
     "verify": "tflq.cli.verify",
     "reduce": "tflq.cli.reduce",
+    "bisect": "tflq.cli.bisect",
     "sweep": "tflq.cli.sweep",
     "opt": "tflq.cli.opt",
 }

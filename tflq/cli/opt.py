@@ -17,7 +17,7 @@ RULES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("file", type=MODEL)
-@click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'lower-quant-ops,canonicalize'.")
+@click.option("-p", "--passes", "pipeline", help="Passes in order, such as 'legalize{target=kernels},cse,dce'.")
 @click.option("--rules", multiple=True, type=RULES, help="A file of Python with more passes, as its EXTENSION.")
 def command(file: str, pipeline: str | None, rules: tuple[Path, ...]) -> None:
     """Run passes on a model, or on the text form of one, and print the text form of the result.
@@ -28,8 +28,9 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...]) -> None:
     from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
     from tflq.passes.pipeline_text import parse_pipeline
+    from tflq.steps import READERS
 
-    passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
+    passes = parse_pipeline(pipeline, named_passes(*rules), READERS) if pipeline is not None else None
     module = read_any_form(source(file))
     if passes is not None:
         with talk.progress(f"running passes on {name_of(file)}"):

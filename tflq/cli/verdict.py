@@ -11,9 +11,10 @@ from tflq.cli import output
 from tflq.cli.output import Cell
 
 if TYPE_CHECKING:
+    from tflq.conversion import Timing
     from tflq.report import Outcome, Report, Row
 
-__all__ = ["COLOURS", "print_report", "print_verdict", "types", "verdict", "warnings"]
+__all__ = ["COLOURS", "print_report", "print_timings", "print_verdict", "types", "verdict", "warnings"]
 
 LABELS: Final = {
     "float": "computed in float",
@@ -44,6 +45,20 @@ def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
     for label, text in lines:
         colour = "yellow" if label in surprises else "green" if whole else ""
         output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
+
+
+def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:
+    """What each pass took, and the verifier after it; those that changed nothing are dim."""
+    rows: list[list[Cell]] = []
+    for row in timings:
+        cells = [row.name, f"{row.ms:.1f}", f"{row.verifier_ms:.1f}" if row.modified else "-"]
+        cells += [str(row.ops_before), str(row.ops_after)]
+        rows.append([(cell, "" if row.modified else "dim") for cell in cells])
+    sums = [f"{sum(row.ms for row in timings):.1f}", f"{sum(row.verifier_ms for row in timings):.1f}"]
+    ends = [str(timings[0].ops_before), str(timings[-1].ops_after)] if timings else ["-", "-"]
+    rows.append([*("total", *sums), *ends])
+    head = ["pass", "ms", "verifier ms", "ops before", "after"]
+    output.table(head, rows, right=(1, 2, 3, 4), total=True, err=err)
 
 
 def print_report(report: Report, *, err: bool = False) -> None:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.indexing import Table
 from tflq.errors import TflqError
 from tflq.ir.core import Module, Op
-from tflq.pipelines import to_tflite, to_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.report import Report, Row
 from tflq.targets import Target
-from tflq.tosa.check import check
 from tflq.tosa.target import Target as TosaTarget
 
 __all__ = ["Outcome", "outcome", "refusal"]
@@ -52,17 +53,18 @@ def refusal(error: TflqError) -> str:
 
 
 def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
-    converted, report = to_tflite(module, mac="integer", fallback=True, real_semantics=False, kernels=target)
+    converted, report = lower(module, Options(kernels=target))
     row = _row(report, op)
     table = row.path == "integer" and any(
-        isinstance(made, Gather) and made.operand(0).is_constant for made in converted.ops()
+        isinstance(made, Gather) and made.input.is_constant for made in converted.ops()
     )
     return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
 
 
 def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
-    converted, report = to_tosa(module, target, fallback=True, real_semantics=False)
-    needed = check(converted, target, static=True)
+    converted, report = lower(module, Options(format="tosa", tosa=target))
+    needed = report.requirements
+    assert needed is not None
     row = _row(report, op)
     table = row.path == "integer" and any(isinstance(made, Table) for made in converted.ops())
     path = "table" if table else row.path
@@ -70,4 +72,4 @@ def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
 
 
 def _row(report: Report, op: Op) -> Row:
-    return next(row for row in report.rows if row.opcode == op.name.removeprefix("tfl.").upper())
+    return next(row for row in report.rows if row.opcode == builtin_of(op.name))

@@ -82,8 +82,18 @@ def _qcast(op: Qcast, x: np.ndarray) -> np.ndarray:
     scale, zero_point = _parameters(op.result.type)
     with np.errstate(over="ignore"):
         y = np.asarray(x, scale.dtype) / scale
+    low, high = element.storage_min, element.storage_max  # type: ignore[union-attr]
+    if op.rounding is None:
+        total = _rounded_sum(op, y, zero_point)
+        return np.clip(saturate(np.where(np.isnan(total), zero_point, total), op.result.type.storage), low, high)
     # for all else the kernels' conversion gives the smallest int32; their sum wraps
     fits = np.abs(y) < 2.0**31
-    whole = round_float(np.where(fits, y, scale.dtype.type(-(2.0**31))), op.rounding or "half_away")
-    total = (whole.astype(np.int64) + zero_point).astype(np.int32)
-    return np.clip(total, element.storage_min, element.storage_max)  # type: ignore[union-attr]
+    whole = round_float(np.where(fits, y, scale.dtype.type(-(2.0**31))), op.rounding)
+    return np.clip((whole.astype(np.int64) + zero_point).astype(np.int32), low, high)
+
+
+def _rounded_sum(op: Qcast, y: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
+    """The quotient plus the zero point, in float64; rounded before that, half to even, or after it as the op says."""
+    if op.sum_rounding is None:
+        return np.rint(y).astype(np.float64) + zero_point
+    return round_float(y + zero_point.astype(y.dtype), op.sum_rounding).astype(np.float64)

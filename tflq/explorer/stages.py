@@ -16,6 +16,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.explorer.graph import Describe, Json, graphs
 from tflq.formats import Format, is_tosa, read
 from tflq.ir.core import Op
+from tflq.options import Options
 from tflq.pipelines import integer_form
 from tflq.report import Row
 from tflq.targets import is_of_tosa, load_target
@@ -54,7 +55,7 @@ def explore(model: str | os.PathLike[str], target: str | None = None) -> Explore
     types = {v.name: v.type.element for f in source.functions for v in f.values() if v.name and v.type.quantized}
     stages = [("before", graphs(source, "before", describe))]
     if not (is_tosa(source) and is_of_tosa(target)):  # a TOSA file stays one
-        form = integer_form(source, kernels=kernels)
+        form = integer_form(source, Options(kernels=kernels))
         stages.append(("integer form", graphs(form, "integer form", describe, types)))
     stages.append(("after", graphs(conversion.module, "after", describe, types)))
     return Explored([{"label": label, "subgraphs": found} for label, found in stages])

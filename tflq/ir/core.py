@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
 from tflq.numerics.sparse import densified
@@ -218,6 +219,11 @@ class Op:
             result.producer = self
 
     @property
+    def short_name(self) -> str:
+        """Its name without the dialect: `conv_2d`."""
+        return self.name.partition(".")[2]
+
+    @property
     def result(self) -> Value:
         """Its first result."""
         return self.results[0]
@@ -363,7 +369,7 @@ class Module:
     """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
 
     `operator_codes` is the table it was read with: one mapping per row of its fields. `warnings` are the harmless
-    defects that reading found.
+    defects that reading found. `record` is what passes noted.
     """
 
     functions: list[Function]
@@ -376,6 +382,7 @@ class Module:
     info: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     warnings: list[str] = field(default_factory=list)
+    record: Record = field(default_factory=Record, repr=False)
 
     def __repr__(self) -> str:
         ops = sum(len(function.ops) for function in self.functions)

@@ -18,13 +18,14 @@ from typing import Literal
 
 from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
+from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.fallback import fall_back
-from tflq.legalize.hybrid import computes_in_float, disregarded, without_kernel
+from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
@@ -102,7 +103,7 @@ class Decider:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
 
     def _case(self, op: Op) -> _Case:
-        real, stateful, hybrid = self._policy.real, is_recurrent(op), computes_in_float(op)
+        real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
         missing = ""
         if stateful:
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
@@ -167,7 +168,7 @@ class Decider:
             words = _joined(*case.inexact, answer.warning, outlives)
             of_answer = answer.exception if answer.warning else "state" if outlives else ""
             exception = next(iter(case.inexact.values()), of_answer)
-            return Decision(case.op, "integer", answer.note, words, exception)
+            return Decision(case.op, "integer", answer.note, words, exception, rule=rule)
         return None
 
     def _in_float(self, case: _Case) -> Decision:

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tflq.ir.core import Op
+from tflq.records import Decision
 
 __all__ = ["Decision", "Refusal", "kept"]
-
-
-@dataclass(slots=True)
-class Decision:
-    """What became of one operator of the source model: a row of the report."""
-
-    op: Op
-    path: str  # "kept", "integer" or "float"
-    reason: str = ""
-    warning: str = ""
-    exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
-    made: list[Op] = field(default_factory=list)
 
 
 def kept(op: Op, reason: str, warning: str) -> Decision:

@@ -16,30 +16,18 @@ import numpy as np
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
-from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.convolution import DepthwiseConv2D
 from tflq.dialects.tfl.indexing import EmbeddingLookup
 from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.dialects.traits.kernels import HybridKernel
 from tflq.ir.core import Op, Value
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, f32, ui8
+from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, ui8
 from tflq.legalize.scaling import kernel_name
 
-__all__ = ["computes_in_float", "disregarded", "without_kernel"]
+__all__ = ["disregarded", "without_kernel"]
 
 _SPARSE_BLOCK = 16
 _NONE = HybridKernel(())
-
-
-def computes_in_float(op: Op) -> bool:
-    """Whether an op computes in float on quantized constants."""
-    if isinstance(op, Dequantize) or any(v.type.quantized for v in op.results):
-        return False
-    quantized = [v for v in op.operands if v is not None and v.type.quantized]
-    activations = [v for v in op.operands if v is not None and not v.is_constant]
-    if isinstance(op, EmbeddingLookup):
-        return all(v.is_constant for v in quantized) and op.result.type.storage == f32
-    return all(v.is_constant for v in quantized) and any(v.type.storage.is_float for v in activations)
 
 
 def _kernel(op: Op) -> HybridKernel:

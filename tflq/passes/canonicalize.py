@@ -19,6 +19,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import called_functions
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, replace_values, take_over
@@ -28,7 +29,6 @@ from tflq.ir.types import (
     UniformQuantizedType,
     is_narrowed,
 )
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["Canonicalize"]
 

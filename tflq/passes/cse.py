@@ -11,12 +11,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import called_functions
 from tflq.dialects.effects import is_pure, is_variable
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.equal import attribute_key
 from tflq.ir.rewriting import remove_ops, replace_values, take_over
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["CommonSubexpressionElimination"]
 

@@ -48,7 +48,7 @@ def cut_at(module: Module, names: Sequence[str]) -> Module:
 def cut_before_custom(module: Module) -> Module:
     """The module, changed in place, up to what its custom operators read, which are outputs now.
 
-    Custom operators in branches and bodies stay, with a warning, which there is as well if nothing was cut.
+    Custom operators in branches and bodies stay, with a warning. A warning says, too, if nothing was cut.
     UnsupportedError: no output is left, or state as for `cut_at`.
     """
     entries, found = entry_functions(module), False

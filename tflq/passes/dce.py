@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.effects import is_pure
 from tflq.ir.core import Module
-from tflq.ir.rewriting import remove_ops, unneeded
-from tflq.passes.contract import Pass, PassResult
+from tflq.ir.rewriting import remove_unneeded
 
 __all__ = ["DeadCodeElimination"]
 
@@ -20,14 +20,4 @@ class DeadCodeElimination(Pass):
     name: ClassVar[str] = "dce"
 
     def run(self, module: Module) -> PassResult:
-        pinned = {
-            value
-            for signature in module.signatures or []
-            for _, value in (*(signature.inputs or ()), *(signature.outputs or ()))
-        }
-        modified = False
-        for function in module.functions:
-            dead = unneeded(function.ops, pinned | set(function.outputs), is_pure)
-            remove_ops(function, dead)
-            modified |= bool(dead)
-        return PassResult(module, modified)
+        return PassResult(module, remove_unneeded(module, is_pure))

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.effects import is_pure, is_variable
 from tflq.dialects.tfl.bits import Bitcast
@@ -17,7 +18,6 @@ from tflq.dialects.traits.movement import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.syntax import pack
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["Fold"]
 

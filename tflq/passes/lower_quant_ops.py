@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
-from tflq.passes.contract import Pass, PassResult
 from tflq.passes.core_ops import CoreBuilder
 from tflq.passes.lower_quant_core import dequantize, quantize
 from tflq.passes.lower_quant_tosa import lowered
@@ -30,6 +30,7 @@ class LowerQuantOps(Pass):
     bits."""
 
     name: ClassVar[str] = "lower-quant-ops"
+    makes: ClassVar[Literal["any"]] = "any"
     dialect: Literal["core", "tosa"] = "core"
     rounding: Literal["", "half_even", "half_away", "half_up", "toward_zero"] = ""
 

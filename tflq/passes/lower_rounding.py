@@ -16,6 +16,7 @@ from typing import ClassVar, TypeGuard
 import numpy as np
 
 from tflq.builder import Builder
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.casts import Rescale
 from tflq.errors import Reason, UnsupportedError
@@ -23,7 +24,6 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import i32
 from tflq.numerics.rounding import LIMB, limbs
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["LowerRounding"]
 
@@ -102,7 +102,7 @@ def _reach(op: Rescale) -> int:
 def _limited(
     b: Builder, v: Value, reach: int, multiplier: np.ndarray, shift: np.ndarray, bound: int, op: Rescale
 ) -> Value:
-    """v where its product is beyond `bound`, at the next value that is; what is left has a quotient within int32."""
+    """v, limited to the first values whose product is beyond `bound`, so that the quotient fits int32."""
     beyond = [((bound + 2) << int(s)) // max(abs(int(m)), 1) + 1 for m, s in zip(multiplier, shift, strict=True)]
     limit = np.asarray([min(n, 1 << 31) for n in beyond], np.int64)
     largest = max(min(reach, n) * abs(int(m)) >> int(s) for n, m, s in zip(beyond, multiplier, shift, strict=True))

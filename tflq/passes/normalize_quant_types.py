@@ -8,10 +8,11 @@ type of a module can be replaced at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Value
 from tflq.ir.types import (
     ElementType,
@@ -21,7 +22,6 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["NormalizeQuantTypes", "normalized"]
 
@@ -31,6 +31,7 @@ class NormalizeQuantTypes(Pass):
     """Replaces quantized types by equivalent simpler ones."""
 
     name: ClassVar[str] = "normalize-quant-types"
+    makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
         known: dict[TensorType, TensorType] = {}

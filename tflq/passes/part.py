@@ -26,8 +26,8 @@ def part(
 
     constants: data for values that others give; of their storage dtypes, in the shapes they have when the model runs.
 
-    Signatures and metadata go. Tensors keep their names; inputs and outputs of the same name, or of none, get one of
-    their own. The module is not to be used any more.
+    Signatures and metadata go. Tensors keep their names; inputs and outputs of the same name, or of none, get
+    another. The module is not to be used any more.
     """
     function, given = module.functions[index], constants or {}
     kept = [op for op in function.ops if op in ops]
@@ -67,7 +67,7 @@ def _read_by_others(function: Function, ops: Collection[Op]) -> list[Value]:
 
 
 def _name(function: Function) -> None:
-    """Gives inputs and outputs that have no name of their own one."""
+    """Names inputs and outputs whose name is empty or that of another tensor, too."""
     counts = Counter(v.name for v in function.values())
     for kind, values in (("input", function.inputs), ("output", function.outputs)):
         for number, value in enumerate(values):

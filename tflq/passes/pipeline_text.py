@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
+from tflq.contract import Pass, Pipeline
 from tflq.errors import OptionError
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pass, Pipeline
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
@@ -28,13 +30,17 @@ PASSES: dict[str, type[Pass]] = {
 }
 """The passes that any stage can use, by name."""
 
+Readers: TypeAlias = Mapping[str, Callable[[str], Any]]
+
 _ITEM = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(,|$)")
 _OPTION = re.compile(r"([\w-]+)=(\S+)")
 
 
-def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) -> Pipeline:
+def parse_pipeline(
+    text: str, passes: Mapping[str, type[Pass]] | None = None, readers: Readers = MappingProxyType({})
+) -> Pipeline:
     """The pipeline that a text such as `cse,canonicalize{semantics=interpreter}` names. OptionError if it names none.
-    `passes`: those that there are, by default `PASSES`."""
+    `passes`: those that there are, by default `PASSES`. `readers`: of options such as `legalize.target`, from text."""
     known = PASSES if passes is None else passes
     found: list[Pass] = []
     position = 0
@@ -42,25 +48,30 @@ def parse_pipeline(text: str, passes: Mapping[str, type[Pass]] | None = None) ->
         item = _ITEM.match(text, position)
         if item is None:
             raise OptionError(f"pipeline '{text}': expected a pass at '{text[position:]}'")
-        found.append(_make(item[1], item[2] or "", known))
+        found.append(_make(item[1], item[2] or "", known, readers))
         position = item.end()
     if not found:
         raise OptionError(f"the pipeline is empty; the passes are {', '.join(sorted(known))}")
     return Pipeline(found)
 
 
-def _make(name: str, options: str, passes: Mapping[str, type[Pass]]) -> Pass:
+def _make(name: str, options: str, passes: Mapping[str, type[Pass]], readers: Readers) -> Pass:
     kind = passes.get(name)
     if kind is None:
         raise OptionError(f"there is no pass '{name}'; the passes are {', '.join(sorted(passes))}")
     types = {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}  # type: ignore[arg-type]
-    given: dict[str, bool | int | str] = {}
+    given: dict[str, Any] = {}
     for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:
         match = _OPTION.fullmatch(option)
         if match is None or match[1] not in types:
             known = ", ".join(f"{key}=" for key in types) or "none"
             raise OptionError(f"pass '{name}' has no option '{option}'; its options: {known}")
-        given[match[1].replace("-", "_")] = _option(name, match[1], types[match[1]], match[2])
+        reader = readers.get(f"{name}.{match[1]}")
+        value = _option(name, match[1], types[match[1]], match[2]) if reader is None else reader(match[2])
+        given[match[1].replace("-", "_")] = value
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
+            raise OptionError(f"pass '{name}' needs its option '{field.name.replace('_', '-')}='")
     return kind(**given)
 
 
@@ -68,7 +79,7 @@ def _option(name: str, option: str, kind: str, text: str) -> bool | int | str:
     words = tuple(word for word in re.findall(r"['\"](.*?)['\"]", kind) if word)
     if kind == "bool" and text in ("true", "false"):
         return text == "true"
-    if kind == "int" and text.isdigit():
+    if kind.removesuffix(" | None") == "int" and text.isdigit():
         return int(text)
     if text in words or kind == "str":
         return text

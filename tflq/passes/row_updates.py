@@ -15,12 +15,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice
 from tflq.dialects.tfl.movement import Concatenation, Reshape, Slice
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.passes.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["RowUpdates"]

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tflq.builder import Emitter
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import Add, Mul
 from tflq.dialects.tfl.matmul import FullyConnected
@@ -26,7 +27,6 @@ from tflq.dialects.tfl.unary import Sqrt
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType, f32
-from tflq.passes.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
 
 __all__ = ["Spectra", "fourier"]

@@ -9,12 +9,12 @@ operands are cast to the storage types before it, and its results back after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Scast
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import BareType, FunctionType, TensorType
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["StripFuncQuantTypes"]
 
@@ -26,6 +26,7 @@ class StripFuncQuantTypes(Pass):
     """Replaces quantized types in function headers and calls by their storage types."""
 
     name: ClassVar[str] = "strip-func-quant-types"
+    makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
         modified = _strip_references(module)

@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 
 from tflq.builder import broadcast
-from tflq.dialects.declare import Operator
+from tflq.contract import Pass, PassResult
+from tflq.dialects.declare import trait_of
 from tflq.dialects.ext.rescale import RescaleF64
 from tflq.dialects.ext.tables import Table2D
 from tflq.dialects.tosa.casts import Rescale
@@ -25,7 +26,6 @@ from tflq.dialects.traits.elements import Tabulable
 from tflq.evaluate import evaluate_op
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["Tabulate"]
 
@@ -82,7 +82,7 @@ class _Tabulation:
 
     def _sources_of(self, op: Op) -> tuple[Value, ...] | None:
         """The 8-bit tensors that the op's result is an elementwise function of."""
-        trait = op.trait(Tabulable) if isinstance(op, Operator) else None
+        trait = trait_of(op, Tabulable)
         if trait is None or _is_per_channel(op) or (isinstance(op, Table) and op.input.type.storage.bits != 8):
             return None
         found: dict[Value, None] = {}

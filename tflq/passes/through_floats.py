@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from tflq.builder import Emitter
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.ir.types import QuantizedType, TensorType
-from tflq.passes.contract import Pass, PassResult
 
 __all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized", "through_floats"]
 
@@ -73,6 +73,7 @@ class DequantizeFallback(Pass):
     regions are left as they are."""
 
     name: ClassVar[str] = "dequantize-fallback"
+    makes: ClassVar[Literal["any"]] = "any"
 
     def run(self, module: Module) -> PassResult:
         modified = False

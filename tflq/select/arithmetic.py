@@ -1,36 +1,30 @@
-"""Products, comparisons and choices on builtins: one kernel each on int32 and int64, between casts on narrower types.
-
-MUL on 8 bits returns zeros and comparisons on 8 bits abort the process, so both widen first. SELECT_V2 takes every
-type.
-"""
+"""Elementwise arithmetic: one kernel each on int32 and int64. MUL on 8 bits returns zeros, so it widens first."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
 
 import numpy as np
 
 from tflq.dialects.tfl.unary import Abs as TflAbs
 from tflq.dialects.tfl.unary import Neg, Sign
-from tflq.dialects.tosa.arithmetic import Abs, Mul, Negate
-from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
-from tflq.ir.core import Value
+from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Maximum, Minimum, Mul, Negate, Pow, Sub
+from tflq.ir.core import Op, Value
 from tflq.ir.types import i32
 from tflq.select.broadcasting import elementwise
+from tflq.select.kernels import widened
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped
+from tflq.select.rescale.integer import clamped
 from tflq.select.shifts import product_shifted
 
 __all__: list[str] = []
 
 
-def _wide(k: Kernels, op: Mul | Equal | Greater | GreaterEqual) -> list[Value]:
-    """The operands, in 32 bits at least."""
-    values = k.value(op.input1), k.value(op.input2)
-    return [k.cast(v, i32) if v.type.storage.bits < 32 else v for v in values]
-
-
 @lowering(Mul)
 def mul(op: Mul, k: Kernels) -> Value:
-    a, b = _wide(k, op)
+    a, b = (widened(k, k.value(v)) for v in (op.input1, op.input2))
     shift = op.shift
     product = product_shifted(k, a, b, shift) if shift else elementwise(k, k.mul, a, b)
     return k.cast(product, op.result.type.storage)
@@ -59,21 +53,17 @@ def negate(op: Negate, k: Kernels) -> Value:
     return k.cast(clamped(k, y, np.asarray(storage.minimum), np.asarray(storage.maximum), least, most), storage)
 
 
-@lowering(Equal)
-def equal(op: Equal, k: Kernels) -> Value:
-    return elementwise(k, k.equal, *_wide(k, op))
+_EMITTED: Final[Mapping[type[Op], Callable[[Kernels, Value, Value], Value]]] = {
+    Add: Kernels.add,
+    IntDiv: Kernels.div,
+    Maximum: Kernels.maximum,
+    Minimum: Kernels.minimum,
+    Pow: Kernels.pow,
+    Sub: Kernels.sub,
+}
 
 
-@lowering(Greater)
-def greater(op: Greater, k: Kernels) -> Value:
-    return elementwise(k, k.greater, *_wide(k, op))
-
-
-@lowering(GreaterEqual)
-def greater_equal(op: GreaterEqual, k: Kernels) -> Value:
-    return elementwise(k, k.greater_equal, *_wide(k, op))
-
-
-@lowering(Select)
-def select(op: Select, k: Kernels) -> Value:
-    return elementwise(k, k.select_v2, k.value(op.condition), k.value(op.on_true), k.value(op.on_false))
+@lowering(*_EMITTED)
+def binary(op: Add | IntDiv | Maximum | Minimum | Pow | Sub, k: Kernels) -> Value:
+    """DIV of integers truncates, as INTDIV does."""
+    return elementwise(k, partial(_EMITTED[type(op)], k), k.value(op.input1), k.value(op.input2))

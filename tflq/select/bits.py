@@ -21,6 +21,7 @@ from tflq.dialects.tfl import comparison as tfl
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
 from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tosa.bits import (
+    ArithmeticRightShift,
     BitwiseAnd,
     BitwiseOr,
     BitwiseXor,
@@ -37,6 +38,7 @@ from tflq.ir.types import TensorType, i8, i16, i32, i64, ui8, ui16, ui32
 from tflq.select.broadcasting import elementwise
 from tflq.select.kernels import KernelBuilder
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.shifts import right_shift
 
 __all__: list[str] = []
 
@@ -114,3 +116,26 @@ def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
     x = k.value(op.input)
     return k.emit(tfl.LogicalNot, [x], x.type)
+
+
+@lowering(ArithmeticRightShift)
+def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
+    """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
+    x, amount = k.value(op.input1), k.value(op.input2)
+    storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
+    if narrow:
+        x, amount = k.cast(x, i32), k.cast(amount, i32)
+    result = _rounded(k, x, amount) if op.round else right_shift(k, x, amount)
+    return k.cast(result, storage) if narrow else result
+
+
+def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
+    one = k.constant(1)
+    if amount.is_constant and (amount.array > 0).all():
+        twice = right_shift(k, x, k.constant(amount.array - 1))
+        return k.sub(twice, right_shift(k, twice, one))
+    if amount.is_constant and not amount.array.any():
+        return x
+    some = k.sub(one, k.sub(one, amount, "RELU"))  # min(n, 1): with n = 0 nothing is rounded
+    twice = right_shift(k, x, k.sub(amount, some))
+    return k.sub(twice, k.mul(right_shift(k, twice, some), some))

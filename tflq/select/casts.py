@@ -1,4 +1,4 @@
-"""quant.dcast and quant.qcast on float builtins: the numbers of the DEQUANTIZE and QUANTIZE reference kernels.
+"""Casts between types. quant.dcast and quant.qcast are float builtins with the numbers of the reference kernels:
 
     dequantize   scale * (q - zero_point), one rounding to float32: q - zero_point is exact in float32 for up to 16
                  bits; infinite where that is beyond float32, which MUL clamps
@@ -16,14 +16,17 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.ext.casts import Truncate
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import Greater, Less, SelectV2
 from tflq.dialects.tfl.unary import Sign
-from tflq.ir.core import Value, constant
+from tflq.dialects.tosa import casts as tosa
+from tflq.ir.core import Op, Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i1, i32
+from tflq.select.floats import limited, rounded, rounded_small
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -100,7 +103,7 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     x = k.value(op.input)
     element, storage = op.result.type.element, op.result.type.storage
     y = k.emit(Div, [x, k.constant(scale, f32)], x.type, fused_activation_function="NONE")
-    whole = k.cast(_to_truncate(k, y, op.rounding or "half_away"), i32)
+    whole = k.cast(_to_truncate(k, y, op.rounding or "half_even"), i32)
     typed = bool(op.result.name) or any(not isinstance(r, (Scast, Dcast)) for r in k.readers(op.result))
     result = op.result.type if typed else op.result.type.stripped()
     if storage.bits >= 32:
@@ -113,3 +116,28 @@ def quantize(op: Qcast, k: Kernels) -> Value:
     above_low = k.cast(k.sub(k.constant(high - low, f32), over, "RELU"), i32)
     stored = k.add(above_low, k.constant(low)) if low else above_low
     return k.emit(Cast, [k.cast(stored, f32) if storage.bits < 8 else stored], result)
+
+
+@lowering(Scast)
+def scast(op: Scast, k: Kernels) -> Value:
+    """The same integers in a tensor with or without parameters; `edges` removes the copies that are not needed."""
+    if op.result.name:  # a function's result: the tensor that carries its name and parameters
+        k.ops.append(Op(Cast.op_name, [k.value(op.input)], [op.result], {}, op.location))
+        return op.result
+    return k.copy(k.value(op.input), op.result.type)
+
+
+@lowering(tosa.Cast)
+def cast(op: tosa.Cast, k: Kernels) -> Value:
+    """CAST, of a rounded float; it saturates at the ends of i32, a narrower type is clamped first."""
+    x, to = k.value(op.input), op.result.type.storage
+    if not (x.type.storage.is_float and to.is_integer):
+        return k.cast(x, to)
+    if to.bits >= 32:
+        return k.cast(rounded(k, x), to)
+    return k.cast(k.cast(rounded_small(k, limited(k, x, to.minimum, to.maximum)), i32), to)
+
+
+@lowering(Truncate)
+def truncate(op: Truncate, k: Kernels) -> Value:
+    return k.cast(k.value(op.input), op.result.type.storage)

@@ -1,4 +1,4 @@
-"""Stored integers as signed bytes: what BATCH_MATMUL, exact on int8 alone, can multiply.
+"""Stored integers as signed bytes: what BATCH_MATMUL, which is exact only on int8, can multiply.
 
     value = sum of coefficient * digit + offset        each digit an int8 tensor of the value's shape
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.ir.core import Function, Module, Op, Value
@@ -21,17 +21,17 @@ from tflq.ir.types import ScalarType
 __all__ = ["trim_edges"]
 
 
-def trim_edges(module: Module) -> None:
-    """Removes the copies that nothing needs, in place."""
-    for function in module.functions:
-        _trim(function)
+def trim_edges(module: Module) -> bool:
+    """Removes the copies that nothing needs, in place; whether there were any."""
+    trimmed = [_trim(function) for function in module.functions]
+    return any(trimmed)
 
 
 def _is_copy(op: Op) -> TypeGuard[Cast]:
     return isinstance(op, Cast) and op.input.type.storage == op.output.type.storage
 
 
-def _trim(function: Function) -> None:
+def _trim(function: Function) -> bool:
     users, outputs = function.users(), set(function.outputs)
     replaced: dict[Value, Value] = {}
     dropped: set[Op] = set()
@@ -55,6 +55,7 @@ def _trim(function: Function) -> None:
     for op in function.ops:
         if "kept" in op.info:
             op.info = {key: value for key, value in op.info.items() if key != "kept"}
+    return bool(dropped)
 
 
 def _readable(source: Value, result: Value, users: dict[Value, list[Op]]) -> bool:
@@ -77,7 +78,7 @@ def _read_as_stored(op: Op) -> set[int]:
 
 def _unread(op: Op) -> ParametersUnread | None:
     """What an op says of parameters that its kernel disregards; of one that a target keeps, nothing."""
-    return op.trait(ParametersUnread) if isinstance(op, Operator) and "kept" not in op.info else None
+    return None if "kept" in op.info else trait_of(op, ParametersUnread)
 
 
 def _writable(

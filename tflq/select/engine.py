@@ -11,15 +11,13 @@ from __future__ import annotations
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.select.lowering import Kernels, Mac, lowering
-from tflq.select.variables import declare_variables
 
 __all__ = ["select"]
 
 
-def select(module: Module, *, mac: Mac = "integer", reset: bool = False) -> Module:
-    """The module on kernels; `mac` is the form of multiply-accumulate, `reset` asks for a signature that resets state.
-    UnsupportedError lists every op without a lowering."""
-    declare_variables(module, reset=reset)
+def select(module: Module, *, mac: Mac = "integer") -> Module:
+    """The module on kernels; `mac` is the form of multiply-accumulate. Roundings are lowered and variables declared
+    before (`lower-rounding`, `declare-variables`). UnsupportedError lists every op without a lowering."""
     missing: dict[Location | None, set[str]] = {}
     for op in module.ops():
         if not _known(op):

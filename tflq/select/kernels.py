@@ -21,7 +21,7 @@ from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSli
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
-__all__ = ["KernelBuilder"]
+__all__ = ["KernelBuilder", "widened"]
 
 
 class KernelBuilder(Emitter):
@@ -82,14 +82,14 @@ class KernelBuilder(Emitter):
 
     def cast(self, x: Value, to: ScalarType) -> Value:
         """CAST; narrowing wraps, float to integer truncates. No operator if the type is that already. int4 is cast from
-        and to float32 alone."""
+        and to float32 only."""
         if x.type.element != to and min(x.type.storage.bits, to.bits) < 8 and f32 not in (x.type.element, to):
             x = self.cast(x, f32)
         return x if x.type.element == to else self.emit(Cast, [x], x.type.with_element(to))
 
     def copy(self, x: Value, type: TensorType | None = None) -> Value:
-        """The same elements in a tensor of its own (`type`: with or without quantization parameters): CAST to the
-        same type, which of int4 there is none of."""
+        """The same elements in another tensor (`type`: with or without quantization parameters): CAST to the
+        same type, which int4 does not have."""
         if x.type.storage.bits < 8:
             return self.emit(Cast, [self.cast(x, f32)], type or x.type.stripped())
         return self.emit(Cast, [x], type or x.type.stripped())
@@ -170,6 +170,11 @@ class KernelBuilder(Emitter):
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
         return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+
+
+def widened(k: KernelBuilder, x: Value) -> Value:
+    """x in 32 bits at least."""
+    return k.cast(x, i32) if x.type.storage.bits < 32 else x
 
 
 def _filled(shape: Sequence[int | None], source: Shape) -> Shape:

@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import trait_of
 from tflq.dialects.forms import kept_reason
+from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
-from tflq.legalize.hybrid import computes_in_float
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER, Target
 from tflq.targets.kernel_rules import load_rules
 
 if TYPE_CHECKING:
-    from tflq.legalize import Decision
+    from tflq.records import Decision
 
 __all__ = ["check"]
 
@@ -54,8 +54,7 @@ class _Paths:
     def _path(self, decision: Decision) -> str:
         if decision.path != "integer":
             return "exempt"
-        op = decision.op
-        return "float kernel" if isinstance(op, Operator) and op.has(ComputesInFloat) else "integer"
+        return "float kernel" if trait_of(decision.op, ComputesInFloat) else "integer"
 
     def of(self, op: Op) -> str:
         key = id(op.location)
@@ -70,7 +69,7 @@ def _unlisted(function: Function, paths: _Paths, target: Target) -> Iterable[Rea
     for op in function.ops:
         if paths.of(op) != "exempt" or paths.kept.get(op.location) != op.name or kept_reason(op) is not None:
             continue
-        if not any(v.type.quantized for v in op.tensors) or computes_in_float(op):
+        if not any(v.type.quantized for v in op.tensors) or is_hybrid(op):
             continue
         verdict = target.judge(op)
         if not verdict.kept:

@@ -60,7 +60,7 @@ class Kernels(KernelBuilder):
             state_version(made)
 
     def claim(self, old: Value, new: Value) -> None:
-        """Records what a value has become. A value with a name, or that is returned, has a tensor of its own."""
+        """Records what a value has become. A value with a name, or that is returned, is another tensor."""
         if (old.name or old in self._outputs) and new is not old:
             made = any(new is v for op in self.ops[self._start :] for v in op.results)
             if new.name or not made:
@@ -91,26 +91,6 @@ class Kernels(KernelBuilder):
 
 Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.select",
-    {
-        "ext.casts": ("basic",),
-        "ext.rescale": ("mean", "requantize", "rescale_real", "resize"),
-        "ext.tables": ("lookup", "tables"),
-        "quant.casts": ("basic", "casts"),
-        "tosa.activation": ("basic", "floats"),
-        "tosa.arithmetic": ("arithmetic", "basic", "floats", "resize"),
-        "tosa.bits": ("bits", "reduction", "shifts"),
-        "tosa.casts": ("basic", "requantize"),
-        "tosa.comparison": ("arithmetic",),
-        "tosa.control": ("control",),
-        "tosa.convolution": ("conv3d", "convolution", "depthwise", "transpose_conv"),
-        "tosa.indexing": ("layout", "tables"),
-        "tosa.matmul": ("matmul",),
-        "tosa.movement": ("basic", "layout"),
-        "tosa.pooling": ("pooling",),
-        "tosa.reduction": ("reduction",),
-        "tosa.resize": ("resize",),
-        "tosa.state": ("control",),
-    },
+    "tflq.select", {"tosa.casts": ("casts", "rescale"), "tosa.indexing": ("indexing", "tables")}
 )
 """The lowering of each op of the integer form."""

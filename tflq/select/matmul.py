@@ -19,11 +19,10 @@ from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32
-from tflq.select.convolution import fits_int32
 from tflq.select.digits import Digits, digits
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import exact_runs, float_parts, float_reaches
-from tflq.select.sums import WeightedSum
+from tflq.select.sums import WeightedSum, fits_int32
 
 __all__: list[str] = []
 

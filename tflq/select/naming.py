@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Function, Module, Op, Value
 
@@ -25,12 +25,12 @@ __all__ = ["name_tensors", "role_of"]
 
 def role_of(op: Op) -> str:
     """What the result of an op is to the operator that it is a part of: its `Role`, or its name."""
-    role = op.trait(Role) if isinstance(op, Operator) else None
+    role = trait_of(op, Role)
     return role.text if role else op.name.partition(".")[2]
 
 
 def name_tensors(module: Module, reserved: Container[str] = ()) -> None:
-    """Gives every tensor within a function a name of its own; in place. No new name is in `reserved`."""
+    """Gives every tensor within a function a name that no other has; in place. No new name is in `reserved`."""
     for function in module.functions:
         _Names(function, reserved).run()
 

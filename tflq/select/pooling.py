@@ -21,7 +21,7 @@ from tflq.numerics.convolution import window
 from tflq.numerics.pooling import window_counts
 from tflq.select.im2col import Geometry, pad_spatial, taps
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped
+from tflq.select.rescale.integer import clamped
 
 __all__: list[str] = []
 

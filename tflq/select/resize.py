@@ -14,16 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.dialects.ext.rescale import RoundingDivideByPot
 from tflq.dialects.tfl.resize import ResizeNearestNeighbor
-from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.dialects.tosa.resize import Resize
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i32, i64
+from tflq.ir.types import TensorType, i32
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
-from tflq.select.broadcasting import elementwise
-from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
@@ -96,19 +92,3 @@ def _taken(k: Kernels, x: Value, index: np.ndarray, axis: int) -> Value:
     if index.size == (x.type.shape or ())[axis] and (index == np.arange(index.size)).all():
         return x
     return k.gather(x, k.constant(index), axis)
-
-
-@lowering(IntDiv)
-def divide(op: IntDiv, k: Kernels) -> Value:
-    """DIV truncates."""
-    return elementwise(k, k.div, k.value(op.input1), k.value(op.input2))
-
-
-@lowering(RoundingDivideByPot)
-def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
-    """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
-    x, exponent, shape = k.value(op.input), op.exponent, op.output.type.shape
-    negative = k.cast(k.greater(k.constant(0, i64), x), i64)
-    scaled = k.mul(k.sub(x, negative), k.constant(1 << (32 - exponent), i64))
-    word = high_part(k, k.add(scaled, k.constant(1 << 31, i64)), i32)
-    return restore(k, k.cast(word, op.output.type.storage), shape)

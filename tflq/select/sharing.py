@@ -25,8 +25,10 @@ _SMALL = (0, 4)
 """The size of what is never written over, nor anything smaller."""
 
 
-def merge_views(module: Module) -> None:
-    """RESHAPE of a RESHAPE reads the operand of the first, or is it, if it has that shape; in place."""
+def merge_views(module: Module) -> bool:
+    """RESHAPE of a RESHAPE reads the operand of the first, or is it, if it has that shape; in place. Whether any was
+    changed."""
+    modified = False
     for function in module.functions:
         outputs, replaced = set(function.outputs), dict[Value, Value]()
         for op in function.ops:
@@ -35,17 +37,20 @@ def merge_views(module: Module) -> None:
             source = op.input
             while isinstance(source.producer, Reshape) and not source.name:
                 source = source.producer.input
+            modified |= source is not op.operands[0]
             op.operands[0] = source
             if source.type == op.result.type and not op.result.name and op.result not in outputs:
                 replaced[op.result] = source
+        modified |= bool(replaced)
         remove_ops(function, {value.producer for value in replaced if value.producer is not None})
         function.replace(replaced)
+    return modified
 
 
-def keep_apart(module: Module) -> None:
-    """Puts copies where a tensor would be overwritten that is still to be read; in place."""
-    for function in module.functions:
-        _Plan(function).run()
+def keep_apart(module: Module) -> bool:
+    """Puts copies where a tensor would be overwritten that is still to be read; in place. Whether there are any."""
+    copied = [_Plan(function).run() for function in module.functions]
+    return any(copied)
 
 
 class _Plan:
@@ -63,7 +68,7 @@ class _Plan:
         self.owner: dict[Value, Value] = {}
         self.held: defaultdict[Value, list[Value]] = defaultdict(list)
 
-    def run(self) -> None:
+    def run(self) -> bool:
         ops: list[Op] = []
         fixed = {*self.function.inputs, *self.function.outputs}
         for i, op in enumerate(self.function.ops):
@@ -76,7 +81,9 @@ class _Plan:
                     source = copy.result
                 self._share(op.result, source)
             ops.append(op)
+        modified = len(ops) > len(self.function.ops)
         self.function.ops = ops
+        return modified
 
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tosa.bits import ArithmeticRightShift
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.select.highword import flat, high_part, restore
 from tflq.select.kernels import KernelBuilder
-from tflq.select.lowering import Kernels, lowering
 
 __all__ = ["product_shifted", "right_shift"]
 
@@ -45,30 +43,7 @@ def right_shift(k: KernelBuilder, x: Value, amount: Value) -> Value:
     return restore(k, k.right_shift(k.reshape(x, rows), amount), shape)
 
 
-@lowering(ArithmeticRightShift)
-def arithmetic_right_shift(op: ArithmeticRightShift, k: Kernels) -> Value:
-    """x >> n, or with `round` the same half up: t - (t >> 1) with t = x >> (n - 1), which cannot overflow."""
-    x, amount = k.value(op.input1), k.value(op.input2)
-    storage, narrow = op.result.type.storage, op.result.type.storage.bits < 32
-    if narrow:
-        x, amount = k.cast(x, i32), k.cast(amount, i32)
-    result = _rounded(k, x, amount) if op.round else right_shift(k, x, amount)
-    return k.cast(result, storage) if narrow else result
-
-
-def _rounded(k: Kernels, x: Value, amount: Value) -> Value:
-    one = k.constant(1)
-    if amount.is_constant and (amount.array > 0).all():
-        twice = right_shift(k, x, k.constant(amount.array - 1))
-        return k.sub(twice, right_shift(k, twice, one))
-    if amount.is_constant and not amount.array.any():
-        return x
-    some = k.sub(one, k.sub(one, amount, "RELU"))  # min(n, 1): with n = 0 nothing is rounded
-    twice = right_shift(k, x, k.sub(amount, some))
-    return k.sub(twice, k.mul(right_shift(k, twice, some), some))
-
-
-def product_shifted(k: Kernels, a: Value, b: Value, shift: int) -> Value:
+def product_shifted(k: KernelBuilder, a: Value, b: Value, shift: int) -> Value:
     """(a b + 2^(shift-1)) >> shift of int32, the product in 64 bits, for results that fit int32."""
     up = max(32 - shift, 0)
     if a.is_constant:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.ir.core import Value
-from tflq.ir.types import ScalarType
+from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
+from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import Convolution
+from tflq.dialects.tosa.matmul import MatMul
+from tflq.ir.core import Op, Value
+from tflq.ir.types import ScalarType, i32
 from tflq.select.lowering import Kernels
 
-__all__ = ["WeightedSum"]
+__all__ = ["WeightedSum", "fits_int32"]
 
 
 class WeightedSum:
@@ -33,3 +37,12 @@ class WeightedSum:
         if offset.is_constant and not offset.array.any():
             return self._total
         return self._k.add(self._total, offset)
+
+
+def fits_int32(k: Kernels, op: Convolution | MatMul) -> bool:
+    """Whether the one reader of an accumulator says that it stays within int32."""
+    user = k.only_user(op.output, Op)
+    if not isinstance(user, (Rescale, RescaleF64, RescaleI64)) or user.input_range is None:
+        return False
+    low, high = user.input_range
+    return low >= i32.minimum and high <= i32.maximum

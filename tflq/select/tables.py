@@ -2,6 +2,7 @@
 
     8 bits             entry x - minimum; int8 is read as uint8 by BITCAST, with the table's halves exchanged
     two of 8 bits      ext.table_2d: entry 256 (x - minimum) + y - minimum
+    16 bits            ext.table_16bit: entry x + 2^15
     int16              TOSA's 513 entries: base * 128 + (next - base) * low, base at (x >> 7) + 256, low = x & 127
 
 Source: TOSA 1.0 specification, TABLE.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.ext.tables import Table2D, Table16Bit
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
@@ -56,3 +57,9 @@ def table_2d(op: Table2D, k: Kernels) -> Value:
     rows = k.constant(_index(k, x).array * 256) if x.is_constant else k.mul(_index(k, x), k.constant(256))
     index = k.add(rows, _index(k, y))
     return k.gather(constant(np.ascontiguousarray(entries.reshape(-1))), index)
+
+
+@lowering(Table16Bit)
+def table_16bit(op: Table16Bit, k: Kernels) -> Value:
+    index = k.add(k.cast(k.value(op.input), i32), k.constant(1 << 15))
+    return k.gather(op.table, index)

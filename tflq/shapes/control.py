@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.analysis.known import Known
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.dialects.tfl.stablehlo import StablehloCase, StablehloComposite, StablehloWhile
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
-from tflq.shapes.known import Known
 from tflq.shapes.site import Misfit, Site, shape_of
 
 __all__ = ["join_known", "join_shapes"]

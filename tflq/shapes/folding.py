@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.analysis.known import Known
 from tflq.dialects.effects import is_pure
 from tflq.ir.core import Buffer, Module, Op, Value
-from tflq.ir.rewriting import remove_ops
-from tflq.passes.dce import DeadCodeElimination
-from tflq.shapes.known import Known
+from tflq.ir.rewriting import remove_ops, remove_unneeded
 
 __all__ = ["fold_sizes"]
 
@@ -22,7 +21,7 @@ def fold_sizes(module: Module, known: Mapping[Value, Known]) -> None:
                 value.producer = None
                 value.buffer = Buffer.of(known[value].array)
         remove_ops(function, folded)
-    DeadCodeElimination().run(module)
+    remove_unneeded(module, is_pure)
 
 
 def _is_known(op: Op, known: Mapping[Value, Known]) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
-from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
 from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
 
 __all__ = ["Inference", "is_complete"]

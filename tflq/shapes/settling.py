@@ -33,15 +33,20 @@ class Stated:
 
     rows: Mapping[int, tuple[_Row, ...]]
 
-    def put_back(self, module: Module) -> None:
-        """States it again of the results of a module converted from that file (changed in place)."""
+    def put_back(self, module: Module) -> bool:
+        """States it again of the results of a module converted from that file (changed in place); whether that is
+        something else."""
+        modified = False
         for index, rows in self.rows.items():
             function = module.functions[index]
             for value, (shape, said) in zip(function.outputs, rows, strict=True):
                 if _is_computed(value, function):
+                    before = _row(value)
                     value.type = TensorType(shape, value.type.element)
                     rest = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
                     value.info = {**rest, **said}
+                    modified |= _row(value) != before
+        return modified
 
 
 def settle(module: Module) -> Stated:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from tflq.analysis.known import Known
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.registering import Registry
-from tflq.shapes.known import Known
 
 __all__ = [
     "Caller",

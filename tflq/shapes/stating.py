@@ -14,15 +14,18 @@ from tflq.shapes.inference import Inference, is_complete
 __all__ = ["state_shapes", "stored_shape"]
 
 
-def state_shapes(module: Module) -> None:
+def state_shapes(module: Module) -> bool:
     """Has tensors with open dims state the shape that they are allocated with; in place. What an entry point returns
-    states what it did, as does a tensor whose shape cannot be inferred."""
+    states what it did, as does a tensor whose shape cannot be inferred. Whether there are any."""
+    modified = False
     entries = [module.functions[index] for index in entry_functions(module)]
     inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
     fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
     for value, shape in inference.shapes.items():
         if value not in fixed and _is_open(value) and _fits(value, shape):
             value.info = {**value.info, "shape": shape}
+            modified = True
+    return modified
 
 
 def _is_open(value: Value) -> bool:

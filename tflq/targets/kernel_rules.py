@@ -13,7 +13,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType
 from tflq.resources import resource
 
-__all__ = ["Kernels", "load_rules"]
+__all__ = ["KernelRules", "load_rules"]
 
 _ANY = "any"
 """The variable that need not be the same type wherever it occurs."""
@@ -53,7 +53,7 @@ class _Signature:
         return True
 
 
-class Kernels:
+class KernelRules:
     """The signatures of one section. Lines are parsed when their kernel is first met; answers are remembered."""
 
     def __init__(self, lines: dict[str, str], where: str) -> None:
@@ -117,11 +117,11 @@ def _type(value: Value | None) -> str:
 
 
 @cache
-def load_rules(path: Path | None = None) -> dict[str, Kernels]:
+def load_rules(path: Path | None = None) -> dict[str, KernelRules]:
     """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
     path = resource("rules/integer.toml") if path is None else path
     try:
         sections = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
         raise OptionError(f"{path}: {error}") from error
-    return {name: Kernels(lines, f"{path.name}, section {name}") for name, lines in sections.items()}
+    return {name: KernelRules(lines, f"{path.name}, section {name}") for name, lines in sections.items()}

@@ -15,7 +15,7 @@ from tflq.errors import TflqError
 from tflq.ir.registry import op_names
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
-from tflq.targets.kernel_rules import Kernels
+from tflq.targets.kernel_rules import KernelRules
 
 __all__ = ["Choices", "Limits", "Rules", "default_rules", "read_rules"]
 
@@ -47,8 +47,8 @@ class Choices:
 class Rules:
     """The signatures of each profile and extension, the levels, the profile each extension extends."""
 
-    profiles: Mapping[str, Kernels]
-    extensions: Mapping[str, Kernels]
+    profiles: Mapping[str, KernelRules]
+    extensions: Mapping[str, KernelRules]
     levels: Mapping[str, Limits]
     extends: Mapping[str, str]
 
@@ -124,7 +124,7 @@ class _File(RulesFile):
 
     def _signature(self, section: str, key: str, line: str) -> None:
         try:
-            Kernels({key: line} if line else {}, self.path.name).parse()
+            KernelRules({key: line} if line else {}, self.path.name).parse()
         except TflqError:
             self.fail(f"{key}: '{line}' is not a signature of known types", section, key)
 
@@ -135,9 +135,9 @@ class _File(RulesFile):
                 self.fail(f"{', '.join(missing)} not stated", f"level.{name}")
         return {name: Limits(**level) for name, level in tables.items()}
 
-    def kernels(self, kind: str, name: str, lines: dict[str, str]) -> Kernels:
+    def kernels(self, kind: str, name: str, lines: dict[str, str]) -> KernelRules:
         """The signatures of a section; an operator with an empty line is not in it."""
-        return Kernels({op: line for op, line in lines.items() if line}, f"{self.path.name}, section {kind}.{name}")
+        return KernelRules({op: line for op, line in lines.items() if line}, f"{self.path.name}, section {kind}.{name}")
 
     def choices(self, target: dict[str, Any], rules: Rules) -> Choices:
         """The target, whose names must be those of the tables."""

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import tflq
 from tflq.builder import Emitter
+from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module, Op, Value
+from tflq.ir.rewriting import stand_for
 from tflq.ir.types import TensorType
-from tflq.passes.contract import Pass, PassResult
-from tflq.passes.rewriting import stand_for
 from tflq.passes.through_floats import FloatPattern, through_floats
 
 __all__ = ["EXTENSION", "ConvertMlToArith"]

@@ -10,11 +10,11 @@ from matrix.draw import GENERATORS, Case, Draw
 from support.harness import interpret
 from support.lowered_tosa import assert_gives
 
+from tflq.contract import Pipeline
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function
 from tflq.legalize import legalize
 from tflq.passes.canonicalize import Canonicalize
-from tflq.passes.contract import Pipeline
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.tosa.lowering.engine import lower

@@ -14,7 +14,8 @@ from tflq.evaluate import Run, evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import TensorType, i1, i8, i32
-from tflq.pipelines import from_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 
 TYPE = TensorType((2, 3), i32)
 X = np.arange(6, dtype=np.int32).reshape(2, 3)
@@ -68,7 +69,7 @@ def test_a_variable_starts_as_it_says_and_is_kept() -> None:
     module = Module([Function("main", [x], [change.result], [declared, read, change, written])])
     run, array = Run(module), X.astype(np.int8)
     want = [evaluate_function(module.main, {x: array}, run)[change.result] for _ in range(3)]
-    model = bytes(write(from_tosa(module, mac="integer")[0]))
+    model = bytes(write(lower(module, Options())[0]))
     for resolver in RESOLVERS:
         got = interpret(model, [[array]] * 3, resolver)
         for (g,), w in zip(got, want, strict=True):

@@ -27,12 +27,17 @@ __all__ = ["Dcast", "Qcast", "Scast"]
 
 
 class Qcast(Operator, name="quant.qcast"):
-    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)"""
+    """result = clamp(round(input / scale) + zero_point, storage_min, storage_max)
+
+    `rounding` is that of the quotient, `sum_rounding` of the sum with the zero point; by default half to even, of the
+    quotient.
+    """
 
     __slots__ = ()
     input: Value = operand(FLOAT)
     result: Value = result_(QUANTIZED)
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
+    sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     traits = (Role("quantized"),)
     constraints = (
         one_operand_and_result,

@@ -40,12 +40,14 @@ def state_version(op: Op) -> None:
         op.info = {**op.info, "version": version}
 
 
-def state_runtime(module: Module, *, made: bool) -> None:
+def state_runtime(module: Module, *, made: bool) -> bool:
     """Has the module's metadata say which release its operators need, if it names one; in place. made: whether
-    selection made any."""
-    items = module.metadata or ()
-    if any(item.name == RUNTIME for item in items):
-        module.metadata = [_stating(item, module, made) if item.name == RUNTIME else item for item in items]
+    selection made any. Whether that is another one."""
+    before = module.metadata or []
+    if not any(item.name == RUNTIME for item in before):
+        return False
+    module.metadata = after = [_stating(item, module, made) if item.name == RUNTIME else item for item in before]
+    return any(bytes(a.buffer.data) != bytes(b.buffer.data) for a, b in zip(before, after, strict=True) if a is not b)
 
 
 def _stating(item: Metadata, module: Module, made: bool) -> Metadata:

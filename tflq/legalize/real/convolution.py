@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.analysis.sizes import known_elements
 from tflq.dialects.tfl.convolution import Conv3D, Conv3DTranspose
 from tflq.dialects.tosa import convolution as tosa
 from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
-from tflq.legalize.known import known_elements
 from tflq.legalize.reference.generic.accumulate import Sums, Terms
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.convolution import window

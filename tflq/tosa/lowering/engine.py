@@ -18,7 +18,6 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.passes.lower_rounding import LowerRounding
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
@@ -38,7 +37,6 @@ def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
 
     UnsupportedError lists every operator that has no form on the target.
     """
-    LowerRounding().run(module)
     walk = _Module(module, target)
     _check_inputs(walk)
     lowered = walk.run()

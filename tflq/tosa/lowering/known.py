@@ -1,7 +1,7 @@
 """Sizes, axes and indices that are known before the model runs.
 
 TOSA 1.0 has no run-time shapes: what an operator of TFLite takes as a tensor of sizes must be a constant here. It is
-one if the file says so, or if it follows from constants and from shapes (`shapes.known`).
+one if the file says so, or if it follows from constants and from shapes (`analysis.known`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
 from tflq.dialects.tfl.shape import Rank, Shape
 from tflq.ir.core import Value
-from tflq.shapes.known import LIMIT, Known, constant_elements, elements_of
 from tflq.tosa.lowering.context import Refused
 
 __all__ = ["constant_of", "dims_of", "known_array", "known_axis", "known_elements", "product"]

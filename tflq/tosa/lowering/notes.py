@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tflq.ir.core import Location
 
-__all__ = ["Note"]
+__all__ = ["Note", "Notes"]
 
 
 class Note(NamedTuple):
@@ -15,3 +17,10 @@ class Note(NamedTuple):
     location: Location | None
     text: str
     exception: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a lowering said of a module's operators."""
+
+    rows: Sequence[Note] = ()

@@ -16,7 +16,8 @@ from support.running import reference
 
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
-from tflq.pipelines import to_tosa
+from tflq.options import Options
+from tflq.pipelines import lower
 from tflq.tosa.target import Target
 
 Real = Callable[..., np.ndarray]
@@ -94,7 +95,7 @@ def test_within_one_count(
     data = one_op(
         f"tfl.{name}", [argument(shape, source, f"x{i}") for i in range(count)], [argument(shape, target, "y")], options
     )
-    module, _ = to_tosa(read(data), Target(), fallback=True, real_semantics=False)
+    module, _ = lower(read(data), Options("mlir", tosa=Target()))
     if all(not v.type.storage.is_float for op in module.ops() for v in op.tensors):
         pytest.skip("has an integer rule")
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.sizes import known_elements
 from tflq.dialects.tfl.convolution import TransposeConv
 from tflq.dialects.tosa.convolution import TransposeConv2D
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, ui8
-from tflq.legalize.known import known_elements
 from tflq.legalize.reference.generic.accumulate import (
     IGNORED_ZERO_POINT,
     Sums,

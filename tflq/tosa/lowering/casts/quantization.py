@@ -64,11 +64,11 @@ def quantize(op: Qcast, t: Tosa) -> Value:
     scale, zero = parameters(target.type)
     low, high = target.type.element.storage_min, target.type.element.storage_max  # type: ignore[union-attr]
     x = t.value(op.input)
-    if storage is i32 and op.rounding is not None:
+    rounding = op.rounding or "half_even"
+    if storage is i32 and rounding != "half_away":
         raise Refused("quantization to i32 rounds half_away only")
     if storage is i32:
         return _saturated(t, rounded_half_away(t, close_quotient(t, x, scale)), zero, (low, high))
-    rounding = op.rounding or "half_away"
     x = _within_int32(t, x, scale, zero, rounding)
     if (
         rounding == "half_away"

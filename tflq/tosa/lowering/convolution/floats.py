@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.sizes import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tosa.convolution import Conv3D as TosaConv3D
 from tflq.dialects.tosa.convolution import TransposeConv2D
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
-from tflq.legalize.known import known_elements
 from tflq.numerics.convolution import window
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real

@@ -19,12 +19,13 @@ import numpy as np
 from tflq.dialects.tosa.convolution import DepthwiseConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i16, i32
-from tflq.select.convolution import convolve, fits_int32
+from tflq.select.convolution.conv2d import convolve
+from tflq.select.convolution.floats import activated, depthwise_of_floats
 from tflq.select.digits import digits, fills
-from tflq.select.float_layers import activated, depthwise_of_floats
 from tflq.select.im2col import Geometry, pad_spatial, taps
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_depthwise
+from tflq.select.sums import fits_int32
 
 __all__: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Padding, repetition, order and picking of elements: builtins, around which types they lack are cast.
+"""Elements chosen or placed by index.
 
 GATHER and SCATTER are of rows, per batch. A scattered row is picked, too: SCATTER_ND of the rows' numbers says for
 each place of the result which row it takes, if any, and one GATHER takes it from the values and rows together.
@@ -6,59 +6,16 @@ each place of the result which row it takes, if any, and one GATHER takes it fro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tfl.indexing import ScatterND
-from tflq.dialects.tfl.movement import ReverseV2
-from tflq.dialects.tfl.movement import Tile as TflTile
 from tflq.dialects.tosa.indexing import Gather, Scatter
-from tflq.dialects.tosa.movement import Pad, Reverse, Tile
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i8, i32
+from tflq.ir.types import TensorType, i32
 from tflq.select.lowering import Kernels, lowering
 
 __all__: list[str] = []
-
-
-def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], **lacking: object) -> Value:
-    """`emit` of x in a type that the kernel has: `lacking` names those it has not, and what stands for them."""
-    through = lacking.get(x.type.storage.name)
-    if through is None:
-        return emit(x)
-    carrier = {"i8": i8, "i32": i32}[str(through)]
-    return k.cast(emit(k.cast(x, carrier)), x.type.storage)
-
-
-@lowering(Pad)
-def pad(op: Pad, k: Kernels) -> Value:
-    amounts = np.reshape(np.asarray(op.padding, np.int32), (-1, 2))
-    x = k.value(op.input1)
-    if not amounts.any():
-        return k.copy(x)
-
-    def padded(v: Value) -> Value:
-        return k.padv2(v, amounts, op.pad_const, op.output.type.shape)
-
-    return _carried(k, x, padded, i1="i8")
-
-
-@lowering(Tile)
-def tile(op: Tile, k: Kernels) -> Value:
-    multiples = k.constant(np.asarray(op.multiples, np.int32))
-
-    def tiled(v: Value) -> Value:
-        return k.emit(TflTile, [v, multiples], op.output.type.with_element(v.type.storage))
-
-    return _carried(k, k.value(op.input1), tiled, i1="i8", i16="i32")
-
-
-@lowering(Reverse)
-def reverse(op: Reverse, k: Kernels) -> Value:
-    x = k.value(op.input1)
-    return k.emit(ReverseV2, [x, k.constant([op.axis])], x.type)
 
 
 @lowering(Gather)

@@ -1,4 +1,4 @@
-"""Variables of the integer form → resource variables: their initial values are written by a function of its own, which
+"""Variables of the integer form → resource variables of the same names. A function writes their initial values, which
 CALL_ONCE runs first.
 
 An interpreter resets variable tensors (`reset_all_variables()`), but not resource variables. A signature of the same
@@ -8,13 +8,16 @@ which interpreters take.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from tflq.dialects.tfl.control import CallOnce
-from tflq.dialects.tfl.state import VarHandle
-from tflq.dialects.tosa.state import Variable, VariableWrite
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module, Op, Signature
+from tflq.ir.core import Function, Module, Op, Signature, Value
+from tflq.ir.types import TensorType, i32
+from tflq.select.lowering import Kernels, lowering
 
 __all__ = ["RESET", "declare_variables"]
 
@@ -22,9 +25,9 @@ RESET: Final = "tflq_reset"
 """The signature that writes the initial values."""
 
 
-def declare_variables(module: Module, *, reset: bool = False) -> None:
+def declare_variables(module: Module, *, reset: bool = False) -> bool:
     """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
-    declares any. `reset`: it is the signature `tflq_reset`, too.
+    declares any. `reset`: it is the signature `tflq_reset`, too. Whether the module has changed.
 
     UnsupportedError if the module has such a signature.
     """
@@ -46,6 +49,7 @@ def declare_variables(module: Module, *, reset: bool = False) -> None:
         module.functions.append(Function("initial_values", [], [], writes))
     if reset:
         _add_signature(module, bool(initial), list(own))
+    return bool(initial)
 
 
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
@@ -60,3 +64,20 @@ def _add_signature(module: Module, needed: bool, own: list[str]) -> None:
     if needed and own:
         names = ", ".join(f"'{name}'" for name in own)
         module.warnings.append(f"signature '{RESET}' leaves the model's own variables as they are: {names}")
+
+
+@lowering(VariableRead)
+def variable_read(op: VariableRead, k: Kernels) -> Value:
+    return k.emit(ReadVariable, [_handle(op, k)], op.result.type)
+
+
+@lowering(VariableWrite)
+def variable_write(op: VariableWrite, k: Kernels) -> Sequence[Value]:
+    return k.op(AssignVariable, [_handle(op, k), k.value(op.input)], []).results
+
+
+def _handle(op: VariableRead | VariableWrite, k: Kernels) -> Value:
+    """The variable's number, in an INT32 tensor, which the kernels take like one of type RESOURCE. That type has no
+    numpy form: the interpreter's `get_tensor` crashes on it. Source: kernels/read_variable.cc, assign_variable.cc."""
+    type = TensorType((1,), i32)
+    return k.emit(VarHandle, [], type, container="", shared_name=op.variable)

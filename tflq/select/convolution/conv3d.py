@@ -10,7 +10,7 @@ import numpy as np
 from tflq.dialects.tosa.convolution import Conv3D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8
-from tflq.select.convolution import convolve
+from tflq.select.convolution.conv2d import convolve
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels, lowering
 

@@ -10,6 +10,7 @@ from support.lowered import assert_lowered
 from support.on_tosa import assert_exact
 
 from tflq.builder import Builder
+from tflq.dialects.ext.rescale import RescaleMean
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
 
@@ -19,7 +20,7 @@ COUNTS = (1, 2, 3, 7, 8, 36, 255, 256, 1000, 65537)
 def mean_of(multiplier: int, shift: int, output_zp: int = 0, to: object = i8):  # type: ignore[no-untyped-def]
     def emit(b: Builder, sums: Value, values: Value) -> Value:
         numbers = {"multiplier": multiplier, "shift": shift, "output_zp": output_zp}
-        return b.emit("ext.rescale_mean", [sums, values], sums.type.with_element(to), axes=(0, 2), **numbers)  # type: ignore[arg-type]
+        return b.emit(RescaleMean, [sums, values], sums.type.with_element(to), axes=(0, 2), **numbers)  # type: ignore[arg-type]
 
     return emit
 

@@ -8,7 +8,7 @@ SHAPE and GATHER read the sizes that may change, when an interpreter allocates; 
     e      f - shift if that is not negative, else the sums are multiplied by 2^(shift - f) first, within int32
     result two high words: of 2 x M + 2^31, then of (y - [y < 0 and e > 0]) 2^(32 - e) + 2^31
 
-What depends on f alone is an entry of a table. Source: QuantizedMeanOrSum, kernels/internal/reference/reduce.h.
+What depends only on f is an entry of a table. Source: QuantizedMeanOrSum, kernels/internal/reference/reduce.h.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32, i64
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped
+from tflq.select.rescale.integer import clamped
 
 __all__: list[str] = []
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support.harness import argument, const
 
+from tflq.analysis.known import Known
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i32, i64
 from tflq.shapes import Inference
-from tflq.shapes.known import Known
 
 MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")} | {"offset": False}
 NONE = {"fused_activation_function": "NONE"}

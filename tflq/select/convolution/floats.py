@@ -1,6 +1,6 @@
 """Convolutions of floats: the builtins, on an input that is padded first where TFLite has no name for its padding.
 
-A CLAMP that reads the result alone, and is RELU or RELU6, is the builtin's own activation.
+A CLAMP that is RELU or RELU6, and the only reader of the result, becomes the activation of the builtin.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def depthwise_of_floats(k: Kernels, x: Value, weights: Value, bias: Value, geome
 
 
 def activated(k: Kernels, op: Convolution, result: Value) -> Value:
-    """`result`, what a builtin with an activation makes of `op`, and that of the clamp after it, if it has one."""
+    """`result`, a builtin in the place of `op`; the clamp after it becomes its activation, where it has such a one."""
     clamp, producer = k.only_user(op.output, Clamp), result.producer
     if clamp is None or not isinstance(producer, (Conv2D, DepthwiseConv2D)):
         return result

@@ -23,7 +23,7 @@ from tflq.numerics.staircase import float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.requantize import clamped, divide, filled, input_range, result_range, squeezed
+from tflq.select.rescale.integer import clamped, divide, filled, input_range, result_range, squeezed
 from tflq.select.shifts import right_shift
 
 __all__: list[str] = []

@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
-from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Conv2D, Convolution
-from tflq.ir.core import Op, Value, constant
+from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
+from tflq.select.convolution.floats import activated, conv2d_of_floats
 from tflq.select.digits import Digit, Digits, digits, fills
-from tflq.select.float_layers import activated, conv2d_of_floats
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_convolve
-from tflq.select.sums import WeightedSum
+from tflq.select.sums import WeightedSum, fits_int32
 
-__all__ = ["convolve", "fits_int32"]
+__all__ = ["convolve"]
 
 
 @lowering(Conv2D)
@@ -47,15 +45,6 @@ def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value,
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None
     return k.cast(result or _byte_convolve(k, x, weights, bias, geometry, zero_points, element), acc)
-
-
-def fits_int32(k: Kernels, op: Op) -> bool:
-    """Whether the one reader of an accumulator says that it stays within int32."""
-    user = k.only_user(op.result, Op)
-    if not isinstance(user, (Rescale, RescaleF64, RescaleI64)) or user.input_range is None:
-        return False
-    low, high = user.input_range
-    return low >= i32.minimum and high <= i32.maximum
 
 
 def _byte_convolve(

@@ -1,4 +1,5 @@
-"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64.
+"""RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64,
+ext.rounding_divide_by_pot.
 
     division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold of the operator (`numerics.staircase`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.analysis.ranges import value_range
-from tflq.dialects.ext.rescale import RescaleF64, RescaleI64
+from tflq.dialects.ext.rescale import RescaleF64, RescaleI64, RoundingDivideByPot
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.activation import Clamp
@@ -141,7 +142,7 @@ def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, outpu
             return None
         x = clamped(k, x, first, last, least, most)
     numerator = k.mul(x, _row(k, fit.a))
-    if levels[0] > 0:  # nothing below zero is told apart
+    if levels[0] > 0:  # everything below zero gives the least result
         numerator = k.add(numerator, _row(k, fit.c), "RELU")
     else:
         numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), _row(k, fit.c)))
@@ -271,7 +272,7 @@ def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
 def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
     """The high word of (x m + 2^((s - 1) mod 64)) 2^(32 - s), and of a shift of more than 32 its upper bits.
 
-    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) the lower bits of the word above count alone.
+    Factors are taken modulo 2^64, as the product is: of 2^(32 - s) only the lower bits of the word above count.
     """
     x = k.value(op.input)
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
@@ -281,3 +282,13 @@ def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
     y = k.add(y, _constant64(k, half << up))
     word = restore(k, high_part(k, y, i32), x.type.shape)
     return right_shift(k, word, k.constant(squeezed(down))) if down.any() else word
+
+
+@lowering(RoundingDivideByPot)
+def rounding_divide(op: RoundingDivideByPot, k: Kernels) -> Value:
+    """(x + 2^(e-1) - [x < 0]) >> e, for int64: times 2^(32-e), of which the upper word is the quotient."""
+    x, exponent, shape = k.value(op.input), op.exponent, op.output.type.shape
+    negative = k.cast(k.greater(k.constant(0, i64), x), i64)
+    scaled = k.mul(k.sub(x, negative), k.constant(1 << (32 - exponent), i64))
+    word = high_part(k, k.add(scaled, k.constant(1 << 31, i64)), i32)
+    return restore(k, k.cast(word, op.output.type.storage), shape)

@@ -1,0 +1,125 @@
+"""What the command line shows of passes: `--dump-ir`, `--timings`, and each step by its name in `opt`."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import tflq
+from tflq.cli import main
+from tflq.contract import Pipeline
+from tflq.extensions import named_passes
+from tflq.flatbuffer.writer import write
+from tflq.ir.parser import parse_module
+from tflq.ir.printer import print_module
+from tflq.passes.pipeline_text import parse_pipeline
+from tflq.steps import READERS, STEPS
+
+CONVERT = ",".join(
+    (
+        *("record-names", "settle-shapes", "legalize{}", "canonicalize", "cse", "fold", "dce"),
+        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables", "select", "trim-edges"),
+        *("merge-views", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
+        *("check-legality{}", "restate-results"),
+    )
+)
+
+
+def pipeline(text: str) -> Pipeline:
+    return parse_pipeline(text, named_passes(), READERS)
+
+
+@pytest.mark.parametrize("options", ["", "{target=kernels}"])
+def test_the_steps_by_name_are_a_conversion(models: Path, options: str) -> None:
+    target = "kernels" if options else None
+    conversion = tflq.convert(models / "cnn_int8.tflite", target=target)
+    text = CONVERT.format(options, options)
+    module = pipeline(text).run(tflq.read(models / "cnn_int8.tflite")).module
+    assert bytes(write(module)) == conversion.data
+    names = [name.partition("{")[0] for name in text.split(",")]
+    assert [row.name for row in conversion.timings] == names
+
+
+def test_tosa_by_name(models: Path) -> None:
+    conversion = tflq.convert(models / "cnn_int8.tflite", format="mlir")
+    names = ["{worth=tosa}" if row.name == "tabulate" else "" for row in conversion.timings]
+    text = ",".join(row.name + option for row, option in zip(conversion.timings, names, strict=True))
+    module = pipeline(text).run(tflq.read(models / "cnn_int8.tflite")).module
+    assert print_module(module) == print_module(conversion.module)
+
+
+def test_every_step_has_a_name_of_its_own() -> None:
+    assert all(name == kind.name for name, kind in STEPS.items())
+    assert {key.partition(".")[0] for key in READERS} <= STEPS.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("select", "takes the integer form, and the module is not in it"),
+        ("legalize,legalize", "takes the tfl form, and gets the integer form"),
+        ("legalize{state=gone}", "one of kept, variables, lowered, not 'gone'"),
+        ("legalize{target=moon}", "target 'moon' is not known"),
+        ("tabulate", "needs its option 'worth='"),
+        ("tabulate{worth=all}", "kernels or tosa"),
+        ("bind-shapes{shapes=x}", "no shape of an input"),
+        ("bind-shapes{batch=many}", "is a number"),
+    ],
+)
+def test_wrong_steps(models: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["opt", str(models / "pad.tflite"), "-p", text]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_options_of_steps() -> None:
+    steps = pipeline("bind-shapes{batch=2 shapes=x:1x2;y:},cut{tensors=a;b},select{mac=float32}").passes
+    assert steps[0] == STEPS["bind-shapes"](2, {"x": (1, 2), "y": ()})  # type: ignore[call-arg]
+    assert steps[1] == STEPS["cut"](("a", "b"))  # type: ignore[call-arg]
+    assert steps[2] == STEPS["select"]("float32")  # type: ignore[call-arg]
+
+
+def test_dump(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = tmp_path / "passes", tmp_path / "out.tflite"
+    command = ["convert", str(models / "cnn_int8.tflite"), str(out), "--dump-ir", str(folder)]
+    assert main.run(command) == 0
+    names = sorted(path.name for path in folder.iterdir())
+    assert names[:2] == ["00-read.mlir", "03-legalize.mlir"]
+    assert print_module(parse_module((folder / names[0]).read_text())) == (folder / names[0]).read_text()
+    last = parse_module((folder / names[-1]).read_text())
+    assert [op.name for op in last.ops()] == [op.name for op in tflq.read(out).ops()]
+    for before, after in pairwise(names):
+        assert (folder / before).read_bytes() != (folder / after).read_bytes()
+    (folder / "99-old.mlir").touch()
+    out.unlink()
+    capsys.readouterr()
+    assert main.run(command) == 2
+    assert "it is of an earlier run" in capsys.readouterr().err
+    assert not out.exists()
+    assert main.run([*command, "--force"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_timings(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["convert", str(models / "cnn_int8.tflite"), str(tmp_path / "out.tflite"), "--force"]
+    assert main.run([*command, "--timings"]) == 0
+    table = capsys.readouterr().out.partition("pass  ")[2].splitlines()
+    assert [line.split()[0] for line in table[3:5]] == ["legalize", "canonicalize"]
+    assert table[-1].split()[0] == "total"
+    assert main.run([*command, "--timings", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["timings"]
+    assert rows[2]["name"] == "legalize"
+    assert rows[2]["modified"]
+    assert rows[2]["ms"] > 0
+    assert rows[2]["ops_before"] == 9
+    assert rows[2]["ops_after"] == rows[3]["ops_before"] > 9
+    assert main.run([*command, "--json"]) == 0
+    assert "timings" not in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("option", [["--timings"], ["--dump-ir", "passes"]])
+def test_of_one_model(models: Path, tmp_path: Path, option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["convert", str(models / "pad.tflite"), "-o", str(tmp_path), *option]) == 2
+    assert "for one model" in capsys.readouterr().err

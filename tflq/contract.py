@@ -1,0 +1,141 @@
+"""The pass contract.
+
+A pass is a frozen dataclass whose fields are its options. `run` changes the module in place, or makes another, and
+answers with it and whether anything changed. A pass says which form it takes and which it makes; what it found out for
+later passes and for the report it notes in `Module.record`. After each pass that changed something the IR is verified,
+and its form; a failure names the pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tflq.dialects.forms import Form, verify_form
+from tflq.errors import OptionError, Reason, TflqError, VerificationError
+from tflq.ir.core import Module
+from tflq.ir.verifier import verify
+from tflq.logs import stage
+
+__all__ = ["Pass", "PassResult", "Pipeline", "Step", "verify_stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """The module after a pass, and whether the pass changed it."""
+
+    module: Module
+    modified: bool
+
+
+class Pass(ABC):
+    """A transformation of a module.
+
+    takes: the form that it needs; None: any. makes: the form of its result; None: that of its operand; "any": it is
+    not said. title: what users call a step of every conversion; the log has a line for it, and its errors, which speak
+    of the model, do not name the pass.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str] = ""
+    takes: ClassVar[Form | None] = None
+    makes: ClassVar[Form | Literal["any"] | None] = None
+
+    @abstractmethod
+    def run(self, module: Module) -> PassResult:
+        """Transform `module`, whose IR is valid, into valid IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass of a run: the module after it and its form, as far as known; seconds of the pass and of the verifier
+    after it; how many ops there were before and after."""
+
+    item: Pass
+    module: Module
+    form: Form | None
+    modified: bool
+    seconds: float
+    verifying: float
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Passes run one after the other on a module in `form`; None: it is not known."""
+
+    passes: Sequence[Pass]
+    form: Form | None = None
+
+    def run(self, module: Module) -> PassResult:
+        """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind; OptionError if the
+        module is not in the form that one takes."""
+        modified = False
+        for step in self.steps(module):
+            module, modified = step.module, modified or step.modified
+        return PassResult(module, modified)
+
+    def steps(self, module: Module) -> Iterator[Step]:
+        """The same, pass by pass: each is run when it is asked for."""
+        form, before = self.form, _size(module)
+        for item in self.passes:
+            if item.takes is not None and item.takes != form:
+                _check_form(item, module, form)
+            start = time.perf_counter()
+            result = _result(item, module)
+            done = time.perf_counter()
+            if item.makes is not None:
+                form = None if item.makes == "any" else item.makes
+            elif item.takes is not None:
+                form = item.takes
+            if result.modified:
+                verify_stage(result.module, form, item.title or f"pass '{item.name}'")
+            verified = time.perf_counter()
+            if result.module is not module:
+                result.module.record.join(module.record)
+            module, after = result.module, _size(result.module)
+            yield Step(item, module, form, result.modified, done - start, verified - done, before, after)
+            before = after
+
+
+def _result(item: Pass, module: Module) -> PassResult:
+    if item.title:
+        with stage(item.title):
+            return item.run(module)
+    try:
+        with stage(f"pass {item.name}", logging.DEBUG):
+            return item.run(module)
+    except TflqError as error:
+        error.add_note(f"in pass '{item.name}'")
+        raise
+
+
+def _check_form(item: Pass, module: Module, form: Form | None) -> None:
+    """OptionError if a module is not in the form that a pass takes."""
+    assert item.takes is not None
+    what = f"pass '{item.name}' takes the {item.takes} form"
+    if form is not None:
+        raise OptionError(Reason(f"{what}, and gets the {form} form", module.source, value=item.name))
+    try:
+        verify_form(module, item.takes)
+    except VerificationError as error:
+        raise OptionError(Reason(f"{what}, and the module is not in it: {error}", module.source)) from error
+
+
+def _size(module: Module) -> int:
+    return sum(len(function.ops) for function in module.functions)
+
+
+def verify_stage(module: Module, form: Form | None, stage: str) -> None:
+    """VerificationError, naming the stage that left it behind, if the IR is invalid or not in its form."""
+    try:
+        verify(module)
+        if form is not None:
+            verify_form(module, form)
+    except VerificationError as error:
+        raise VerificationError(f"{stage} left invalid IR: {error}") from error

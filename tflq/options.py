@@ -1,0 +1,135 @@
+"""What is asked of a conversion: one frozen `Options`, made of what a call or a command line says, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from tflq.errors import OptionError, Reason
+from tflq.formats import Format
+from tflq.select.lowering import Mac
+from tflq.targets import INTEGER
+from tflq.targets import Target as Kernels
+from tflq.targets import load_target as load_kernels
+
+if TYPE_CHECKING:
+    from tflq.tosa.target import Target
+
+__all__ = ["Fallback", "Options", "Semantics", "State", "asked", "check_for_source_of_tosa"]
+
+Fallback = Literal["float", "error"]
+Semantics = Literal["interpreter", "real"]
+State = Literal["kept", "variables"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of a conversion: see `tflq.convert`.
+
+    kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. fallback: an
+    operator without an integer rule is computed in float.
+    """
+
+    format: Format = "tflite"
+    kernels: Kernels = INTEGER
+    tosa: Target | None = None
+    mac: Mac = "integer"
+    fallback: bool = True
+    semantics: Semantics = "interpreter"
+    state: State | None = None
+    reset_signature: bool = False
+    batch: int | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    signature: str | None = None
+    cut: Sequence[str] = ()
+    cut_before_custom: bool = False
+
+
+def asked(
+    format: Format,
+    target: str | None,
+    *,
+    mac: Mac = "integer",
+    fallback: Fallback = "float",
+    semantics: Semantics = "interpreter",
+    state: State | None = None,
+    reset_signature: bool = False,
+    batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    signature: str | None = None,
+    cut: Sequence[str] = (),
+    cut_before_custom: bool = False,
+) -> Options:
+    """The options of a conversion as `tflq.convert` takes them. OptionError for what is not known, or does nothing in
+    this format."""
+    _check_options(mac, fallback, semantics, state)
+    tosa, kernels = _target(target, format)
+    if tosa is not None:
+        _check_for_tosa(format, mac, state, reset_signature)
+    return Options(
+        format=format,
+        kernels=kernels,
+        tosa=tosa,
+        mac=mac,
+        fallback=fallback == "float",
+        semantics=semantics,
+        state=state,
+        reset_signature=reset_signature,
+        batch=batch,
+        shapes=dict(shapes or {}),
+        signature=signature,
+        cut=tuple(cut),
+        cut_before_custom=cut_before_custom,
+    )
+
+
+def check_for_source_of_tosa(options: Options, target: str | None) -> None:
+    """Refuses options that do nothing for a model that is TOSA already. `target`: as it was asked for."""
+    for name, value, usual in (
+        ("target", target if options.tosa is None else None, "integer"),
+        ("fallback", "float" if options.fallback else "error", "float"),
+        ("semantics", options.semantics, "interpreter"),
+        ("state", options.state, None),
+    ):
+        if value not in (None, usual):
+            what = f"{name} '{value}' is for models with quantized operators; a TOSA file has none"
+            raise OptionError(Reason(what, value=value, remedy="leave it out"))
+    if options.batch is not None or options.shapes:
+        raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
+
+
+def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]:
+    """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
+    UnsupportedError for a target of another format."""
+    if format == "tflite":
+        return None, load_kernels(target)
+    from tflq.tosa.target import load_target
+
+    if target in ("integer", "kernels"):
+        what = f"target '{target}' is for TFLite files"
+        raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
+    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
+
+
+def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -> None:
+    for name, value, known in (
+        ("mac", mac, get_args(Mac)),
+        ("fallback", fallback, get_args(Fallback)),
+        ("semantics", semantics, get_args(Semantics)),
+        ("state", state, (None, *get_args(State))),
+    ):
+        if value not in known:
+            listed = ", ".join(str(k) for k in known if k is not None)
+            raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
+
+
+def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
+    """Refuses options that do nothing for a TOSA file."""
+    if state == "kept":
+        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
+    if reset_signature:
+        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if mac != "integer":
+        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))

@@ -1,0 +1,43 @@
+"""What passes find out on their way that later ones and the report need; each is noted in `Module.record`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tflq.ir.core import Module, Op
+
+__all__ = ["Decision", "Decisions", "SourceNames"]
+
+
+@dataclass(slots=True)
+class Decision:
+    """What became of one operator of the source model: a row of the report."""
+
+    op: Op
+    path: str  # "kept", "integer" or "float"
+    reason: str = ""
+    warning: str = ""
+    exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
+    made: list[Op] = field(default_factory=list)
+    rule: Callable[..., object] | None = None  # that answered, where one did
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What became of each operator, in the order of the source."""
+
+    rows: Sequence[Decision] = ()
+
+    @staticmethod
+    def of(module: Module) -> Sequence[Decision]:
+        """Those noted on a module; none if nothing was decided."""
+        found = module.record.find(Decisions)
+        return () if found is None else found.rows
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNames:
+    """The names of the source's tensors, which no other tensor gets."""
+
+    names: frozenset[str] = frozenset()

@@ -1,0 +1,108 @@
+"""The passes of selection, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tflq.contract import Pass, PassResult
+from tflq.dialects.forms import Form
+from tflq.ir.core import Module
+from tflq.records import Decisions, SourceNames
+from tflq.select.edges import trim_edges
+from tflq.select.engine import select
+from tflq.select.legality import check
+from tflq.select.naming import name_tensors
+from tflq.select.sharing import keep_apart, merge_views
+from tflq.select.state import declare_variables
+from tflq.targets import INTEGER, Target
+
+__all__ = ["CheckLegality", "DeclareVariables", "KeepApart", "MergeViews", "NameTensors", "Select", "TrimEdges"]
+
+
+@dataclass(frozen=True)
+class DeclareVariables(Pass):
+    """Variables become resource variables that CALL_ONCE writes first. `reset`: a signature resets them."""
+
+    name: ClassVar[str] = "declare-variables"
+    title: ClassVar[str] = "declaration of variables"
+    takes: ClassVar[Form] = "integer"
+    reset: bool = False
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, declare_variables(module, reset=self.reset))
+
+
+@dataclass(frozen=True)
+class Select(Pass):
+    """Every op becomes builtins. `mac`: the form of multiply-accumulate."""
+
+    name: ClassVar[str] = "select"
+    title: ClassVar[str] = "selection of kernels"
+    takes: ClassVar[Form] = "integer"
+    makes: ClassVar[Form] = "kernels"
+    mac: Literal["integer", "float32"] = "integer"
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(select(module, mac=self.mac), modified=True)
+
+
+@dataclass(frozen=True)
+class TrimEdges(Pass):
+    """Drops copies between tensors with parameters and tensors without, where a kernel disregards them."""
+
+    name: ClassVar[str] = "trim-edges"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, trim_edges(module))
+
+
+@dataclass(frozen=True)
+class MergeViews(Pass):
+    """RESHAPE of a RESHAPE becomes one, or none."""
+
+    name: ClassVar[str] = "merge-views"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, merge_views(module))
+
+
+@dataclass(frozen=True)
+class KeepApart(Pass):
+    """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
+
+    name: ClassVar[str] = "keep-apart"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, keep_apart(module))
+
+
+@dataclass(frozen=True)
+class NameTensors(Pass):
+    """Gives every tensor a name that no other has, and none of the source's (`SourceNames`) to a new one."""
+
+    name: ClassVar[str] = "name-tensors"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        source = module.record.find(SourceNames) or SourceNames()
+        name_tensors(module, source.names)
+        return PassResult(module, modified=True)
+
+
+@dataclass(frozen=True)
+class CheckLegality(Pass):
+    """UnsupportedError lists what the target may not hold. `mac`: the form of multiply-accumulate."""
+
+    name: ClassVar[str] = "check-legality"
+    title: ClassVar[str] = "check of the result"
+    takes: ClassVar[Form] = "kernels"
+    target: Target = INTEGER
+    mac: Literal["integer", "float32"] = "integer"
+
+    def run(self, module: Module) -> PassResult:
+        check(module, Decisions.of(module), self.mac, self.target)
+        return PassResult(module, modified=False)
