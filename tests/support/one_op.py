@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.registry import op_class
 from tflq.ir.types import SCALARS, ScalarType, TensorType, i1, i4, i8, i16, i32, i64, ui8
@@ -110,7 +111,7 @@ binary("mul", f32, shift=0)
 @case("intdiv")
 def _(b: TosaBuilder) -> Module:
     x = arg((2, 3), i32)
-    return module(b, [x], b.binary(op_class("tosa.intdiv"), x, b.constant([[7, -2, 3]])))
+    return module(b, [x], b.binary(IntDiv, x, b.constant([[7, -2, 3]])))
 
 
 @case("argmax")

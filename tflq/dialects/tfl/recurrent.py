@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.traits.effects import Kept, Recurrent
 from tflq.ir.core import Value
+from tflq.ir.types import i8, ui8
 
 __all__ = [
     "LSTM",
@@ -176,6 +177,12 @@ class BidirectionalSequenceRNN(Operator, name="tfl.bidirectional_sequence_rnn", 
     merge_outputs: bool = attribute(default=False)
     asymmetric_quantize_inputs: bool = attribute(default=False)
     traits = (STATE, Recurrent())
+
+    @property
+    def goes_round(self) -> bool:
+        """Whether the hybrid kernel goes through the sequence as many times as it has steps, the state going on."""
+        hybrid = self.input.type.storage.is_float and self.fw_weights.type.storage in (i8, ui8)
+        return hybrid and self.time_major and (self.input.type.shape or (None,))[0] != 1
 
 
 class SVDF(Operator, name="tfl.svdf", newest=4):

@@ -7,8 +7,8 @@
     BIDIRECTIONAL ones
 
 Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types whatever
-they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0;
-so is what reads or writes a tensor of another width, whose result is anything.
+they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0; so
+is what reads or writes a tensor of another width, whose result is anything.
 
 What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees none;
 signed bytes as unsigned ones; a cell state's scale for which it has no tanh.
@@ -104,9 +104,7 @@ def without_kernel(op: Op, *, real: bool = False, kept: bool = True) -> str:
 
 def repeated(op: Op) -> str:
     """Whether a kernel goes through its sequence more than once, its state going on; empty if not."""
-    if not isinstance(op, BidirectionalSequenceRNN) or not op.time_major or (op.input.type.shape or (None,))[0] == 1:
-        return ""
-    if _hybrid_weights(op) not in ((True, i8), (True, ui8)):
+    if not isinstance(op, BidirectionalSequenceRNN) or not op.goes_round:
         return ""
     return (
         "the hybrid kernel of BIDIRECTIONAL_SEQUENCE_RNN goes through a time-major sequence as many times as it has "

@@ -24,7 +24,6 @@ from tflq.dialects.tfl.recurrent import RNN, SVDF, BidirectionalSequenceRNN, Uni
 from tflq.dialects.tosa.state import VariableRead, VariableWrite
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
-from tflq.legalize.recurrent.signatures import repeated
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
@@ -149,7 +148,7 @@ def _direction(
         return held[0]
 
     steps, _, _ = _steps_of(op, x)
-    times = steps if repeated(op) else 1
+    times = steps if isinstance(op, BidirectionalSequenceRNN) and op.goes_round else 1
     if steps * times > _MOST_STEPS:
         raise Refused(f"{steps} steps, each {times} times, would be written out, more than {_MOST_STEPS} in all")
     for _ in range(times):
