@@ -59,10 +59,11 @@ NEXT = """
 What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
-3. {rules}: the rules in order; each is a function in tflq/legalize/reference (what a kernel computes) or
-   tflq/legalize/real (what no kernel computes).
-4. {test}: passes when the rule is right. Then: other types, invalid cases, a sample in tflq/coverage/samples.
-5. The shape rule in tflq/shapes; the release of each version in schema/runtime.toml.
+3. {rules}: the rules in order; each is a function in
+   tflq/legalize/reference (what a kernel computes) or tflq/legalize/real (what no kernel computes).
+4. {test}: passes when the rule is right.
+   Then: other types, invalid cases, a sample in tflq/coverage/samples.
+5. A rule in tflq/shapes, unless a trait says the shape; the release of each version in schema/runtime.toml.
 6. `make quick`, then scripts/make_coverage.py, then `make test`.
 """
 
@@ -122,7 +123,8 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         inserted(declaration, r"from __future__ import annotations\n", "\nfrom typing import Any\n")
     inserted(rules, r"from __future__ import annotations\n", f"\nfrom tflq.dialects.tfl.{family} import {title}\n")
     inserted(rules, r"^RULES: Final\[Rules\] = \{.*?(?=^\})", f"    {title}: (),\n")
-    test = ROOT / "tests" / "legalize" / "reference" / f"test_{name}.py"
+    folder = ROOT / "tests" / "legalize" / "reference"
+    test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
     if test.exists():
         raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
