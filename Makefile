@@ -7,12 +7,15 @@ JOBS ?= auto
 CASES ?= 50
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check lint types imports tests matrix unreasonable format models clean
+.PHONY: help demo test check quick lint types imports tests new-op docs matrix unreasonable format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
 	@echo "make test     lint, types, import rules and tests, as CI runs them"
 	@echo "make check    the same without the tests"
+	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
+	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
+	@echo "make docs     make docs/tour.md and docs/api.md again"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
 	@echo "make format   format the code and mend what the linter can mend"
@@ -40,6 +43,9 @@ test: check tests
 
 check: lint types imports
 
+quick: $(VENV)/.dev
+	$(BIN)/python scripts/quick.py
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -52,6 +58,13 @@ imports: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(JOBS)
+
+new-op: $(VENV)/.dev
+	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)
+
+docs: $(VENV)/.run
+	$(BIN)/python scripts/make_tour.py
+	$(BIN)/python scripts/make_api_docs.py
 
 matrix: $(VENV)/.dev
 	$(BIN)/python scripts/matrix.py --count $(CASES)

@@ -35,6 +35,7 @@ from tflq.numerics.rounding import Rounding
 __all__ = ["Builder", "Emitter", "Kind", "broadcast", "refined"]
 
 Kind: TypeAlias = type[Operator] | str
+"""The class of an op; the name of one that no class declares (`arith.addi`)."""
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
@@ -123,7 +124,7 @@ class Builder(Emitter):
 
     # Operand and result of these have one shape: what is known of either, if that is not the same.
 
-    def _cast(self, kind: Kind, x: Value, type: TensorType, **attributes: Any) -> Value:
+    def _cast(self, kind: type[Operator], x: Value, type: TensorType, **attributes: Any) -> Value:
         if x.type.shape == type.shape:
             return self.emit(kind, [x], type, **attributes)
         shape = refined(type.shape, x.type.shape)
@@ -212,7 +213,9 @@ class Builder(Emitter):
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
-    def _binary(self, kind: Kind, a: Value, b: Value, element: ScalarType | None = None, **attributes: Any) -> Value:
+    def _binary(
+        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **attributes: Any
+    ) -> Value:
         type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
         return self.emit(kind, [a, b], type, **attributes)
 

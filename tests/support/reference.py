@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from support.harness import argument, interpret
 from tflq.evaluate import evaluate_function
@@ -28,9 +29,9 @@ def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> st
     """Why the first rule of an operator does not cover operands and a result of these types, the last one."""
     values = [argument((1, 4), element, f"t{i}") for i, element in enumerate(elements)]
     op = Op(name, list(values[:-1]), values[-1:], attributes)
-    answer = rules_of(type(op))[0](op, RuleBuilder([], {}))
-    assert isinstance(answer, NotApplicable)
-    return answer.reason
+    with pytest.raises(NotApplicable) as raised:
+        rules_of(type(op))[0](op, RuleBuilder([], {}))
+    return raised.value.reason
 
 
 def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:

@@ -28,7 +28,7 @@ f32 = SCALARS["f32"]
 
 
 def test_every_operator_has_a_law() -> None:
-    assert law.names() == op_names("tosa")
+    assert all(law.named(name) is not None for name in op_names("tosa"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -168,7 +168,7 @@ def _other_variable() -> Module:
 
 BROKEN: dict[str, tuple[Callable[[], Module], str]] = {
     "types": (built(_bits), r"\(i8, i8\) → i8"),
-    "48 bits": (built(_wide), r"has not \(i64, i64\) → i64"),
+    "48 bits": (built(_wide), r"lacks \(i64, i64\) → i64"),
     "ranks": (built(_unequal), "unequal ranks"),
     "broadcast": (reshaped("add i32", "add", 2, 2, operand=1), "do not broadcast"),
     "elementwise result": (reshaped("add i32", "add", 1, 3), r"the result is \[1, 3\], where \[2, 3\] follows"),
@@ -274,7 +274,7 @@ def test_all_violations_are_listed() -> None:
 
 
 def test_what_the_target_has_not() -> None:
-    with pytest.raises(UnsupportedError, match=r"\(i8, i4, i32\) → i32 needs int4, which the target has not"):
+    with pytest.raises(UnsupportedError, match=r"\(i8, i4, i32\) → i32 needs int4, which the target lacks"):
         check(CASES["conv2d i4"](), Target(extensions=frozenset()))
     with pytest.raises(UnsupportedError, match="DOUBLE_ROUND needs the extension doubleround"):
         check(CASES["rescale double"](), Target(extensions=frozenset()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.indexing import Table
 from tflq.errors import TflqError
@@ -55,7 +56,7 @@ def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
     converted, report = lower(module, Options(kernels=target))
     row = _row(report, op)
     table = row.path == "integer" and any(
-        isinstance(made, Gather) and made.operand(0).is_constant for made in converted.ops()
+        isinstance(made, Gather) and made.input.is_constant for made in converted.ops()
     )
     return Outcome("table" if table else row.path, row.reason or row.note, row.warning, module=converted)
 
@@ -71,4 +72,4 @@ def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
 
 
 def _row(report: Report, op: Op) -> Row:
-    return next(row for row in report.rows if row.opcode == op.name.removeprefix("tfl.").upper())
+    return next(row for row in report.rows if row.opcode == builtin_of(op.name))

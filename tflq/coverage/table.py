@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tflq.coverage.outcome import Outcome, outcome, refusal
 from tflq.coverage.rows import CoverageRow
 from tflq.coverage.samples import operators, samples_of, unquantized
+from tflq.dialects.tfl import op_name
 from tflq.errors import TflqError
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module
@@ -43,7 +44,7 @@ def converted(key: str, model: bytes, target: Target | TosaTarget) -> tuple[Cove
     except TflqError as error:
         found = Outcome("refused", refusal(error))
     else:
-        op = next(op for op in module.ops() if op.name == f"tfl.{name}")
+        op = next(op for op in module.ops() if op.name == op_name(name))
         operands = tuple("none" if v is None else short_type(v) for v in op.operands)
         results = tuple(short_type(v) for v in op.results)
         found = outcome(module, op, target)

@@ -10,10 +10,9 @@ from functools import cache
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Impure
-from tflq.ir.core import Module, Op, Value
-from tflq.ir.rewriting import remove_ops, unneeded
+from tflq.ir.core import Op, Value
 
-__all__ = ["PURE_DIALECTS", "drop_dead", "is_pure"]
+__all__ = ["PURE_DIALECTS", "is_pure"]
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
@@ -45,18 +44,3 @@ def _is_pure_kind(name: str) -> bool:
 def is_variable(value: Value) -> bool:
     """Whether the value is a variable tensor: state that outlives a run."""
     return bool(value.info) and bool(value.info.get("is_variable"))
-
-
-def drop_dead(module: Module) -> bool:
-    """Removes pure ops whose results nothing reads, chains of them included; whether there were any."""
-    pinned = {
-        value
-        for signature in module.signatures or []
-        for _, value in (*(signature.inputs or ()), *(signature.outputs or ()))
-    }
-    modified = False
-    for function in module.functions:
-        dead = unneeded(function.ops, pinned | set(function.outputs), is_pure)
-        remove_ops(function, dead)
-        modified |= bool(dead)
-    return modified

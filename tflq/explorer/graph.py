@@ -102,7 +102,7 @@ class _FunctionGraph:
         }
         node = _node(
             key,
-            op.name.partition(".")[2] if op.name.startswith("tfl.") else op.name,
+            op.short_name if op.name.startswith("tfl.") else op.name,
             namespace,
             {**attributes, **known},
             edges,

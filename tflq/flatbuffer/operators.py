@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from tflq.dialects.tfl import builtin_of, op_name
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import enum, options_of, table, union
 
-__all__ = ["OpcodeTable", "builtin_name", "op_name", "options_field", "read_attributes", "unstated_attributes"]
+__all__ = ["OpcodeTable", "builtin_name", "options_field", "read_attributes", "unstated_attributes"]
 
 PLACEHOLDER: Final = 127
 """BuiltinOperator PLACEHOLDER_FOR_GREATER_OP_CODES: what the byte-sized field holds for codes that it cannot."""
@@ -30,11 +31,6 @@ def builtin_name(row: Mapping[str, Any], where: str) -> str:
     if code not in codes.names:
         raise InvalidModelError(where, f"unknown builtin operator {code}")
     return codes.names[code]
-
-
-def op_name(builtin: str) -> str:
-    """`CONV_2D` -> `tfl.conv_2d`."""
-    return f"tfl.{builtin.lower()}"
 
 
 def options_field(member: str) -> str:
@@ -109,7 +105,7 @@ class OpcodeTable:
 
     def _add(self, key: tuple[str, str | None, int]) -> int:
         name, custom_code, version = key
-        builtin = name.removeprefix("tfl.").upper()
+        builtin = builtin_of(name)
         code = enum("BuiltinOperator").values.get(builtin)
         if code is None or op_name(builtin) != name:
             raise ValueError("TFLite has no such operator")

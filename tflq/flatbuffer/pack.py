@@ -12,6 +12,8 @@ from functools import cache
 from itertools import compress
 from typing import Any, Final, NamedTuple
 
+from tflq.dialects.tfl import builtin_of
+from tflq.dialects.tfl.control import Custom
 from tflq.flatbuffer.encoder import Encoder, Template, template
 from tflq.flatbuffer.layout import enum, options_of, table, union
 from tflq.flatbuffer.operators import options_field, unstated_attributes
@@ -152,19 +154,19 @@ def _member(op: Op) -> str | None:
 
 def _stated(op: Op) -> bool:
     """Whether an operator read without options has got attributes that say something since."""
-    unstated = unstated_attributes(op.name.removeprefix("tfl.").upper())
+    unstated = unstated_attributes(builtin_of(op.name))
     return any(unstated.get(name) != value for name, value in op.attributes.items())
 
 
 @cache
 def _usual_member(name: str) -> str | None:
-    return options_of(name.removeprefix("tfl.").upper())
+    return options_of(builtin_of(name))
 
 
 @cache
 def _known_attributes(name: str, member: str | None) -> frozenset[str]:
     known = frozenset(f.name for f in table(member).fields) if member else frozenset[str]()
-    return known | {"custom_code"} if name == "tfl.custom" else known
+    return known | {"custom_code"} if name == Custom.op_name else known
 
 
 class _Record(NamedTuple):

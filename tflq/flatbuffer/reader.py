@@ -13,11 +13,12 @@ from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.tfl import op_name
 from tflq.errors import InvalidModelError
 from tflq.files import file_errors
 from tflq.flatbuffer.appended import find_archive
 from tflq.flatbuffer.codec import Decoder
-from tflq.flatbuffer.operators import OpcodeTable, builtin_name, op_name, read_attributes
+from tflq.flatbuffer.operators import OpcodeTable, builtin_name, read_attributes
 from tflq.flatbuffer.structure import check
 from tflq.flatbuffer.tensors import read_tensor, resolve_details
 from tflq.flatbuffer.verify import verify_module

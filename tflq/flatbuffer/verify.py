@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
 from tflq.dialects.traits.constants import check_attribute
 from tflq.dialects.traits.effects import Undescribed
@@ -84,7 +85,7 @@ def _verify_options(op: Operator, notes: Notes) -> None:
     if "options" not in op.info or isinstance(op, Custom):
         return
     given = op.info["options"]
-    expected = options_of(op.name.removeprefix("tfl.").upper())
+    expected = options_of(builtin_of(op.name))
     if given is not None:
         notes.fail_op(op, f"has {given} where {expected or 'no options'} belongs")
     if expected is not None and table(expected).fields and not op.has(Undescribed):

@@ -219,6 +219,11 @@ class Op:
             result.producer = self
 
     @property
+    def short_name(self) -> str:
+        """Its name without the dialect: `conv_2d`."""
+        return self.name.partition(".")[2]
+
+    @property
     def result(self) -> Value:
         """Its first result."""
         return self.results[0]

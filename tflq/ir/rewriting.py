@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tflq.ir.core import Function, Module, Op, Value, walk
 
-__all__ = ["remove_ops", "replace_values", "stand_for", "take_over", "unneeded"]
+__all__ = ["remove_ops", "remove_unneeded", "replace_values", "stand_for", "take_over", "unneeded"]
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -44,6 +44,21 @@ def unneeded(ops: Sequence[Op], needed: Iterable[Value], removable: Callable[[Op
             for inner in walk([op]) if op.regions else ():
                 live.update(value for value in inner.operands if value is not None)
     return dead
+
+
+def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
+    """Take removable ops out of a module that neither its results nor its signatures need; whether there are any."""
+    pinned = {
+        value
+        for signature in module.signatures or []
+        for _, value in (*(signature.inputs or ()), *(signature.outputs or ()))
+    }
+    modified = False
+    for function in module.functions:
+        dead = unneeded(function.ops, pinned | set(function.outputs), removable)
+        remove_ops(function, dead)
+        modified |= bool(dead)
+    return modified
 
 
 def remove_ops(function: Function, dead: set[Op]) -> None:

@@ -29,7 +29,7 @@ from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
 from tflq.legalize.recurrent import signatures as recurrent
-from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
 from tflq.legalize.target_kernels import TargetKernels
 from tflq.legalize.variables import Variables
@@ -147,21 +147,15 @@ class Decider:
         for rule in rules_of(type(case.op)):
             start = len(self.b.ops)
             self.b.undefined.clear()
-            answer = rule(case.op, self.b)
-            if isinstance(answer, Rejected):
-                raise Refusal(answer.reason)
-            if isinstance(answer, Value):
-                answer = Rewritten([answer])
-            elif not isinstance(answer, (Rewritten, NotApplicable)):
-                answer = Rewritten(answer)
-            if isinstance(answer, Rewritten):
-                answer = settled(rule, case.op, answer, self.b.undefined)
-            why_not = answer.reason if isinstance(answer, NotApplicable) else answer.warning if self.b.real else ""
-            if isinstance(answer, NotApplicable) or why_not:
+            try:
+                answer = self._answer(rule, case.op)
+            except Rejected as rejected:
+                raise Refusal(rejected.reason) from None
+            except NotApplicable as why_not:
                 del self.b.ops[start:]
-                case.reasons += [why_not] if why_not else []
-                if isinstance(answer, NotApplicable) and not self.b.real:
-                    case.inexact.update(inexact(rule, case.op, answer))
+                case.reasons += [why_not.reason] if why_not.reason else []
+                if not self.b.real:
+                    case.inexact.update(inexact(rule, case.op, why_not))
                 continue
             self._name_results(case.op, answer.results, start)
             outlives = _OUTLIVES if case.recurrent and self._policy.state == "variables" else ""
@@ -170,6 +164,13 @@ class Decider:
             exception = next(iter(case.inexact.values()), of_answer)
             return Decision(case.op, "integer", answer.note, words, exception, rule=rule)
         return None
+
+    def _answer(self, rule: Rule, op: Op) -> Rewritten:
+        """What a rule gives. NotApplicable also where parameters must hold, and its result is not what they say."""
+        answer = settled(rule, op, rewritten(rule(op, self.b)), self.b.undefined)
+        if self.b.real and answer.warning:
+            raise NotApplicable(answer.warning)
+        return answer
 
     def _in_float(self, case: _Case) -> Decision:
         op = case.op
@@ -180,9 +181,10 @@ class Decider:
         if not self._policy.fallback:
             raise Refusal(reason, "allow the float fallback to convert it")
         start = len(self.b.ops)
-        answer = fall_back(op, self.b)
-        if isinstance(answer, NotApplicable):
-            raise Refusal(f"{reason}; {answer.reason}")
+        try:
+            answer = fall_back(op, self.b)
+        except NotApplicable as why_not:
+            raise Refusal(f"{reason}; {why_not.reason}") from None
         self._name_results(op, answer, start)
         return Decision(op, "float", reason, _joined(*case.inexact), next(iter(case.inexact.values()), ""))
 

@@ -40,7 +40,7 @@ _NEAR = 2.0**26
 """Steps of a result that an operand may hold."""
 
 
-def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
+def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
     """The op on float tensors. NotApplicable if it computes on bits, or no interpreter computes it in float."""
     if family(op.name) == "stablehlo":
         from tflq.legalize.stablehlo.builtins import as_builtin
@@ -50,13 +50,11 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value] | NotApplicable:
         plain = b.value(op.input)
         return [b.emit(Cast, [b.emit(Cast, [plain], plain.type.with_element(f32))], plain.type)]
     if isinstance(op, (Bitcast, BitwiseXor, RightShift)):
-        return NotApplicable(f"{kernel_name(op)} computes on stored bits, and floats have none; store them in int8")
+        raise NotApplicable(f"{kernel_name(op)} computes on stored bits, and floats have none; store them in int8")
     if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
-        return NotApplicable(
-            f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators"
-        )
+        raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
     if problem := missing_state(op):
-        return NotApplicable(problem)
+        raise NotApplicable(problem)
     operands = [None if v is None else _real(b, v) for v in op.operands]
     if isinstance(op, (FloorDiv, FloorMod)) and operands[1] is not None:  # their kernels stop at a divisor of 0
         operands[1] = _not_zero(b, operands[1])

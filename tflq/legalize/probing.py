@@ -18,7 +18,7 @@ from tflq.builder import broadcast
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
-from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder
+from tflq.legalize.rule import NotApplicable, Rejected, Rule, RuleBuilder, rewritten
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
@@ -89,10 +89,10 @@ def distance(rule: Rule, op: Op) -> Distance | None:
         return None
     twin, arrays = found
     b = RuleBuilder([], {}, probing=True)
-    answer = rule(twin, b)
-    if isinstance(answer, (NotApplicable, Rejected)):
+    try:
+        results = rewritten(rule(twin, b)).results
+    except (NotApplicable, Rejected):
         return None
-    results = answer.results if isinstance(answer, Rewritten) else [answer] if isinstance(answer, Value) else answer
     with np.errstate(all="ignore"):
         inputs = dict(zip(twin.operands, arrays, strict=False))
         env = evaluate_function(Function("probe", list(inputs), [], b.ops), inputs)  # type: ignore[arg-type]

@@ -22,25 +22,27 @@ from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 
-__all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "Rules"]
+__all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "Rules", "rewritten"]
 
 
-@dataclass(frozen=True, slots=True)
-class NotApplicable:
+class NotApplicable(Exception):  # noqa: N818 caught where the next rule is tried
     """The rule does not cover this op; the engine tries the next one. `warning`: where a kernel computes it, how far
     from that a later rule's answer can be. `unsettled`: what C++ leaves undefined in the kernel, where interpreters
     differ; there is a warning of it if it shows."""
 
-    reason: str
-    warning: str = ""
-    unsettled: str = ""
+    def __init__(self, reason: str, warning: str = "", unsettled: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.warning = warning
+        self.unsettled = unsettled
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Exception):  # noqa: N818 caught where the refusals of a module are collected
     """The op cannot be converted at all: the reason and what the user can do."""
 
-    reason: str
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,15 @@ class Rewritten:
     exception: str = "disregarded"
 
 
-Answer: TypeAlias = Value | Sequence[Value] | Rewritten | NotApplicable | Rejected
+Answer: TypeAlias = Value | Sequence[Value] | Rewritten
+"""What a rule gives: new results. It raises NotApplicable or Rejected where it has none."""
+
+
+def rewritten(answer: Answer) -> Rewritten:
+    """An answer with what the report says of it."""
+    if isinstance(answer, Rewritten):
+        return answer
+    return Rewritten([answer] if isinstance(answer, Value) else answer)
 
 
 class RuleBuilder(Builder):
@@ -128,7 +138,7 @@ class RuleBuilder(Builder):
 
 
 Rule: TypeAlias = Callable[[Any, RuleBuilder], Answer]
-"""A function of an op; it says which classes of operators it takes."""
+"""A function of an op: new results, or NotApplicable or Rejected raised."""
 
 Rules: TypeAlias = Mapping[type[Op], tuple[Rule, ...]]
 """The rules of operators, in the order in which they are tried."""

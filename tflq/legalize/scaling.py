@@ -30,28 +30,27 @@ def kernel_name(op: Op) -> str:
     return op.name.removeprefix("tfl.").upper()
 
 
-def per_layer(op: Op, values: Iterable[Value] | None = None) -> list[UniformQuantizedType] | NotApplicable:
-    """The quantized types of tensors (default: operands, then results), all per layer; else what is missing."""
+def per_layer(op: Op, values: Iterable[Value] | None = None) -> list[UniformQuantizedType]:
+    """The quantized types of tensors (default: operands, then results), all per layer. NotApplicable if one is not."""
     elements: list[UniformQuantizedType] = []
     for value in op.tensors if values is None else values:
         element = value.type.element
         if isinstance(element, UniformQuantizedType):
             elements.append(element)
         elif isinstance(element, UniformQuantizedPerAxisType):
-            return NotApplicable(f"tensor '{value.name}' is quantized per axis; {kernel_name(op)} has no per-axis form")
+            raise NotApplicable(f"tensor '{value.name}' is quantized per axis; {kernel_name(op)} has no per-axis form")
         else:
-            return NotApplicable(
+            raise NotApplicable(
                 f"tensor '{value.name}' ({value.type.storage}) has no per-layer quantization parameters"
             )
     return elements
 
 
-def symmetric(op: Op, *elements: UniformQuantizedType) -> NotApplicable | None:
-    """What the int16 kernels demand: zero points of 0."""
+def symmetric(op: Op, *elements: UniformQuantizedType) -> None:
+    """NotApplicable unless zero points are 0, which the int16 kernels demand."""
     for element in elements:
         if element.zero_point != 0:
-            return NotApplicable(f"{kernel_name(op)} on int16 has no zero point, here {element.zero_point}")
-    return None
+            raise NotApplicable(f"{kernel_name(op)} on int16 has no zero point, here {element.zero_point}")
 
 
 def centred(b: RuleBuilder, operand: Value, element: UniformQuantizedType) -> Value:

@@ -166,8 +166,11 @@ def _foreign_bias(op: Op) -> str:
         return ""
     if narrow:
         return "" if bias.type.storage == i32 else f"bias '{bias.name}' is {bias.type.storage}, not i32"
-    found = accumulator(op, bias)
-    return found.reason if isinstance(found, NotApplicable) else ""
+    try:
+        accumulator(op, bias)
+    except NotApplicable as unread:
+        return unread.reason
+    return ""
 
 
 def _from_nothing(op: Op) -> str:

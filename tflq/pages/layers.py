@@ -102,7 +102,7 @@ def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Ro
                     Row(
                         entry,
                         number,
-                        op.name.partition(".")[2].upper(),
+                        op.short_name.upper(),
                         value.name,
                         shape_text(value.type),
                         difference,

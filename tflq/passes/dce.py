@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.effects import drop_dead
+from tflq.dialects.effects import is_pure
 from tflq.ir.core import Module
+from tflq.ir.rewriting import remove_unneeded
 
 __all__ = ["DeadCodeElimination"]
 
@@ -19,4 +20,4 @@ class DeadCodeElimination(Pass):
     name: ClassVar[str] = "dce"
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(module, drop_dead(module))
+        return PassResult(module, remove_unneeded(module, is_pure))

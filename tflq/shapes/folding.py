@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.analysis.known import Known
-from tflq.dialects.effects import drop_dead, is_pure
+from tflq.dialects.effects import is_pure
 from tflq.ir.core import Buffer, Module, Op, Value
-from tflq.ir.rewriting import remove_ops
+from tflq.ir.rewriting import remove_ops, remove_unneeded
 
 __all__ = ["fold_sizes"]
 
@@ -21,7 +21,7 @@ def fold_sizes(module: Module, known: Mapping[Value, Known]) -> None:
                 value.producer = None
                 value.buffer = Buffer.of(known[value].array)
         remove_ops(function, folded)
-    drop_dead(module)
+    remove_unneeded(module, is_pure)
 
 
 def _is_known(op: Op, known: Mapping[Value, Known]) -> bool:

@@ -25,8 +25,9 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloSort,
     StablehloTranspose,
 )
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
+from tflq.shapes.generic import common
 from tflq.shapes.indexing import updated
 from tflq.shapes.movement import joined
 from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape_of, text
@@ -152,14 +153,15 @@ def _pairs(op: Op, site: Site, kind: str, left: int, right: int) -> list[tuple[i
 
 @shape_of(StablehloReduce)
 def _reduce(op: StablehloReduce, site: Site) -> list[Shape]:
-    gone = set(_axes(op, site, "dimensions", len(site.dims(op.operands[0]))))
-    return [tuple(d for i, d in enumerate(site.dims(op.operands[r])) if i not in gone) for r in range(len(op.results))]
+    gone = set(_axes(op, site, "dimensions", len(site.dims(op.inputs[0]))))
+    reduced = op.inputs[: len(op.outputs)]
+    return [tuple(d for i, d in enumerate(site.dims(value)) if i not in gone) for value in reduced]
 
 
 @shape_of(StablehloReduceWindow)
 def _reduce_window(op: StablehloReduceWindow, site: Site) -> list[Shape]:
     """The input dilated, padded, then reduced over windows."""
-    dims = site.dims(op.operands[0])
+    dims = site.dims(op.inputs[0])
     rank = len(dims)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
     window, strides, base, dilations = (_option(op, name, rank, 1) for name in names)
@@ -181,21 +183,27 @@ def _windows(dim: int | None, window: int, stride: int, base: int, dilation: int
 
 @shape_of(StablehloSort)
 def _sort(op: StablehloSort, site: Site) -> list[Shape]:
-    return [site.dims(op.operands[i]) for i in range(len(op.results))]
+    return [site.dims(value) for value in op.inputs[: len(op.outputs)]]
 
 
 @shape_of(StablehloRngBitGenerator)
 def _random_bits(op: StablehloRngBitGenerator, site: Site) -> list[Shape]:
     """What is drawn has the shape that the file states."""
-    return [site.dims(op.state), op.results[1].type.shape]
+    return [site.dims(op.state), op.output.type.shape]
 
 
-@shape_of(StablehloSelect, StablehloClamp)
-def _middle(op: StablehloSelect | StablehloClamp, site: Site) -> Shape:
-    """The condition and the bounds may be scalars, or are of the shape of what they are for."""
-    dims = site.dims(op.operands[1])
-    for index in (0, 2):
-        if site.dims(op.operands[index]) or (index == 2 and isinstance(op, StablehloSelect)):
-            other = site.dims(op.operands[index], len(dims))
-            dims = tuple(agree(a, b, "dims of its operands") for a, b in zip(dims, other, strict=True))
-    return dims
+@shape_of(StablehloSelect)
+def _select(op: StablehloSelect, site: Site) -> Shape:
+    """The condition may be a scalar."""
+    return common(site, [op.on_true, op.on_false, *_with_dims(site, op.condition)])
+
+
+@shape_of(StablehloClamp)
+def _clamp(op: StablehloClamp, site: Site) -> Shape:
+    """The bounds may be scalars."""
+    return common(site, [op.input, *_with_dims(site, op.low, op.high)])
+
+
+def _with_dims(site: Site, *values: Value) -> list[Value]:
+    """Those that are not scalars."""
+    return [value for value in values if site.dims(value)]

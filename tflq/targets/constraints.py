@@ -208,7 +208,7 @@ def _power_of_two_scale(op: Op) -> str | None:
 
 @constraint("no_activation")
 def _no_activation(op: Op) -> str | None:
-    activation = op.attributes.get("fused_activation_function", "NONE")
+    activation = getattr(op, "fused_activation_function", "NONE")
     return None if activation == "NONE" else f"the fused activation is {activation}"
 
 

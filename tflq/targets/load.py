@@ -93,7 +93,7 @@ class _File(RulesFile):
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
         shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
-        recurrent = INTEGER.recurrent
+        recurrent = True
         agreed = kernels
         if self.path != resource("rules/kernels.toml"):
             measured = _measured()
@@ -101,7 +101,7 @@ class _File(RulesFile):
             agreed = {} if shifts else dict(measured.kernels)
             shifts = agreeing | shifts
             kernels = {**(dict(measured.kernels) if base == "kernels" else {}), **kernels}
-            recurrent = recurrent if base == "kernels" else frozenset()
+            recurrent = base == "kernels"
         return Target(said.get("name", self.path.stem), kernels, **shifts, recurrent=recurrent, agreed=agreed)
 
     def _section(self, name: str) -> dict[str, Any]:

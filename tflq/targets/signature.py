@@ -15,6 +15,7 @@ from itertools import product
 from typing import Final, Literal
 
 from tflq.dialects.declare import Slot
+from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
 from tflq.targets.constraints import CONSTRAINTS
@@ -61,7 +62,7 @@ class Signature:
 
     def misfit(self, name: str) -> str | None:
         """Why no operator of that name ("conv_2d") can ever fit."""
-        declared = op_class(f"tfl.{name}")
+        declared = op_class(op_name(name))
         assert declared is not None
         operands, results = self.alternatives[0]
         for constraint, _ in self.constraints:

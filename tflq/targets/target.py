@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflq.dialects.forms import OF_TARGET
-from tflq.dialects.tfl import DIALECT
 from tflq.ir.core import Op
 from tflq.targets.signature import Signature
 
@@ -30,8 +29,8 @@ class Target:
     unsigned: kernels whose uint8 form is the int8 one on values less 128. signed: kernels whose int8 form is the uint8
     one on values more by 128. uniform: kernels to which per-axis parameters that are all equal are what one scale is.
     Of these, other storage is met by an exact rescale, on the signatures that are `agreed`, where some of a kernel are:
-    those on which it was measured that it is exact. recurrent: operators with variable tensors that it runs without
-    listing them.
+    those on which it was measured that it is exact. recurrent: whether it runs operators with
+    variable tensors, which it does not list.
     """
 
     name: str
@@ -39,12 +38,12 @@ class Target:
     unsigned: frozenset[str] = frozenset()
     signed: frozenset[str] = frozenset()
     uniform: frozenset[str] = frozenset()
-    recurrent: frozenset[str] = frozenset(f"tfl.{name}" for name in DIALECT.families["recurrent"])
+    recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
-        name = op.name.removeprefix("tfl.")
+        name = op.short_name
         for signature in self.kernels.get(name, ()):
             if signature.fits(op):
                 broken = signature.broken(op)
@@ -57,7 +56,7 @@ class Target:
 
     def agree(self, op: Op, changed: Op) -> bool:
         """Whether an op computes the same on other storage: it was measured on kernels that are right on either."""
-        known = self.agreed.get(op.name.removeprefix("tfl."), ())
+        known = self.agreed.get(op.short_name, ())
         return not known or all(any(s.fits(o) and s.broken(o) is None for s in known) for o in (op, changed))
 
 

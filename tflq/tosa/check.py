@@ -99,7 +99,7 @@ class _Check:
             if (fault := self._type(signature)) is not None:
                 yield fault
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND" and not self.target.has("doubleround"):
-            yield "DOUBLE_ROUND needs the extension doubleround, which the target has not"
+            yield "DOUBLE_ROUND needs the extension doubleround, which the target lacks"
         shapes = [fault for value in op.tensors if (fault := self._shape(value)) is not None]
         yield from shapes
         yield from _broken(op, self.context)
@@ -116,8 +116,8 @@ class _Check:
         what = {"const": f"a constant of {types[5:]}", "identity": f"a tensor of {', '.join(results)}"}.get(name, types)
         having = sorted(self.target.rules.providers(*signature))
         if not having:
-            return f"TOSA {self.target.specification} has not {what}"
-        return f"{what} needs {' or '.join(having)}, which the target has not"
+            return f"TOSA {self.target.specification} lacks {what}"
+        return f"{what} needs {' or '.join(having)}, which the target lacks"
 
     def _shape(self, value: Value) -> str | None:
         """What of a value's shape no tensor of the level has."""

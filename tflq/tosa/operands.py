@@ -15,15 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tflq.dialects import declare
 from tflq.dialects.declare import Operator
-from tflq.dialects.tosa.arithmetic import Mul, Negate
 from tflq.dialects.tosa.casts import Rescale
-from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
-from tflq.dialects.tosa.matmul import MatMul
-from tflq.dialects.tosa.movement import Pad, Reshape, Slice, Tile
+from tflq.dialects.tosa.convolution import Convolution
 from tflq.dialects.tosa.pooling import AvgPool2D
-from tflq.dialects.tosa.resize import Resize
 from tflq.dialects.tosa.state import Variable
+from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType, TensorType, bf16, element_storage, i1, i8, i16, i32, index, ui8, ui16
 
@@ -41,27 +39,9 @@ __all__ = [
     "tosa_name",
 ]
 
-_ORDER: Final[dict[type[Op], str]] = {
-    AvgPool2D: "input input_zp=input output_zp=output",
-    Conv2D: "input weight bias input_zp=input weight_zp=weight",
-    Conv3D: "input weight bias input_zp=input weight_zp=weight",
-    DepthwiseConv2D: "input weight bias input_zp=input weight_zp=weight",
-    MatMul: "input1 input2 a_zp=input1 b_zp=input2",
-    Mul: "input1 input2 shift=i8",
-    Negate: "input1 input1_zp=input1 output_zp=output",
-    Pad: "input1 padding=index pad_const=input1",
-    Rescale: "input multiplier*=multiplier shift*=i8 input_zp=input output_zp=output",
-    Reshape: "input shape=index",
-    Resize: "input scale=index offset=index border=index",
-    Slice: "input start=index size=index",
-    Tile: "input1 multiples=index",
-    TransposeConv2D: "input weight bias input_zp=input weight_zp=weight",
-    Variable: "",
-}
-"""Operands in TOSA's order where there are more than the op has in the IR: "attribute=type", the type being a scalar
-type's, that of an operand or result, `index` for a shape, or `multiplier`: i32, i16 without scale32; "*": an array."""
-
 _SIGNLESS: Final = {ui8: i8, ui16: i16}
+_ARRAYS: Final = ("multiplier", "shift")
+"""Attributes of RESCALE that are one number or one per channel."""
 Accumulates = Convolution | AvgPool2D
 """Operators with an `acc_type`."""
 
@@ -70,17 +50,18 @@ Accumulates = Convolution | AvgPool2D
 class Slot:
     """One operand of TOSA's: that of the IR called `name`, or, with a `type`, the attribute called so.
 
-    `many`: any number of operands, or an attribute of any number of elements.
+    `type` is that of its elements: a scalar type or that of an operand or result. `many`: any number of operands, or
+    an attribute of any number of elements.
     """
 
     name: str
-    type: str = ""
+    type: Any = None
     many: bool = False
 
     @property
     def is_shape(self) -> bool:
         """Whether it is of type shape_t."""
-        return self.type == "index"
+        return self.type is index
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +101,19 @@ def slots(kind: type[Op]) -> tuple[Slot, ...]:
     if kind not in _SLOTS:
         if not issubclass(kind, Operator):
             raise KeyError(kind.__name__)
-        declared = tuple(Slot(s.name, many=s.variadic) for s in kind.operand_slots)
-        _SLOTS[kind] = tuple(map(_slot, _ORDER[kind].split())) if kind in _ORDER else declared
+        given = [] if kind is Variable else [Slot(s.name, many=s.variadic) for s in kind.operand_slots]
+        constants = kind.trait(ConstantOperands)
+        made = constants.types.items() if constants is not None else ()
+        _SLOTS[kind] = (*given, *(Slot(name, type, kind is Rescale and name in _ARRAYS) for name, type in made))
     return _SLOTS[kind]
-
-
-def _slot(word: str) -> Slot:
-    name, _, type = word.partition("=")
-    return Slot(name.removesuffix("*"), type, name.endswith("*"))
 
 
 def operands(op: Op) -> list[Value | Constant]:
     """All of TOSA's operands of an op, in order. A size that is not known is -1."""
-    values = [v for v in op.operands if v is not None]
-    if type(op) not in _ORDER:
-        return [*values]
-    given = iter(values)
-    return [_constant(op, slot) if slot.type else next(given) for slot in slots(type(op))]
+    if isinstance(op, Variable):
+        return []
+    given = [v for v in op.operands if v is not None]
+    return [*given, *(_constant(op, slot) for slot in slots(type(op)) if slot.type is not None)]
 
 
 def _constant(op: Op, slot: Slot) -> Constant:
@@ -168,12 +145,14 @@ _number = lru_cache(maxsize=4096)(_made)
 
 def constant_type(op: Op, slot: Slot) -> ScalarType:
     """The element type of a compile-time-constant operand, that of an unsigned tensor's zero point unsigned."""
-    if isinstance(op, Rescale) and slot.type == "multiplier":
-        return i32 if op.scale32 else i16
-    if slot.type in SCALARS:
-        return SCALARS[slot.type]
-    value: Value = getattr(op, slot.type)
-    return element_storage(value.type.element)
+    if isinstance(op, Rescale) and slot.name == "multiplier" and not op.scale32:
+        return i16
+    if isinstance(slot.type, declare.Slot):
+        value = slot.type.value(op)
+        assert value is not None
+        return element_storage(value.type.element)
+    element: ScalarType = slot.type
+    return element
 
 
 def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: bool = False) -> Any:
@@ -181,7 +160,7 @@ def attribute(slot: Slot, array: np.ndarray, element: ScalarType, *, unsigned: b
     if slot.is_shape:
         return tuple(array.tolist())
     if slot.many:
-        return array.astype(np.int32) if slot.type == "multiplier" else array
+        return array.astype(np.int32) if slot.name == "multiplier" else array
     if element is bf16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
     number = array.view(f"u{array.itemsize}" if unsigned else array.dtype).item()

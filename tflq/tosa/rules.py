@@ -1,6 +1,6 @@
 """The tables of `rules/tosa.toml`: what each profile and extension of TOSA has, and the limits of each level.
 
-A file of the user's is merged over the default, line by line. Its faults are `OptionError`s that name line and key.
+A user's file is merged over the default, line by line. Its faults are `OptionError`s that name line and key.
 """
 
 from __future__ import annotations

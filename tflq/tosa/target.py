@@ -1,4 +1,4 @@
-"""What a device takes: profiles, extensions and level of TOSA, as `rules/tosa.toml` or a file of the user's says."""
+"""What a device takes: profiles, extensions and level of TOSA, as `rules/tosa.toml` or a user's file says."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.tfl import builtin_of
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.tosa_runner import TosaRunner
 
@@ -53,7 +54,7 @@ def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan
 def _results(runner: AnyRunner, key: str) -> Iterable[Named]:
     if isinstance(runner, TosaRunner):
         ops = enumerate(runner.module.main.ops)
-        return [Named(i, op.name.partition(".")[2].upper(), v.name) for i, op in ops for v in op.results]
+        return [Named(i, builtin_of(op.name), v.name) for i, op in ops for v in op.results]
     graph = runner.file.graphs[runner.file.entries[key].graph]
     tensors = [(i, op.opcode, graph.tensor(t)) for i, op in enumerate(graph.operators) for t in op.outputs if t >= 0]
     return [Named(i, opcode, t.name) for i, opcode, t in tensors if t.type not in ("resource", "variant")]

@@ -180,7 +180,7 @@ def test_data_behind_the_flatbuffer() -> None:
 
 
 def unsupported(tree: Tree) -> None:
-    """Two things that the tosa form has not."""
+    """Two things that the tosa form lacks."""
     operator(tree, "ADD")["op"] = "CUSTOM"
     operator(tree, "CUSTOM")["attribute"] = ("CustomAttribute", {})
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflq.coverage.samples.entry import SCALE, file_of, per_layer, stored
+from tflq.dialects.tfl import op_name
 from tflq.dialects.tfl.activation import Relu
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.dialects.tfl.comparison import Less
@@ -101,7 +102,7 @@ def _handle(name: str) -> Op:
 
 
 def _op(name: str, operands: Sequence[Value], results: Sequence[Value]) -> Op:
-    return Op(f"tfl.{name}", list(operands), list(results), {}, info={"version": 1})
+    return Op(op_name(name), list(operands), list(results), {}, info={"version": 1})
 
 
 def _custom(storage: ScalarType) -> bytes:

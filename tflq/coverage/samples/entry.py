@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tflq.dialects.tfl import op_name
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, UniformQuantizedType, element_storage, i1, i32
@@ -138,7 +139,7 @@ def file_of(
     """The file of a model of one operator, and the functions it calls; operands without data are its inputs."""
     version = _FIRST_VERSIONS.get(name, 1)
     op = Op(
-        f"tfl.{name}",
+        op_name(name),
         list(operands),
         list(results),
         dict(options),

@@ -18,6 +18,7 @@ import numpy as np
 
 from tflq.coverage.samples.entry import SCALE, Entry, Slot, model_of, per_layer
 from tflq.dialects.declare import Slot as Port
+from tflq.dialects.tfl import op_name
 from tflq.dialects.traits.quantization import FixedScale, Parameters, SameScale
 from tflq.dialects.traits.types import SameElementType
 from tflq.ir.registry import op_class
@@ -53,7 +54,7 @@ class _Shape:
 
     @classmethod
     def of(cls, name: str, made: Entry) -> _Shape:
-        declared = op_class(f"tfl.{name}")
+        declared = op_class(op_name(name))
         assert declared is not None
         operands = list(_ports(declared.operand_slots, made.operands))
         results = list(_ports(declared.result_slots, made.results))

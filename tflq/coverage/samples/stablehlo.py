@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflq.coverage.samples.entry import SCALE, Entry, Plain, Shaped, condition, entry, file_of, ints, per_layer
+from tflq.dialects.tfl import op_name
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i1, i8, i16, ui8
 
@@ -90,7 +91,7 @@ ENTRIES: Mapping[str, Entry] = {f"stablehlo_{name}": made for name, made in _ENT
 def _combiner(element: UniformQuantizedType, name: str, result: UniformQuantizedType | ScalarType) -> Function:
     """A subgraph of one operator on two scalars."""
     operands: list[Value | None] = [Value(TensorType((), element), f"{name}{i}") for i in range(2)]
-    made = Op(f"tfl.{name}", operands, [Value(TensorType((), result), f"{name}_out")], {}, info={"version": 1})
+    made = Op(op_name(name), operands, [Value(TensorType((), result), f"{name}_out")], {}, info={"version": 1})
     return Function(name, [v for v in operands if v], made.results, [made])
 
 

@@ -4,7 +4,18 @@ from typing import Final
 
 from tflq.ir.registry import Dialect
 
-__all__ = ["DIALECT"]
+__all__ = ["DIALECT", "builtin_of", "op_name"]
+
+
+def op_name(builtin: str) -> str:
+    """The op of a builtin operator: `CONV_2D` -> `tfl.conv_2d`."""
+    return f"tfl.{builtin.lower()}"
+
+
+def builtin_of(name: str) -> str:
+    """The builtin operator of an op: `tfl.conv_2d` -> `CONV_2D`."""
+    return name.removeprefix("tfl.").upper()
+
 
 DIALECT: Final = Dialect(
     "tfl",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.parameters import LOG_SOFTMAX, SYMMETRIC, UNIT
 from tflq.dialects.traits.kernels import Interpolates, Misreads
@@ -11,6 +13,7 @@ from tflq.dialects.traits.types import Elementwise, SameElementType, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
+    "Activation",
     "Elu",
     "Gelu",
     "HardSwish",
@@ -211,3 +214,7 @@ class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):
         SameElementType(input, output),
         SameShape(input, output),
     )
+
+
+Activation: TypeAlias = Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | HardSwish | Elu | Gelu | Logistic | Tanh
+"""Functions of real numbers that follow a layer, element by element."""

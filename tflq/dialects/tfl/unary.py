@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
@@ -24,6 +26,7 @@ __all__ = [
     "Sin",
     "Sqrt",
     "Square",
+    "Unary",
     "ZerosLike",
 ]
 
@@ -197,3 +200,7 @@ class ZerosLike(Operator, name="tfl.zeros_like"):
     input: Value = operand()
     output: Value = result()
     traits = (Elementwise(input, output),)
+
+
+Unary: TypeAlias = Abs | Ceil | Cos | Exp | Floor | Log | Neg | Round | Rsqrt | Sign | Sin | Sqrt | Square
+"""Functions of real numbers, element by element."""

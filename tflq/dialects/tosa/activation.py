@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable
+from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Value
 
 __all__ = [
@@ -32,6 +33,7 @@ class Ceil(Operator, name="tosa.ceil"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Clamp(Operator, name="tosa.clamp"):
@@ -53,6 +55,7 @@ class Cos(Operator, name="tosa.cos"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Erf(Operator, name="tosa.erf"):
@@ -62,6 +65,7 @@ class Erf(Operator, name="tosa.erf"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Exp(Operator, name="tosa.exp"):
@@ -71,6 +75,7 @@ class Exp(Operator, name="tosa.exp"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Floor(Operator, name="tosa.floor"):
@@ -80,6 +85,7 @@ class Floor(Operator, name="tosa.floor"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Log(Operator, name="tosa.log"):
@@ -89,6 +95,7 @@ class Log(Operator, name="tosa.log"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Reciprocal(Operator, name="tosa.reciprocal"):
@@ -98,6 +105,7 @@ class Reciprocal(Operator, name="tosa.reciprocal"):
     T = OneOf(FLOAT)
     input1: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input1, output),)
 
 
 class Rsqrt(Operator, name="tosa.rsqrt"):
@@ -107,6 +115,7 @@ class Rsqrt(Operator, name="tosa.rsqrt"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Sigmoid(Operator, name="tosa.sigmoid"):
@@ -116,6 +125,7 @@ class Sigmoid(Operator, name="tosa.sigmoid"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Sin(Operator, name="tosa.sin"):
@@ -125,6 +135,7 @@ class Sin(Operator, name="tosa.sin"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class Tanh(Operator, name="tosa.tanh"):
@@ -134,6 +145,7 @@ class Tanh(Operator, name="tosa.tanh"):
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 FloatFunction: TypeAlias = Ceil | Cos | Erf | Exp | Floor | Log | Rsqrt | Sigmoid | Sin | Tanh

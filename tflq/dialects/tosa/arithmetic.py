@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Tabulable
+from tflq.dialects.traits.operands import ConstantOperands
+from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64
 
@@ -17,6 +19,7 @@ class Abs(Operator, name="tosa.abs"):
     T = OneOf(i32, FLOAT)
     input1: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input1, output),)
 
 
 class Add(Operator, name="tosa.add"):
@@ -27,7 +30,7 @@ class Add(Operator, name="tosa.add"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class IntDiv(Operator, name="tosa.intdiv"):
@@ -37,7 +40,7 @@ class IntDiv(Operator, name="tosa.intdiv"):
     input1: Value = operand(i32)
     input2: Value = operand(i32)
     output: Value = result(i32)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Maximum(Operator, name="tosa.maximum"):
@@ -48,7 +51,7 @@ class Maximum(Operator, name="tosa.maximum"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Minimum(Operator, name="tosa.minimum"):
@@ -59,7 +62,7 @@ class Minimum(Operator, name="tosa.minimum"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Mul(Operator, name="tosa.mul"):
@@ -73,7 +76,7 @@ class Mul(Operator, name="tosa.mul"):
     input2: Value = operand(T, S)
     output: Value = result(T, i32)
     shift: int = attribute(INT)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output), ConstantOperands(shift=i8))
 
 
 class Negate(Operator, name="tosa.negate"):
@@ -85,6 +88,7 @@ class Negate(Operator, name="tosa.negate"):
     output: Value = result(T)
     input1_zp: int = attribute(INT)
     output_zp: int = attribute(INT)
+    traits = (ConstantOperands(input1_zp=input1, output_zp=output),)
 
 
 class Pow(Operator, name="tosa.pow"):
@@ -95,6 +99,7 @@ class Pow(Operator, name="tosa.pow"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class Sub(Operator, name="tosa.sub"):
@@ -105,4 +110,4 @@ class Sub(Operator, name="tosa.sub"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))

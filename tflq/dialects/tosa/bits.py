@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import BOOL, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Tabulable
+from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, ui8
 
@@ -33,7 +34,7 @@ class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
     input2: Value = operand(T)
     output: Value = result(T)
     round: bool = attribute(BOOL)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class BitwiseAnd(Operator, name="tosa.bitwise_and"):
@@ -44,6 +45,7 @@ class BitwiseAnd(Operator, name="tosa.bitwise_and"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class BitwiseNot(Operator, name="tosa.bitwise_not"):
@@ -53,6 +55,7 @@ class BitwiseNot(Operator, name="tosa.bitwise_not"):
     T = OneOf(i8, ui8, i16, i32)
     input: Value = operand(T)
     output: Value = result(T)
+    traits = (Elementwise(input, output),)
 
 
 class BitwiseOr(Operator, name="tosa.bitwise_or"):
@@ -63,6 +66,7 @@ class BitwiseOr(Operator, name="tosa.bitwise_or"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class BitwiseXor(Operator, name="tosa.bitwise_xor"):
@@ -73,6 +77,7 @@ class BitwiseXor(Operator, name="tosa.bitwise_xor"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class Clz(Operator, name="tosa.clz"):
@@ -81,7 +86,7 @@ class Clz(Operator, name="tosa.clz"):
     __slots__ = ()
     input: Value = operand(i32)
     output: Value = result(i32)
-    traits = (Tabulable(input),)
+    traits = (Tabulable(input), Elementwise(input, output))
 
 
 class LogicalAnd(Operator, name="tosa.logical_and"):
@@ -91,6 +96,7 @@ class LogicalAnd(Operator, name="tosa.logical_and"):
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class LogicalLeftShift(Operator, name="tosa.logical_left_shift"):
@@ -101,7 +107,7 @@ class LogicalLeftShift(Operator, name="tosa.logical_left_shift"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class LogicalNot(Operator, name="tosa.logical_not"):
@@ -110,6 +116,7 @@ class LogicalNot(Operator, name="tosa.logical_not"):
     __slots__ = ()
     input: Value = operand(i1)
     output: Value = result(i1)
+    traits = (Elementwise(input, output),)
 
 
 class LogicalOr(Operator, name="tosa.logical_or"):
@@ -119,6 +126,7 @@ class LogicalOr(Operator, name="tosa.logical_or"):
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class LogicalRightShift(Operator, name="tosa.logical_right_shift"):
@@ -129,6 +137,7 @@ class LogicalRightShift(Operator, name="tosa.logical_right_shift"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(T)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 class LogicalXor(Operator, name="tosa.logical_xor"):
@@ -138,6 +147,7 @@ class LogicalXor(Operator, name="tosa.logical_xor"):
     input1: Value = operand(i1)
     input2: Value = operand(i1)
     output: Value = result(i1)
+    traits = (Broadcasts(input1, input2, output),)
 
 
 BinaryBits = (

@@ -19,6 +19,8 @@ from tflq.dialects.declare import (
     words,
 )
 from tflq.dialects.traits.elements import Role, Tabulable
+from tflq.dialects.traits.operands import ConstantOperands
+from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8, ui16
 from tflq.numerics.rounding import ROUNDINGS, Rounding
@@ -32,7 +34,7 @@ class Cast(Operator, name="tosa.cast"):
     __slots__ = ()
     input: Value = operand(OneOf(INTEGER, FLOAT, i1))
     output: Value = result(OneOf(INTEGER, FLOAT, i1))
-    traits = (Tabulable(input),)
+    traits = (Tabulable(input), Elementwise(input, output))
 
 
 class Rescale(Operator, name="tosa.rescale"):
@@ -52,4 +54,8 @@ class Rescale(Operator, name="tosa.rescale"):
     per_channel: bool = attribute(BOOL)
     input_range: tuple[int, ...] | None = attribute(ints(2), default=None)
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
-    traits = (Tabulable(input), Role("rescaled"))
+    traits = (
+        Tabulable(input),
+        Role("rescaled"),
+        ConstantOperands(multiplier=i32, shift=i8, input_zp=input, output_zp=output),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, OneOf, Operator, operand, result
 from tflq.dialects.traits.elements import Tabulable, WithinRange
+from tflq.dialects.traits.types import Broadcasts
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 
@@ -18,7 +19,7 @@ class Equal(Operator, name="tosa.equal"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Greater(Operator, name="tosa.greater"):
@@ -29,7 +30,7 @@ class Greater(Operator, name="tosa.greater"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class GreaterEqual(Operator, name="tosa.greater_equal"):
@@ -40,7 +41,7 @@ class GreaterEqual(Operator, name="tosa.greater_equal"):
     input1: Value = operand(T)
     input2: Value = operand(T)
     output: Value = result(i1)
-    traits = (Tabulable(input1, input2),)
+    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
 class Select(Operator, name="tosa.select"):
@@ -52,7 +53,11 @@ class Select(Operator, name="tosa.select"):
     on_true: Value = operand(T)
     on_false: Value = operand(T)
     output: Value = result(T)
-    traits = (Tabulable(condition, on_true, on_false), WithinRange(on_true, on_false))
+    traits = (
+        Tabulable(condition, on_true, on_false),
+        WithinRange(on_true, on_false),
+        Broadcasts(condition, on_true, on_false, output),
+    )
 
 
 Comparison = Equal | Greater | GreaterEqual

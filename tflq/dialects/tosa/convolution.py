@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.traits.elements import Role
+from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Value
 from tflq.ir.types import i2, i4, i8, i16, i32, i64, ui8
 
@@ -27,7 +28,7 @@ class Conv2D(Operator, name="tosa.conv2d"):
     dilation: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"),)
+    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
 class Conv3D(Operator, name="tosa.conv3d"):
@@ -45,7 +46,7 @@ class Conv3D(Operator, name="tosa.conv3d"):
     dilation: tuple[int, ...] = attribute(ints(3))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"),)
+    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
 class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
@@ -63,7 +64,7 @@ class DepthwiseConv2D(Operator, name="tosa.depthwise_conv2d"):
     dilation: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"),)
+    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
 class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
@@ -81,7 +82,7 @@ class TransposeConv2D(Operator, name="tosa.transpose_conv2d"):
     stride: tuple[int, ...] = attribute(ints(2))
     input_zp: int = attribute(INT)
     weight_zp: int = attribute(INT)
-    traits = (Role("accumulator"),)
+    traits = (Role("accumulator"), ConstantOperands(input_zp=input, weight_zp=weight))
 
 
 Convolution: TypeAlias = Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Role
+from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64, ui8
 
@@ -21,4 +22,4 @@ class MatMul(Operator, name="tosa.matmul"):
     output: Value = result(OneOf(i32, i64), F)
     a_zp: int = attribute(INT)
     b_zp: int = attribute(INT)
-    traits = (Role("accumulator"),)
+    traits = (Role("accumulator"), ConstantOperands(a_zp=input1, b_zp=input2))

@@ -6,7 +6,10 @@ from typing import Any
 
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
+from tflq.dialects.traits.operands import ConstantOperands
+from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Value
+from tflq.ir.types import index
 
 __all__ = ["Concat", "Identity", "Pad", "Reshape", "Reverse", "Slice", "Tile", "Transpose"]
 
@@ -29,7 +32,7 @@ class Identity(Operator, name="tosa.identity"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
-    traits = (WithinRange(input), Tabulable(input))
+    traits = (WithinRange(input), Tabulable(input), Elementwise(input, output))
 
 
 class Pad(Operator, name="tosa.pad"):
@@ -41,7 +44,7 @@ class Pad(Operator, name="tosa.pad"):
     output: Value = result(T)
     padding: tuple[int, ...] = attribute(ints())
     pad_const: Any = attribute(NUMBER)
-    traits = (Role("padded"),)
+    traits = (Role("padded"), ConstantOperands(padding=index, pad_const=input1))
 
 
 class Reshape(Operator, name="tosa.reshape"):
@@ -51,7 +54,7 @@ class Reshape(Operator, name="tosa.reshape"):
     T = OneOf(ANY)
     input: Value = operand(T)
     output: Value = result(T)
-    traits = (WithinRange(input), Role("reshaped"))
+    traits = (WithinRange(input), Role("reshaped"), ConstantOperands(shape=index))
 
 
 class Reverse(Operator, name="tosa.reverse"):
@@ -74,7 +77,7 @@ class Slice(Operator, name="tosa.slice"):
     output: Value = result(T)
     start: tuple[int, ...] = attribute(ints())
     size: tuple[int | None, ...] = attribute(dims())
-    traits = (WithinRange(input),)
+    traits = (WithinRange(input), ConstantOperands(start=index, size=index))
 
 
 class Tile(Operator, name="tosa.tile"):
@@ -85,7 +88,7 @@ class Tile(Operator, name="tosa.tile"):
     input1: Value = operand(T)
     output: Value = result(T)
     multiples: tuple[int, ...] = attribute(ints())
-    traits = (WithinRange(input1),)
+    traits = (WithinRange(input1), ConstantOperands(multiples=index))
 
 
 class Transpose(Operator, name="tosa.transpose"):

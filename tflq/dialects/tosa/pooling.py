@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from tflq.dialects.declare import FLOAT, INT, OneOf, Operator, attribute, ints, operand, result
 from tflq.dialects.traits.elements import WithinRange
+from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, ui8
 
@@ -24,6 +25,7 @@ class AvgPool2D(Operator, name="tosa.avg_pool2d"):
     pad: tuple[int, ...] = attribute(ints(4))
     input_zp: int = attribute(INT)
     output_zp: int = attribute(INT)
+    traits = (ConstantOperands(input_zp=input, output_zp=output),)
 
 
 class MaxPool2D(Operator, name="tosa.max_pool2d"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, OneOf, Operator, attribute, ints, operand, result, words
+from tflq.dialects.traits.operands import ConstantOperands
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i16, i32, i64, ui8
+from tflq.ir.types import i8, i16, i32, i64, index, ui8
 
 __all__ = ["Resize"]
 
@@ -20,3 +21,4 @@ class Resize(Operator, name="tosa.resize"):
     offset: tuple[int, ...] = attribute(ints(2))
     border: tuple[int, ...] = attribute(ints(2))
     mode: str = attribute(words("NEAREST_NEIGHBOR", "BILINEAR"))
+    traits = (ConstantOperands(scale=index, offset=index, border=index),)

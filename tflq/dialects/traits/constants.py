@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Attribute, Operator, Slot, Trait
+from tflq.dialects.traits.slots import OfSlots
 from tflq.ir.core import Op
 from tflq.ir.notes import Notes
 
@@ -131,13 +132,10 @@ class Permutation(Trait):
             notes.fail_op(op, f"{self.order.name} {listed} is not a permutation of {rank} dims ('{value.name}')")
 
 
-class NonNegative(Trait):
+class NonNegative(OfSlots):
     """Constant operands without negative elements."""
 
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
+    __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:
@@ -146,13 +144,10 @@ class NonNegative(Trait):
                 notes.fail_op(op, f"{slot.name} has the negative element {values.min()}")
 
 
-class NoZeros(Trait):
+class NoZeros(OfSlots):
     """Constant operands without zeros."""
 
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
+    __slots__ = ()
 
     def check(self, op: Operator, notes: Notes) -> None:
         for slot in self.slots:

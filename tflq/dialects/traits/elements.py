@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
 
-from tflq.dialects.declare import Slot, Trait
+from tflq.dialects.declare import Trait
+from tflq.dialects.traits.slots import OfSlots
 
 __all__ = ["Role", "Tabulable", "WithinRange"]
 
 
-class _OfSlots(Trait):
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
-
-
-class Tabulable(_OfSlots):
+class Tabulable(OfSlots):
     """Elementwise arithmetic of integers, of which a table of all values may be made: each element of the result
     follows from the elements of these operands at its place; they broadcast. Another operand is a table already.
 
@@ -27,7 +20,7 @@ class Tabulable(_OfSlots):
     __slots__ = ()
 
 
-class WithinRange(_OfSlots):
+class WithinRange(OfSlots):
     """Each element of the result is an element of one of these operands, so its range is theirs."""
 
     __slots__ = ()

@@ -3,27 +3,18 @@ kernels."""
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from tflq.dialects.declare import Slot, Trait
+from tflq.dialects.traits.slots import OfSlots
 
 __all__ = ["InPlace", "View"]
 
 
-class _OfSlots(Trait):
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
-
-
-class View(_OfSlots):
+class View(OfSlots):
     """The result is in the memory of this operand."""
 
     __slots__ = ()
 
 
-class InPlace(_OfSlots):
+class InPlace(OfSlots):
     """The result may be written over one of these operands, if nothing else reads it."""
 
     __slots__ = ()

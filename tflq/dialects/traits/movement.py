@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from tflq.dialects.declare import Slot, Trait
+from tflq.dialects.traits.slots import OfSlots
 
 __all__ = ["MovesElements"]
 
 
-class MovesElements(Trait):
+class MovesElements(OfSlots):
     """Each element of the results is an element of these operands, or a constant around them. The other operands say
     where it goes."""
 
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
+    __slots__ = ()
 
     def moves(self, index: int) -> bool:
         """Whether the elements of the operand at an index are moved."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.traits.slots import OfSlots
 from tflq.ir.core import Value
 from tflq.ir.notes import COPIED, Notes
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
@@ -52,14 +53,7 @@ def _lacks(value: Value) -> bool:
     return value.type.storage.is_integer and not value.type.quantized and not _has_details(value)
 
 
-class _OfSlots(Trait):
-    __slots__ = ("slots",)
-
-    def __init__(self, *slots: Any) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
-
-
-class QuantizedTogether(_OfSlots):
+class QuantizedTogether(OfSlots):
     """If one of these has quantization parameters, all of them that are stored as integers need them."""
 
     __slots__ = ()
@@ -75,7 +69,7 @@ class QuantizedTogether(_OfSlots):
                 )
 
 
-class NeedsParameters(_OfSlots):
+class NeedsParameters(OfSlots):
     """These mean nothing without quantization parameters, unless they are stored as floats."""
 
     __slots__ = ()
@@ -87,7 +81,7 @@ class NeedsParameters(_OfSlots):
                     notes.fail_op(op, f"{slot.name} '{value.name}' needs quantization parameters and has none")
 
 
-class Int16Symmetric(_OfSlots):
+class Int16Symmetric(OfSlots):
     """Kernels take int16 of these with zero point 0 only."""
 
     __slots__ = ()
@@ -101,7 +95,7 @@ class Int16Symmetric(_OfSlots):
                     notes.warn_op(op, f"{stated}; kernels need 0")
 
 
-class SameScale(_OfSlots):
+class SameScale(OfSlots):
     """The operator moves or compares these as they are stored: they have one scale and zero point."""
 
     __slots__ = ()
@@ -124,7 +118,7 @@ class SameScale(_OfSlots):
                     return
 
 
-class ParametersUnread(_OfSlots):
+class ParametersUnread(OfSlots):
     """The kernel computes on these as they are stored, whatever their parameters (measured, with every resolver).
     `both`: also where operand and result have different ones; XNNPACK refuses some operators then."""
 

@@ -26,13 +26,10 @@ def compare(op: Comparison, b: RuleBuilder) -> Answer:
     """The operands times the factors."""
     operands = op.lhs, op.rhs
     rank = max(v.type.rank or 0 for v in operands)
-    grids = [grid_of(v, rank) for v in operands]
-    found = [g for g in grids if not isinstance(g, NotApplicable)]
-    if len(found) < 2:
-        return next(g for g in grids if isinstance(g, NotApplicable))
+    found = [grid_of(v, rank) for v in operands]
     reach = max(g.reach for g in found)
     if reach > _REACH:
-        return NotApplicable(f"{kernel_name(op)} on int16 with zero points leaves 32 bits")
+        raise NotApplicable(f"{kernel_name(op)} on int16 with zero points leaves 32 bits")
     first, second = np.broadcast_arrays(found[0].scales, found[1].scales)
     ready = []
     for operand, grid, factor in zip(operands, found, comparing_factors(first, second, reach), strict=True):

@@ -26,14 +26,14 @@ from tflq.numerics.convolution import window
 __all__ = ["conv_3d_sums", "conv_3d_transpose_sums"]
 
 
-def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums:
     """tosa.conv3d."""
     x, weights = b.value(op.input), terms.weights
     shape, filters = x.type.shape, weights.type.shape or ()
     if shape is None or len(shape) != 5 or None in shape[1:] or len(filters) != 5:
-        return NotApplicable("the input's depth, height, width or channels are not known")
+        raise NotApplicable("the input's depth, height, width or channels are not known")
     if shape[4] != filters[3]:
-        return NotApplicable(f"filters of {filters[3]} input channels do not meet {shape[4]} of the input")
+        raise NotApplicable(f"filters of {filters[3]} input channels do not meet {shape[4]} of the input")
     stride, dilation = _steps(op)
     windows = [
         window(size, kernel or 0, s, d, op.padding)
@@ -59,24 +59,24 @@ class _Dim:
     skip: int
 
 
-def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_3d_transpose_sums(op: Conv3DTranspose, b: RuleBuilder, terms: Terms) -> Sums:
     """tosa.conv3d with channels per position of a cell; then these apart."""
     size, x, weights = known_elements(op.output_shape), b.value(op.input), terms.weights
     shape = x.type.shape
     if size is None or len(size) != 5 or None in size[1:] or shape is None or len(shape) != 5 or None in shape[1:]:
-        return NotApplicable("the shape of the input or of the result is not known")
+        raise NotApplicable("the shape of the input or of the result is not known")
     if not weights.is_constant or len(weights.array.shape) != 5:
-        return NotApplicable(f"weights '{op.filter.name}' are not constant")
+        raise NotApplicable(f"weights '{op.filter.name}' are not constant")
     stride, dilation = _steps(op)
     out = [d or 0 for d in size[1:]]
     if (out[3], shape[4]) != weights.array.shape[3:]:
-        return NotApplicable(f"filters of {weights.array.shape} do not make {out[3]} channels of {shape[4]}")
+        raise NotApplicable(f"filters of {weights.array.shape} do not make {out[3]} channels of {shape[4]}")
     filters = _dilated(weights.array, dilation, terms.weight_zp)
     dims: list[_Dim] = []
     for given, made, kernel, step in zip(shape[1:4], out, filters.shape, stride, strict=False):
         found = window(made, kernel, step, 1, op.padding)
         if found is None or found.output != given or not made:
-            return NotApplicable(f"an input of {given} does not make a result of {made}")
+            raise NotApplicable(f"an input of {given} does not make a result of {made}")
         dims.append(_placed(kernel, step, found.before, given or 0, made))
     cells = _cells(filters, stride, [d.taps for d in dims], terms.weight_zp)
     count = int(np.prod(stride))

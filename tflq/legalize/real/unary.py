@@ -10,20 +10,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import (
-    Elu,
-    Gelu,
-    HardSwish,
-    LeakyRelu,
-    Logistic,
-    Relu,
-    Relu0To1,
-    Relu6,
-    ReluN1To1,
-    Tanh,
-)
+from tflq.dialects.tfl.activation import Activation, Gelu, LeakyRelu, Relu, Relu0To1, Relu6, ReluN1To1
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
-from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square
+from tflq.dialects.tfl.unary import Abs, Neg, Square, Unary
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.real.arithmetic.arithmetic import NOTE
@@ -38,48 +27,24 @@ from tflq.numerics.unary import REAL_FUNCTIONS, gelu
 
 __all__: list[str] = []
 
-_Operator: TypeAlias = (
-    Relu
-    | Relu6
-    | ReluN1To1
-    | Relu0To1
-    | LeakyRelu
-    | HardSwish
-    | Exp
-    | Log
-    | Elu
-    | Gelu
-    | Rsqrt
-    | Sqrt
-    | Abs
-    | Neg
-    | Logistic
-    | Tanh
-    | Ceil
-    | Cos
-    | FakeQuant
-    | Floor
-    | Round
-    | Sign
-    | Sin
-    | Square
-)
+_Operator: TypeAlias = Activation | Unary | FakeQuant
 
 
 def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    source, target = grids
+    source, target = grids_of(*op.tensors)
     try:
         function = _function(op)
     except ValueError as error:
-        return NotApplicable(str(error))
-    made = looked_up_by(b, op.input, source, target, function)
-    if isinstance(made, NotApplicable):
-        made = _linear(op, b, source, target) or made
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
+        raise NotApplicable(str(error)) from error
+    try:
+        made = looked_up_by(b, op.input, source, target, function)
+    except NotApplicable:
+        linear = _linear(op, b, source, target)
+        if linear is None:
+            raise
+        made = linear
+    return Rewritten([made], note=NOTE)
 
 
 def _function(op: _Operator) -> FloatFunction:
@@ -100,7 +65,7 @@ def _function(op: _Operator) -> FloatFunction:
     return REAL_FUNCTIONS[name]
 
 
-def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | NotApplicable | None:
+def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value | None:
     """A function that scales x, -x, |x| or x x; None for others."""
     ratio, reach = source.scales / target.scales, source.reach
     x, zero = centred_by(b, op.input, source), b.constant(np.asarray(0))
@@ -120,11 +85,7 @@ def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value 
 def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
     source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)
-    if isinstance(source, NotApplicable):
-        return source
-    if isinstance(target, NotApplicable):
-        return target
     if i32 in (source.storage, target.storage) and (source.reach > 1 << 31 or target.zero is None):
-        return NotApplicable("int32 with zero points leaves 32 bits")
+        raise NotApplicable("int32 with zero points leaves 32 bits")
     made = requantized_by(b, op.input, source, target)
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
+    return Rewritten([made], note=NOTE)

@@ -37,21 +37,19 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     if isinstance(op, LSTM) and op.kernel_type == "BASIC":
         return basic_lstm(op, b)
     if x.type.shape is None or not x.type.is_static or len(x.type.shape) not in (2, 3):
-        return NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
+        raise NotApplicable("the batch or the number of steps is not known; bind the shapes of the inputs")
     parts = read_lstm(op, b)
-    if isinstance(parts, NotApplicable):
-        return parts
     *outer, depth = (d or 0 for d in x.type.shape)
     time_major = len(outer) == 1 or isinstance(op, LSTM) or op.time_major
     steps, batch = ([1, *outer] if len(outer) == 1 else outer) if time_major else outer[::-1]
     if steps > _MOST_STEPS:
-        return NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
+        raise NotApplicable(f"{steps} steps would be written out, more than {_MOST_STEPS}; shorten the sequence")
     try:
         step = Step(b, parts, batch, time_major, op.cell_clip, op.proj_clip)
         given = step.given(b.reshape(b.value(x), (steps * batch, 1, 1, depth)))
         rows = _all_steps(b, parts, step, given, steps, time_major)
     except ValueError as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     shape = (steps, batch, parts.outputs) if time_major else (batch, steps, parts.outputs)
     whole = b.concat(rows, 0 if time_major else 1, shape) if steps > 1 else rows[0]
     result = b.reshape(whole, (*outer, parts.outputs))

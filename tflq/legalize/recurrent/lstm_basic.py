@@ -37,24 +37,20 @@ _STORAGES = (ui8, ui8, ui8, i32, i16, ui8, i16, ui8, i16)
 def basic_lstm(op: Op, b: RuleBuilder) -> Answer:
     x, before, weights, bias, state = (op.operand(i) for i in range(5))
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if tuple(e.storage for e in elements) != _STORAGES:
-        return NotApplicable("the basic kernel takes uint8 with an int16 state")
+        raise NotApplicable("the basic kernel takes uint8 with an int16 state")
     try:
         exponent = power_of_two(elements[6].scale)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     if 15 + exponent != _STATE_BITS:
-        return NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
+        raise NotApplicable(f"the state's scale is 2^{exponent}; the basic kernel has only 2^{_STATE_BITS - 15}")
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
-        return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
+        raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = (d or 0 for d in before.type.shape or ())
     total = (weights.type.shape or (0, 0))[1] or 0
     rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1, (batch, total))
     gates = _gates(b, rows, weights, bias)
-    if isinstance(gates, NotApplicable):
-        return gates
     new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
     for tensor, value in ((before, activation), (state, new)):
         if is_variable(tensor):
@@ -66,7 +62,7 @@ def _held(b: RuleBuilder, tensor: Value, shape: tuple[int, ...]) -> Value:
     return read_state(b, tensor, shape) if is_variable(tensor) else b.value(tensor)
 
 
-def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value | NotApplicable:
+def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value:
     """The sums of all gates, int16 [batch, 4 depth]."""
     batch, total = (d or 0 for d in rows.type.shape or ())
     width = (weights.type.shape or (0,))[0] or 0
@@ -77,7 +73,7 @@ def _gates(b: RuleBuilder, rows: Value, weights: Value, bias: Value) -> Value | 
     assert isinstance(element, UniformQuantizedType)
     multiplier = quantize_multiplier(4096 * element.scale)
     if multiplier.shift > 0:
-        return NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
+        raise NotApplicable(f"the bias' scale is {element.scale:g}, more than the gates' 2^-12")
     high = b.mul(b.reshape(sums, (batch, width)), b.constant(np.asarray(multiplier.mantissa)), shift=31)
     if multiplier.shift:
         high = b.arithmetic_right_shift(high, b.constant(np.asarray(-multiplier.shift)), round=True)

@@ -84,29 +84,29 @@ def scale_of(value: Value) -> float:
     return element.scale
 
 
-def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm | NotApplicable:
+def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm:
     """The parts of the operator; NotApplicable where the integer kernel takes no such ones."""
     if len(op.intermediates) != 5:
-        return NotApplicable(f"the kernel of 8-bit gates has no integer form ({len(op.intermediates)} intermediates)")
+        raise NotApplicable(f"the kernel of 8-bit gates has no integer form ({len(op.intermediates)} intermediates)")
     hidden, projection, projection_bias = op.intermediates[_HIDDEN], op.projection, op.projection_bias
     output_state, cell_state = op.output_state, op.cell_state
     if output_state is None or cell_state is None or hidden is None:
-        return NotApplicable("a state or the hidden tensor is left out")
+        raise NotApplicable("a state or the hidden tensor is left out")
     gates = _gates(op)
     values = [v for g in gates.values() for v in (g.input, g.recurrent)] + ([projection] if projection else [])
     wide = [v for g in gates.values() for v in (g.peephole, g.norm) if v is not None]
     biases = [v for v in (*(g.bias for g in gates.values()), projection_bias) if v is not None]
     wrong = _unlike([op.input, output_state, *values], i8) or _unlike([cell_state, *wide], i16)
     if wrong or any(v.type.storage != i32 for v in biases):
-        return NotApplicable(wrong or "a bias is not int32")
+        raise NotApplicable(wrong or "a bias is not int32")
     if not all(v.is_constant for v in (*values, *wide, *biases)):
-        return NotApplicable("the weights are not constants")
+        raise NotApplicable("the weights are not constants")
     if (
         len(gates) < 3
         or any(v.type.rank != 2 for v in values)
         or not isinstance(hidden.type.element, UniformQuantizedType)
     ):
-        return NotApplicable("a gate is left out, its weights are no matrix, or the hidden tensor has no scale")
+        raise NotApplicable("a gate is left out, its weights are no matrix, or the hidden tensor has no scale")
     cells, outputs = gates["output"].input.type.shape[0], gates["output"].recurrent.type.shape[1]  # type: ignore[index]
     source, state, cell = (v.type.element for v in (op.input, output_state, cell_state))
     assert isinstance(source, UniformQuantizedType)
@@ -115,11 +115,11 @@ def read_lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Lstm | N
     try:
         exponent = power_of_two(cell.scale)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     if "input" not in gates and exponent not in CELLS_WITH_TANH:
-        return NotApplicable(f"the cell state's scale is 2^{exponent}, for which the kernel has no tanh")
+        raise NotApplicable(f"the cell state's scale is 2^{exponent}, for which the kernel has no tanh")
     if projection is None and cells != outputs:
-        return NotApplicable(f"{cells} cells give {outputs} outputs without a projection")
+        raise NotApplicable(f"{cells} cells give {outputs} outputs without a projection")
     order = [name for name in ("input", "forget", "output", "cell") if name in gates]
     return Lstm(
         {name: gates[name] for name in order},

@@ -15,7 +15,7 @@ from tflq.legalize.recurrent.lstm_gates import Gate, Lstm, scale_of
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
 from tflq.legalize.reference.generic.accumulate import bias_of, bounds_of
 from tflq.legalize.reference.generic.rescaled import fixed
-from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.legalize.rule import RuleBuilder
 from tflq.legalize.scaling import rounding_shift, scaled
 from tflq.numerics.fixed_16bit import LOGISTIC_BITS, logistic_table, tanh_table
 from tflq.numerics.fixed_point import quantize_multiplier, quantize_multipliers
@@ -57,8 +57,6 @@ class Step:
         bounds = bounds_of(parts.source, self.input, (1, 2, 3), 0, self.bias)
         gate = replace(parts.source, storage=i16, zero_point=0, storage_min=i16.minimum, storage_max=i16.maximum)
         result = fixed(self.b, sums, parts.input_scales(), gate, "NONE", bounds)
-        if isinstance(result, NotApplicable):
-            raise ValueError(result.reason)  # noqa: TRY004 - of the numbers, not of a type
         return result.value
 
     def run(self, given: Value, h: Value, c: Value) -> tuple[Value, Value]:
@@ -140,8 +138,6 @@ class Step:
         scale = np.asarray([product_scale(element.scale, hidden.scale, parts.state.scale)])  # type: ignore[union-attr]
         bounds = bounds_of(replace(hidden, zero_point=0), weights, (1, 2, 3), 0, offset)
         result = fixed(b, sums, scale, parts.state, "NONE", bounds)
-        if isinstance(result, NotApplicable):
-            raise ValueError(result.reason)  # noqa: TRY004 - of the numbers, not of a type
         clip = self.projection_clip
         return b.clamp(result.value, -clip, clip) if clip else result.value
 

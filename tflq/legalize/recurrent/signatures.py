@@ -7,8 +7,8 @@
     BIDIRECTIONAL ones
 
 Hybrid: float activations and state, 8-bit weights all of one type. A kernel reads its operands as these types whatever
-they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0;
-so is what reads or writes a tensor of another width, whose result is anything.
+they are, most without a word. What no kernel computes is computed in float, on a new float state, which starts as 0; so
+is what reads or writes a tensor of another width, whose result is anything.
 
 What a kernel runs and gets wrong (`misread`) is kept as it is, with a warning: several scales, of which it sees none;
 signed bytes as unsigned ones; a cell state's scale for which it has no tanh.

@@ -38,16 +38,14 @@ __all__: list[str] = []
 def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     x, feature, time, bias, state = op.input, op.feature, op.time, op.bias, op.state
     elements = per_layer(op, [x, feature, time, state, op.result])
-    if isinstance(elements, NotApplicable):
-        return elements
     storages = [e.storage for e in elements]
     if storages != [i8, i8, i16, i16, i8] or (bias is not None and bias.type.storage != i32):
-        return NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
+        raise NotApplicable(f"SVDF has no integer kernel for {', '.join(map(str, storages))}")
     if op.fused_activation_function != "RELU":
-        return NotApplicable("the kernel takes only RELU")
+        raise NotApplicable("the kernel takes only RELU")
     values = (x, feature, time)
     if not all(v.type.is_static for v in values) or not all(v is None or v.is_constant for v in (feature, time, bias)):
-        return NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
+        raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = (d or 0 for d in x.type.shape or ())
     filters, memory = (d or 0 for d in time.type.shape or ())
     source, weights, _, held, target = elements
@@ -62,14 +60,10 @@ def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     scale = np.asarray([product_scale(source.scale, weights.scale, held.scale)])
     bounds = bounds_of(source, rows, (1, 2, 3), 0, unbiased)
     newest = fixed(b, sums, scale, replace(held, zero_point=0), "NONE", bounds)
-    if isinstance(newest, NotApplicable):
-        return newest
     window = _pushed(b, state, b.reshape(newest.value, (batch, filters, 1)), memory)
     total, bounds = _over_time(op, b, window, time, bias)
     scale = np.asarray([product_scale(held.scale, elements[2].scale, target.scale)])
     result = fixed(b, total, scale, target, "NONE", bounds)
-    if isinstance(result, NotApplicable):
-        return result
     ignored = any(unused_zero_point(v) for v in (feature, time, state))
     others = dict.fromkeys((newest.warning, IGNORED_ZERO_POINT if ignored else ""))
     others.pop(result.warning, None)

@@ -38,18 +38,15 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     source, result = op.input, op.result
     if source.type.storage.is_float:
         if source.type.storage != f32:
-            return Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
+            raise Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
         cast = b.qcast(b.value(source), result.type)
         return b.scast(cast, cast.type.stripped())
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    first, output = elements
+    first, output = per_layer(op)
     storage = first.storage
     if output.storage not in _REQUANTIZED.get(storage, ()):
-        return NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
-    if storage is i16 and output.storage is i16 and (refusal := symmetric(op, first, output)):
-        return refusal
+        raise NotApplicable(f"QUANTIZE has no form for {storage} → {output.storage}")
+    if storage is i16 and output.storage is i16:
+        symmetric(op, first, output)
     multiplier = requantize_multiplier(first.scale, output.scale)
     zero_points = {"input_zp": first.zero_point, "output_zp": output.zero_point}
     return scaled(b, b.value(source), multiplier, output.storage, 1 << storage.bits, **zero_points)
@@ -59,7 +56,7 @@ def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:
     """Integer to float32, which is cast where the model states floats of another width."""
     kind = op.result.type.storage
     if kind not in (f32, f16):
-        return Rejected(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
+        raise Rejected(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
     made = b.dcast(b.typed(op.input))
     return made if kind == f32 else b.emit(Cast, [made], made.type.with_element(kind))
 

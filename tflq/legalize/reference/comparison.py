@@ -45,24 +45,23 @@ def compare(op: Comparison, b: RuleBuilder) -> Answer:
     first, second = op.lhs, op.rhs
     storage = first.type.storage
     if storage not in (i8, ui8, i16, i32, i64) or second.type.storage != storage:
-        return NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
+        raise NotApplicable(f"{kernel_name(op)} has no kernel for {storage} and {second.type.storage}")
     if storage in (i32, i64) or (storage is i16 and not isinstance(op, (Equal, NotEqual))):
         return _raw(op, b, "" if first.type.element == second.type.element else _RAW)
     elements = per_layer(op, [first, second])
-    if isinstance(elements, NotApplicable):
-        return elements
     if b.real:
-        unlike = NotApplicable("the kernel rounds the operands before it compares them")
-        return _raw(op, b) if elements[0] == elements[1] else unlike
+        if elements[0] == elements[1]:
+            return _raw(op, b)
+        raise NotApplicable("the kernel rounds the operands before it compares them")
     try:
         if elements[0] == elements[1] and _distinct(elements[0]):
             return _raw(op, b)
         if not b.probing and any(unsettled(e.scale, e.storage.bits) for e in elements):
             undefined = "the kernel's result is undefined in C++"
-            return NotApplicable(undefined, unsettled="" if _agrees(op, elements) else _SIGN)
+            raise NotApplicable(undefined, unsettled="" if _agrees(op, elements) else _SIGN)
         ready = [_scaled(b, value, element) for value, element in zip((first, second), elements, strict=True)]
     except ValueError as error:
-        return NotApplicable(f"the kernel has no answer: {error}")
+        raise NotApplicable(f"the kernel has no answer: {error}") from error
     if max(e.scale for e in elements) > 1:
         b.note_undefined(_SIGN)
     return Rewritten([outcome(op, b, *ready)])

@@ -32,19 +32,17 @@ _ONE, _HALF_OF_THREE, _HALF_SQRT_2 = 1 << 28, (1 << 28) + (1 << 27), 1518500250
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """The kernel's fixed-point arithmetic, row by row."""
     elements = per_layer(op, op.results)
-    if isinstance(elements, NotApplicable):
-        return elements
     (output,), operand = elements, op.input
     storage = output.storage
     if operand.type.storage != storage or storage not in (i8, ui8):
-        return NotApplicable(f"L2_NORMALIZATION has no kernel for {operand.type.storage} → {storage}")
+        raise NotApplicable(f"L2_NORMALIZATION has no kernel for {operand.type.storage} → {storage}")
     zero_point = 128 if storage is ui8 else 0
     if output.scale != 2.0**-_BITS or output.zero_point != zero_point:
         wanted = f"a result of scale 2^-{_BITS} and zero point {zero_point}"
-        return NotApplicable(f"L2_NORMALIZATION demands {wanted}, here {output.scale:g} and {output.zero_point}")
+        raise NotApplicable(f"L2_NORMALIZATION demands {wanted}, here {output.scale:g} and {output.zero_point}")
     rank = operand.type.rank
     if not rank:
-        return NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
+        raise NotApplicable(f"the rank of '{operand.name}' is 0 or unknown")
     x, zero = b.cast(b.value(operand), i32), seen_by_kernel(operand)[1]
     x = b.sub(x, _constant(b, zero)) if zero else x
     mantissa, shift = inverse_square_root(b, b.reduce("sum", b.mul(x, x), rank - 1))

@@ -43,13 +43,13 @@ def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     source, target = x.type.element, result.type.element
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16):
-        return NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
+        raise NotApplicable(f"no kernel pools {x.type.storage} to {storage}")
     if x.type.shape is None or len(x.type.shape) != 4:
-        return NotApplicable("the operand's rank is not known to be 4")
+        raise NotApplicable("the operand's rank is not known to be 4")
     activation, (low, high) = op.fused_activation_function, (storage.minimum, storage.maximum)
     if activation != "NONE":
         if not isinstance(target, UniformQuantizedType):
-            return NotApplicable(f"the range of {activation} is not defined on several scales")
+            raise NotApplicable(f"the range of {activation} is not defined on several scales")
         low, high = real_range(activation, low, high, target.scale, target.zero_point)
     kernel, stride = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     sizes = zip(x.type.shape[1:3], kernel, stride, strict=True)
@@ -76,9 +76,9 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     storage, function = result.type.storage, op.reduce_function
     numbers = [op.operand(i) for i in range(2, 5)]
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32) or function not in COMBINE:
-        return NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
+        raise NotApplicable(f"no form reduces {x.type.storage} to {storage} by {function}")
     if not x.type.is_static or not all(v.is_constant for v in numbers):
-        return NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}: {AS_STATED}")
+        raise NotApplicable(f"the shape of '{x.name}' or of the windows is not known", f"{_REDUCED}: {AS_STATED}")
     extreme = function in _EXTREMES
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)

@@ -51,17 +51,14 @@ _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed
 
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
-    reduction = _reduction(op)
-    if isinstance(reduction, NotApplicable):
-        return reduction
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     sizes = {a: (x.type.shape or ())[a] for a in axes}
     if 0 in sizes.values():
         reason = "no elements are reduced"
         if isinstance(op, Mean):
-            return NotApplicable(reason, f"{reason}, whose mean is no number")
+            raise NotApplicable(reason, f"{reason}, whose mean is no number")
         zero = target.zero_point
-        return NotApplicable(
+        raise NotApplicable(
             reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""
         )
     averaged, scales = isinstance(op, Mean), (source.scale, target.scale)
@@ -72,7 +69,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         if result is not None:
             return _rewritten(result, misread)
         if None in sizes.values():
-            return NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
+            raise NotApplicable(f"the size of '{x.name}' along a reduced axis is not known, and its scale is large")
     count = prod(d for d in sizes.values() if d is not None)
     multiplier = mean_multiplier(*scales, count) if averaged else sum_multiplier(*scales)
     total = _reduced(op, b, "sum", b.cast(b.value(x), i32), axes)
@@ -125,14 +122,11 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
 
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
-    reduction = _reduction(op)
-    if isinstance(reduction, NotApplicable):
-        return reduction
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     multiplier = sum_multiplier(source.scale, target.scale)
     reach = max(abs(v) for v in _offsets(source, 1))
     if source != target and (multiplier.shift > 29 or reach << max(multiplier.shift, 0) >= 1 << 31):
-        return NotApplicable("an element, scaled, can leave int32")
+        raise NotApplicable("an element, scaled, can leave int32")
     found = _reduced(op, b, "max" if isinstance(op, ReduceMax) else "min", b.value(x), axes)
     if source == target:
         return found
@@ -141,25 +135,22 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
 
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
-    reduction = _reduction(op)
-    if isinstance(reduction, NotApplicable):
-        return reduction
-    x, axes, source, target = reduction
+    x, axes, source, target = _reduction(op)
     shape = x.type.shape or ()
     kept = [a for a in range(len(shape)) if a not in axes]
     sizes = [shape[a] for a in axes]
     if source.storage == ui8 or None in sizes or [shape[a] for a in kept].count(None) > 1:
-        return NotApplicable("the kernel takes no uint8, or sizes are not known")
+        raise NotApplicable("the kernel takes no uint8, or sizes are not known")
     if 0 in shape:
         reason = "there are no elements, and the kernel multiplies none"
-        return NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
+        raise NotApplicable(reason, f"{reason}: its result is what memory held: {AS_STATED}")
     count = prod(d for d in sizes if d is not None)
     if count > _FACTORS:
-        return NotApplicable(f"{count} factors are more than {_FACTORS}")
+        raise NotApplicable(f"{count} factors are more than {_FACTORS}")
     scale = product_scale(source.scale, target.scale, count)
     bounds = product_bounds(max(abs(v) for v in _offsets(source, 1)), scale, count)
     if max(bounds) >= 1 << 47 or max(v * scale for v in bounds[:-1]) >= (1 << 31) - (1 << 16) or scale >= 1 << 13:
-        return NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}: {AS_STATED}")
+        raise NotApplicable(_WIDE_PRODUCT, f"{_WIDE_PRODUCT}: {AS_STATED}")
     multiplier = quantize_multiplier(scale)
     offsets = b.sub(b.cast(b.value(x), i32), b.constant(np.asarray(source.zero_point), i32))
     factors = b.reshape(b.transpose(offsets, (*axes, *kept)), (count, *(shape[a] for a in kept)))
@@ -181,21 +172,21 @@ class _Reduction(NamedTuple):
     target: UniformQuantizedType
 
 
-def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
+def _reduction(op: NumberReduction) -> _Reduction:
     """What a reduction reduces, if its rank and axes are known and its parameters are per layer."""
     x, axis, result = op.input, op.axes, op.output
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("not quantized per layer")
+        raise NotApplicable("not quantized per layer")
     if source.storage != target.storage or source.storage not in (i8, ui8, i16):
-        return NotApplicable(f"no kernel reduces {source.storage} to {target.storage}")
+        raise NotApplicable(f"no kernel reduces {source.storage} to {target.storage}")
     if x.type.shape is None or not axis.is_constant:
-        return NotApplicable(f"the rank of '{x.name}' or the axes are not known")
+        raise NotApplicable(f"the rank of '{x.name}' or the axes are not known")
     rank = len(x.type.shape)
     axes = tuple(sorted({int(a) % rank for a in axis.array.reshape(-1)})) if rank else ()
     left = [d for a, d in enumerate(x.type.shape) if a not in axes]
     if not op.keep_dims and left.count(None) > 1:
-        return NotApplicable("more than one dim of the result is not known")
+        raise NotApplicable("more than one dim of the result is not known")
     return _Reduction(x, axes, source, target)
 
 
@@ -222,9 +213,9 @@ def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     """result = the first index of the greatest (least) stored integer."""
     x, axis, result = op.input, op.axis, op.result
     if x.type.storage not in (i8, ui8, i16):
-        return NotApplicable(f"no kernel compares {x.type.storage}")
+        raise NotApplicable(f"no kernel compares {x.type.storage}")
     if x.type.shape is None or not axis.is_constant:
-        return NotApplicable(f"the rank of '{x.name}' or the axis is not known")
+        raise NotApplicable(f"the rank of '{x.name}' or the axis is not known")
     index = int(axis.array.reshape(())) % len(x.type.shape)
     ordered = isinstance(x.type.element, UniformQuantizedType) or getattr(x.type.element, "axis", index) != index
     plain = b.value(x)

@@ -24,7 +24,7 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     if b.real and held != element:
         other = requantized_if_plain(b, plain, element, held)
         if other is None:
-            return _rejected(value, "written")
+            raise _rejected(value, "written")
         plain = other
     b.op(op.name, [handle, plain], [], op.attributes, version_info(op))
     return []
@@ -41,7 +41,9 @@ def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     if written[0] == element:
         return made
     other = requantized_if_plain(b, made, written[0], element)
-    return _rejected(op.result, "read") if other is None else other
+    if other is None:
+        raise _rejected(op.result, "read")
+    return other
 
 
 def _rejected(value: Value, done: str) -> Rejected:

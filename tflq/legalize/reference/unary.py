@@ -33,14 +33,11 @@ _Table: TypeAlias = Exp | Log | Elu | Gelu | Rsqrt
 _Unary: TypeAlias = _Table | Sqrt | Abs | Neg
 
 
-def _forms(op: _Unary, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+def _forms(op: _Unary, *storages: ScalarType) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     """The types of operand and result, if both are stored as the same one of `storages`."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op)
     if source.storage not in storages or output.storage != source.storage:
-        return NotApplicable(f"{kernel_name(op)} has no kernel for {source.storage} → {output.storage}")
+        raise NotApplicable(f"{kernel_name(op)} has no kernel for {source.storage} → {output.storage}")
     return source, output
 
 
@@ -67,14 +64,11 @@ _BEYOND = "the ends of the kernel's table are beyond float32"
 def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
-    elements = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
-    if source.storage is i16 and name != "GELU" and (refusal := symmetric(op, source, output)):
-        return refusal
+    source, output = _forms(op, *{"ELU": (i8,), "GELU": (i8, ui8, i16)}.get(name, (i8, i16)))
+    if source.storage is i16 and name != "GELU":
+        symmetric(op, source, output)
     if source.storage is i16 and source.scale > _MOST_SCALE:
-        return NotApplicable(_BEYOND, f"{_BEYOND}: {AS_STATED}")
+        raise NotApplicable(_BEYOND, f"{_BEYOND}: {AS_STATED}")
     if name == "RSQRT" and source.storage is i8:
         table = unary.rsqrt_table(source.scale, source.zero_point, output.scale, output.zero_point)
         return b.table(b.value(op.input), table)
@@ -94,22 +88,16 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
 
 
 def sqrt(op: Sqrt, b: RuleBuilder) -> Answer:
-    elements = _forms(op, i8, i16)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = _forms(op, i8, i16)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     return b.table(b.value(op.input), unary.sqrt_table(source.storage.dtype, *parameters))
 
 
 def absolute(op: Abs, b: RuleBuilder) -> Answer:
     """|x - z1|, by input / output if the scales differ, + z."""
-    elements = _forms(op, i8, i16)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
-    if source.storage is i16 and (refusal := symmetric(op, source, output)):
-        return refusal
+    source, output = _forms(op, i8, i16)
+    if source.storage is i16:
+        symmetric(op, source, output)
     same = source.scale == output.scale  # also where a quotient says nothing: 0 by 0
     multiplier = quantize_multiplier(1.0 if same else float_ratio(source.scale, output.scale))
     x = centred(b, op.input, source)
@@ -119,10 +107,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
 
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
-    elements = _forms(op, i8, i16, i32)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = _forms(op, i8, i16, i32)
     result = b.cast(b.sub(b.constant(np.asarray(0)), b.cast(b.value(op.input), i32)), output.storage)
     plain = source.scale == output.scale and source.zero_point == output.zero_point == 0
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
@@ -133,7 +118,7 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     x, result = op.input, op.result
     storage, zero = result.type.storage, zero_point_of(result)
     if x.type.storage != storage or zero is None:
-        return NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
+        raise NotApplicable(f"'{result.name}' has several zero points, or is not of the type of '{x.name}'")
     raw = storage.bits > 16 and not b.real
     fill = 0 if raw else zero
     warning = _ZEROS if raw and zero else ""

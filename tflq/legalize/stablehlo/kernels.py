@@ -17,44 +17,24 @@ import numpy as np
 from tflq.builder import refined
 from tflq.dialects.ext.tables import Table2D
 from tflq.dialects.tfl.stablehlo import (
-    StablehloAbs,
     StablehloAdd,
     StablehloAnd,
     StablehloCbrt,
     StablehloClamp,
     StablehloCompare,
-    StablehloConcatenate,
-    StablehloConvert,
-    StablehloConvolution,
     StablehloCosine,
-    StablehloCustomCall,
-    StablehloDivide,
-    StablehloDotGeneral,
     StablehloExponential,
     StablehloFloor,
-    StablehloIota,
     StablehloLog,
     StablehloLogistic,
     StablehloMaximum,
     StablehloMinimum,
     StablehloMultiply,
-    StablehloNegate,
     StablehloOr,
-    StablehloPower,
-    StablehloReduce,
     StablehloRemainder,
-    StablehloReshape,
-    StablehloRngBitGenerator,
     StablehloRsqrt,
-    StablehloScatter,
-    StablehloSelect,
     StablehloShiftLeft,
-    StablehloSlice,
-    StablehloSort,
-    StablehloSubtract,
     StablehloTanh,
-    StablehloTranspose,
-    StablehloWhile,
 )
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.ir.core import Op, Value
@@ -92,9 +72,9 @@ def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMi
     storage = result.type.storage
     one_shape = refined(x.type.shape, y.type.shape) == refined(y.type.shape, x.type.shape)
     if not one_shape or {x.type.storage, y.type.storage} != {storage}:
-        return NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
+        raise NotApplicable(f"{kernel_name(op)} has a kernel only for operands of one shape and type")
     if storage not in (i8, ui8, i16, i32):
-        return NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
+        raise NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
     extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))
     wide = storage if extreme else i32
     combined = _combined(op, b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
@@ -142,12 +122,14 @@ def function(
     b: RuleBuilder,
 ) -> Answer:
     """A table of the real function."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements if as_builtin(op) else _rejected(op)
-    source, output = elements
+    try:
+        source, output = per_layer(op)
+    except NotApplicable:
+        if as_builtin(op) is None:
+            raise _rejected(op) from None
+        raise
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
-        return _rejected(op)
+        raise _rejected(op)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     table = real_table(_UNARY[type(op)], source.storage.dtype, *parameters)
     return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
@@ -157,8 +139,6 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
     x, y = op.lhs, op.rhs
     elements = per_layer(op, [x, y])
-    if isinstance(elements, NotApplicable):
-        return elements
     direction = op.comparison_direction.rpartition("_")[2]
     if elements[0] == elements[1]:
         wide = [b.cast(b.value(v), i32) for v in (x, y)]
@@ -168,7 +148,7 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
             return same if direction == "EQ" else b.emit(LogicalNot, [same], same.type)
         return greater(*(wide if direction.startswith("G") else wide[::-1]))
     if any(e.storage not in (i8, ui8) for e in elements):
-        return NotApplicable("other parameters of more than 8 bits")
+        raise NotApplicable("other parameters of more than 8 bits")
     first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
     truth = real_table_of_two(_COMPARE[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
     entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
@@ -176,51 +156,26 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     return b.cast(looked_up, i1)
 
 
-def builtin(
-    op: StablehloAdd
-    | StablehloMultiply
-    | StablehloMaximum
-    | StablehloMinimum
-    | StablehloCosine
-    | StablehloExponential
-    | StablehloFloor
-    | StablehloLog
-    | StablehloLogistic
-    | StablehloRsqrt
-    | StablehloTanh
-    | StablehloCompare
-    | StablehloSubtract
-    | StablehloDivide
-    | StablehloPower
-    | StablehloAbs
-    | StablehloNegate
-    | StablehloSelect
-    | StablehloConvert
-    | StablehloReshape
-    | StablehloTranspose
-    | StablehloSlice
-    | StablehloConcatenate
-    | StablehloDotGeneral,
-    b: RuleBuilder,
-) -> Answer:
+def builtin(op: Op, b: RuleBuilder) -> Answer:
     """result = the builtin's, parameters honoured."""
     same, reasons, was = as_builtin(op), [], b.real
     if same is None:
-        return _rejected(op)
+        raise _rejected(op)
     b.real = True
     try:
         for candidate in rules_of(type(same)):
             start = len(b.ops)
-            answer = candidate(same, b)
-            if isinstance(answer, Rejected):
-                return answer
-            if not isinstance(answer, NotApplicable) and not (isinstance(answer, Rewritten) and answer.warning):
-                return answer
+            try:
+                answer = candidate(same, b)
+                if not isinstance(answer, Rewritten) or not answer.warning:
+                    return answer
+                reasons.append(answer.warning)
+            except NotApplicable as inapplicable:
+                reasons.append(inapplicable.reason)
             del b.ops[start:]
-            reasons.append(answer.reason if isinstance(answer, NotApplicable) else getattr(answer, "warning", ""))
     finally:
         b.real = was
-    return NotApplicable("; ".join(reasons) or f"{kernel_name(same)} has no integer rule")
+    raise NotApplicable("; ".join(reasons) or f"{kernel_name(same)} has no integer rule")
 
 
 def _rejected(op: Op) -> Rejected:
@@ -230,26 +185,19 @@ def _rejected(op: Op) -> Rejected:
     )
 
 
-def refuse(
-    op: StablehloConvolution
-    | StablehloCustomCall
-    | StablehloReduce
-    | StablehloScatter
-    | StablehloSort
-    | StablehloIota
-    | StablehloWhile
-    | StablehloRngBitGenerator,
-    b: RuleBuilder,
-) -> Answer:
+def refuse(op: Op, b: RuleBuilder) -> Answer:
     """What runs other functions, or is one of many kernels."""
-    return _rejected(op)
+    raise _rejected(op)
 
 
 def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     """A table of all pairs: the remainder has the dividend's sign."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable) or any(e.storage not in (i8, ui8) for e in elements):
-        return _rejected(op)
+    try:
+        elements = per_layer(op)
+    except NotApplicable:
+        raise _rejected(op) from None
+    if any(e.storage not in (i8, ui8) for e in elements):
+        raise _rejected(op)
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
     x, y = b.value(op.lhs), b.value(op.rhs)
     storage = elements[-1].storage
@@ -262,7 +210,7 @@ def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) ->
     """result = the bits of stored integers, combined or shifted."""
     storage, kind = op.result.type.storage, op.lhs.type.storage
     if op.rhs.type.storage != kind or not {kind, storage} <= {i8, ui8, i16, i32}:
-        return _rejected(op)
+        raise _rejected(op)
     x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if isinstance(op, StablehloShiftLeft):
@@ -288,6 +236,6 @@ def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
     """result = min(max(x, low), high) of what all become under the result's parameters."""
     ready = under(b, [op.low, op.input, op.high], op.output)
     if ready is None:
-        return _rejected(op)
+        raise _rejected(op)
     low, x, high = ready
     return Rewritten([b.minimum(b.maximum(x, low), high)], note=_NOTE)

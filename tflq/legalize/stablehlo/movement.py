@@ -66,10 +66,10 @@ def pad(op: StablehloPad, b: RuleBuilder) -> Answer:
     x = op.input
     found = _sources(op, b, [x, op.value], kernel=True)
     if found is None:
-        return NotApplicable(COPIED)
+        raise NotApplicable(COPIED)
     (plain, fill), warning = found
     if not x.type.is_static:
-        return _not_copied(f"the shape of '{x.name}' is not known", warning)
+        raise _not_copied(f"the shape of '{x.name}' is not known", warning)
     low, high, inner = (option(v) for v in (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
     return Rewritten([padded(b, plain, fill, low, high, inner)], warning=warning)
 
@@ -104,10 +104,10 @@ def gather(op: StablehloGather, b: RuleBuilder) -> Answer:
     x, indices, result = op.input, op.indices, op.result
     found = _sources(op, b, [x], kernel=True)
     if found is None:
-        return NotApplicable(COPIED)
+        raise NotApplicable(COPIED)
     (plain,), warning = found
     if not x.type.is_static or not indices.is_constant:
-        return _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
+        raise _not_copied(f"the shape of '{x.name}' or the indices '{indices.name}' are not known", warning)
     shape = [d or 0 for d in x.type.shape or ()]
     places = _places(op, indices.array, shape)
     flat = b.reshape(plain, [math.prod(shape)])
@@ -137,7 +137,7 @@ def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     x, result = op.input, op.result
     found = _sources(op, b, [x], kernel=False)
     if found is None or not x.type.is_static or not result.type.is_static:
-        return _refused(op)
+        raise _refused(op)
     shape = [d or 0 for d in result.type.shape or ()]
     places = dict(zip(option(op.broadcast_dimensions), x.type.shape or (), strict=True))
     ranked = b.reshape(found[0][0], [places.get(i, 1) for i in range(len(shape))])
@@ -151,7 +151,7 @@ def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     x, sizes = op.input, option(op.slice_sizes)
     found = _sources(op, b, [x], kernel=False)
     if found is None or not x.type.is_static:
-        return _refused(op)
+        raise _refused(op)
     most = np.asarray(x.type.shape) - sizes
     start = _starts(b, op.starts)
     start = b.minimum(b.maximum(start, b.constant(np.zeros_like(most))), b.constant(most))
@@ -163,7 +163,7 @@ def dynamic_update_slice(op: StablehloDynamicUpdateSlice, b: RuleBuilder) -> Ans
     """result = the operand with a block replaced."""
     found = _sources(op, b, [op.input, op.update], kernel=False)
     if found is None:
-        return _refused(op)
+        raise _refused(op)
     operands = [*found[0], _starts(b, op.starts)]
     return Rewritten([b.emit(DynamicUpdateSlice, operands, op.result.type.stripped())])
 

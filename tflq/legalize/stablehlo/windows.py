@@ -43,13 +43,13 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     storage = op.results[0].type.storage
     operands = [v for v in op.inputs if v is not None]
     if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
-        return Rejected(
+        raise Rejected(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
             "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
         )
     x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):
-        return Rejected(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
+        raise Rejected(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
     rank = x.type.rank or 0
     window, strides, base, dilations = (
         [1] * rank if given is None else [int(v) for v in given]

@@ -1,6 +1,6 @@
 """An operator's attribute table in a TOSA flatbuffer ↔ attributes of the op.
 
-The tables' fields are called like the IR's attributes; what the IR has not is made from types: `acc_type`, and
+The tables' fields are called like the IR's attributes; what the IR lacks is made from types: `acc_type`, and
 RESCALE's input_unsigned and output_unsigned. CLAMP's bounds are bytes of an element of its type. `local_bound`, a
 promise about errors of floats, is left false. `nan_mode` is PROPAGATE. INEXACT_ROUND lets a device round as it likes
 and is read as SINGLE_ROUND.
@@ -71,7 +71,7 @@ def read_attributes(
 ) -> dict[str, Any]:
     """The attributes of an op from its attribute table; `element` is its first result's type, `graph` finds functions.
 
-    InvalidModelError, its place within the table, for what is missing; UnsupportedError for what the IR has not.
+    InvalidModelError, its place within the table, for what is missing; UnsupportedError for what the IR lacks.
     """
     attributes: dict[str, Any] = {}
     for field in TOSA.table(member(operator)).fields:

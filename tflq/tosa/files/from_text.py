@@ -32,7 +32,7 @@ _SHAPE_OP: Final = "tosa.const_shape"
 
 
 def to_tosa_form(module: Module) -> None:
-    """Changes a module of TOSA's operators in place. UnsupportedError lists what the tosa form has not,
+    """Changes a module of TOSA's operators in place. UnsupportedError lists what the tosa form lacks,
     InvalidModelError names an operator whose operands are not those of TOSA 1.0."""
     reasons: list[Reason] = []
     for index, function in enumerate(module.functions):

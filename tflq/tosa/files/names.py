@@ -10,7 +10,7 @@ __all__ = ["Names"]
 
 
 class Names:
-    """Gives each value a name of its own, the one it has if that is still free."""
+    """Gives each value a unique name: the one it has, if that is still free."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

@@ -24,7 +24,7 @@ Row = tuple[Mapping[str, Any], str]
 
 
 class Tensors:
-    """Values by name. InvalidModelError tells what is wrong with a name, UnsupportedError what the IR has not."""
+    """Values by name. InvalidModelError tells what is wrong with a name, UnsupportedError what the IR lacks."""
 
     def __init__(self, fields: Mapping[str, Any], where: str, constants: Constants) -> None:
         self.constants = constants
@@ -76,7 +76,7 @@ class Tensors:
         if name in self._values or name in self._constants:
             raise InvalidModelError("", f"'{name}' is defined a second time")
         if name in self.variables:
-            raise UnsupportedError(f"'{name}' is a variable, and VARIABLE_WRITE alone can write it")
+            raise UnsupportedError(f"'{name}' is a variable, and only VARIABLE_WRITE can write it")
         value = self._values[name] = Value(self.type(name), name)
         return value
 
@@ -94,7 +94,7 @@ class Tensors:
         if value is not None:
             return value
         if name in self.variables:
-            raise UnsupportedError(f"'{name}' is a variable, and VARIABLE_READ alone can read it")
+            raise UnsupportedError(f"'{name}' is a variable, and only VARIABLE_READ can read it")
         if name in self._shapes:
             raise InvalidModelError("", f"'{name}' is a shape, not a tensor")
         if name not in self._constants:

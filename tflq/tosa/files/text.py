@@ -2,7 +2,7 @@
 
 Operators are in the generic form, which all versions of MLIR with TOSA 1.0 read alike. Compile-time-constant operands
 are `tosa.const` and `tosa.const_shape` before their first use, equal ones shared; regions of control flow take nothing
-from around them, so they have constants of their own. A function per entry point, called by its signature's key; what
+from around them, so each has its own constants. A function per entry point, called by its signature's key; what
 control flow calls becomes regions. Functions' arguments have the tensors' names, inner values as locations.
 """
 

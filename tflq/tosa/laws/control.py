@@ -1,4 +1,4 @@
-"""Laws of control flow and variables (TOSA 1.0, sections 2.13 and 2.14): what functions and variables have as types."""
+"""Laws of control flow (TOSA 1.0, section 2.13): what functions take and give."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from tflq.dialects.calls import callees
 from tflq.dialects.tosa.control import CondIf, WhileLoop
-from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType
 from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, same
 
-__all__ = ["nesting"]
+__all__ = ["fits", "nesting"]
 
 
 def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Violations:
@@ -19,11 +18,11 @@ def _agree(what: str, found: Sequence[Value], expected: Sequence[Value]) -> Viol
         yield f"{what}: {len(found)}, where there are {len(expected)}"
         return
     for i, (a, b) in enumerate(zip(found, expected, strict=True)):
-        if not _fits(a.type, b.type):
+        if not fits(a.type, b.type):
             yield f"{what}: number {i} is {a.type}, not {b.type}"
 
 
-def _fits(a: TensorType, b: TensorType) -> bool:
+def fits(a: TensorType, b: TensorType) -> bool:
     shapes = a.shape or (), b.shape or ()
     return a.storage == b.storage and len(shapes[0]) == len(shapes[1]) and all(map(same, *shapes))
 
@@ -75,22 +74,3 @@ def nesting(c: Context, function: int, seen: tuple[int, ...] = ()) -> int:
     called = (index for op in c.module.functions[function].ops for index in callees(op))
     known = (index for index in called if index < len(c.module.functions))
     return max((1 + nesting(c, index, (*seen, function)) for index in known), default=0)
-
-
-@law(Variable)
-def variable(op: Variable, _: Context) -> Violations:
-    if not op.variable:
-        yield "a variable without a name"
-    if not op.initial_value.is_constant:
-        yield f"the initial value of '{op.variable}' is not a constant"
-
-
-@law(VariableRead, VariableWrite)
-def access(op: VariableRead | VariableWrite, c: Context) -> Violations:
-    name = op.variable
-    value = op.output if isinstance(op, VariableRead) else op.input
-    declared = c.variables.get(name)
-    if declared is None:
-        yield f"no variable is called '{name}'"
-    elif not _fits(value.type, declared):
-        yield f"'{name}' is {declared}, not {value.type}"

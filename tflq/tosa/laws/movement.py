@@ -1,16 +1,12 @@
-"""Laws of data movement (TOSA 1.0, sections 2.9 and 2.10): shapes, paddings, permutations, indices."""
+"""Laws of data movement (TOSA 1.0, section 2.9): shapes, paddings, permutations."""
 
 from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
-from tflq.dialects.tosa.indexing import Gather, Scatter
 from tflq.dialects.tosa.movement import Concat, Pad, Reshape, Reverse, Slice, Tile, Transpose
-from tflq.ir.core import Value
-from tflq.tosa.laws.elementwise import axis_of, without
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, same, show
+from tflq.tosa.laws.generic import axis_of, without
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, result_is, same, show
 
 __all__: list[str] = []
 
@@ -19,7 +15,7 @@ __all__: list[str] = []
 def concat(op: Concat, c: Context) -> Violations:
     shapes, axis = [dims(v) for v in op.operands if v is not None], op.axis
     yield from bounds("a number of operands", [len(shapes)], 1, c.limits.list)
-    if not shapes or (faults := list(axis_of(op, len(shapes[0])))):
+    if not shapes or (faults := list(axis_of(op.axis, len(shapes[0])))):
         yield from faults if shapes else ()
         return
     rest = [without(shape, axis) for shape in shapes]
@@ -54,12 +50,12 @@ def reshape(op: Reshape, _: Context) -> Violations:
     elif None not in shape:
         count, known = prod(d or 0 for d in shape), prod(d for d in made if d is not None)
         if (count % max(known, 1) if open_dims else count != known) or not known:
-            yield f"{show(shape)} has not as many elements as {show(made)}"
+            yield f"{show(shape)} does not have as many elements as {show(made)}"
 
 
 @law(Reverse)
 def reverse(op: Reverse, _: Context) -> Violations:
-    yield from axis_of(op, len(dims(op.input1)))
+    yield from axis_of(op.axis, len(dims(op.input1)))
     yield from result_is(op, dims(op.input1))
 
 
@@ -95,39 +91,3 @@ def transpose(op: Transpose, _: Context) -> Violations:
         yield f"perms {show(perms)} of a tensor of rank {len(shape)}"
     else:
         yield from result_is(op, tuple(shape[p] for p in perms))
-
-
-def _indices(value: Value, rows: int | None) -> Violations:
-    """Constant indices among the rows."""
-    if value.is_constant and value.array.size and rows is not None:
-        yield from bounds("an index", [int(value.array.min()), int(value.array.max())], 0, rows - 1)
-
-
-@law(Gather)
-def gather(op: Gather, _: Context) -> Violations:
-    if wrong := list(of_rank(op, 3, 2)):
-        yield from wrong
-        return
-    (n, k, c), (batch, w) = dims(op.values), dims(op.indices)
-    if not same(n, batch):
-        yield f"values of batch {n}, indices of batch {batch}"
-    yield from _indices(op.indices, k)
-    yield from result_is(op, (batch if n is None else n, w, c))
-
-
-@law(Scatter)
-def scatter(op: Scatter, _: Context) -> Violations:
-    if wrong := list(of_rank(op, 3, 2, 3)):
-        yield from wrong
-        return
-    values, indices, given = dims(op.values_in), dims(op.indices), dims(op.input)
-    if not same(values[0], indices[0]):
-        yield f"values of batch {values[0]}, indices of batch {indices[0]}"
-    if not all(map(same, given, (values[0], indices[1], values[2]))):
-        yield f"an input of {show(given)} for values {show(values)} at indices {show(indices)}"
-    if values[1] is not None and indices[1] is not None and indices[1] > values[1]:
-        yield f"{indices[1]} indices into {values[1]} rows"
-    yield from _indices(op.indices, values[1])
-    if op.indices.is_constant and (np.diff(np.sort(op.indices.array, axis=1), axis=1) == 0).any():
-        yield "an index twice"
-    yield from result_is(op, values)

@@ -1,9 +1,9 @@
 """What TOSA demands of an op beyond element types: a law per op, which says what of it is violated.
 
-    @law("tosa.transpose")
-    def transpose(op: Op, c: Context) -> Violations: yield "the reason, a clause"
+    @law(Transpose)
+    def transpose(op: Transpose, c: Context) -> Violations: yield "the reason, a clause"
 
-A law may take for granted that the op is as `schema/tosa.toml` declares it and that all ranks are known. A dim that is
+A law may take for granted that the op is as its class declares it and that all ranks are known. A dim that is
 not known violates nothing.
 """
 
@@ -47,25 +47,7 @@ class Context:
 
 
 Law: TypeAlias = Callable[[Any, Context], Violations]
-law: Final[Registry[Law]] = Registry(
-    "tflq.tosa.laws",
-    {
-        "tosa.activation": ("elementwise",),
-        "tosa.arithmetic": ("elementwise",),
-        "tosa.bits": ("elementwise",),
-        "tosa.casts": ("elementwise", "scaling"),
-        "tosa.comparison": ("elementwise",),
-        "tosa.control": ("control",),
-        "tosa.convolution": ("windows",),
-        "tosa.indexing": ("elementwise", "movement"),
-        "tosa.matmul": ("windows",),
-        "tosa.movement": ("elementwise", "movement"),
-        "tosa.pooling": ("windows",),
-        "tosa.reduction": ("elementwise",),
-        "tosa.resize": ("scaling",),
-        "tosa.state": ("control",),
-    },
-)
+law: Final[Registry[Law]] = Registry("tflq.tosa.laws")
 """The law of each op."""
 
 

@@ -1,4 +1,4 @@
-"""Emitting operators of TOSA 1.0: as `ir.builder.Builder`, and what is TOSA's alone.
+"""Emitting operators of TOSA 1.0: as `tflq.builder.Builder`, and what only TOSA has.
 
 Operands of elementwise operators need equal ranks in TOSA: what has fewer dims is reshaped, or, if it is a constant,
 seen in its new shape.

@@ -110,10 +110,10 @@ class Tosa(TosaBuilder):
         """Refused unless the target has a profile or an extension; `reason` says what needs it."""
         if not self.target.has(name):
             kind = "profile" if name.startswith("pro_") else "extension"
-            raise Refused(f"{reason} needs the {kind} {name}, which the target has not")
+            raise Refused(f"{reason} needs the {kind} {name}, which the target lacks")
 
     def _constant(self, operand: Value) -> Value:
-        """A constant's stored integers, signed; int4 and int2 unpacked where the target has not the type."""
+        """A constant's stored integers, signed; int4 and int2 unpacked where the target lacks the type."""
         storage = element_storage(operand.type.element)
         if storage == ui8:
             return constant((operand.array ^ np.uint8(128)).view(np.int8))

@@ -201,7 +201,7 @@ class _Function:
         return result
 
     def _output(self, value: Value, taken: set[Value]) -> Value:
-        """The result: a value of its own, of its storage type or a signed one, under its name."""
+        """The result: a separate value, of its storage type or a signed one, under its name."""
         try:
             result = narrow(value, self.t) if value.is_constant else self.t.value(value)
         except Refused as refusal:

@@ -1,7 +1,7 @@
 """Sizes, axes and indices that are known before the model runs.
 
 TOSA 1.0 has no run-time shapes: what an operator of TFLite takes as a tensor of sizes must be a constant here. It is
-one if the file says so, or if it follows from constants and from shapes (`tflq.analysis.known`).
+one if the file says so, or if it follows from constants and from shapes (`analysis.known`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def plain(operand: Value, t: Tosa) -> Value:
     if operand.type.storage not in INTEGERS:
         if operand.type.storage.is_float:
             return t.value(operand)
-        raise Refused(f"'{operand.name}' is {operand.type.storage}, which TOSA has not")
+        raise Refused(f"'{operand.name}' is {operand.type.storage}, which TOSA lacks")
     if operand.type.storage == ui8:
         return emit_rescale(t, t.value(operand), *UNIT, i32, input_zp=-128)
     return t.cast(narrow(operand, t), i32)
@@ -40,7 +40,7 @@ def stored(y: Value, result: Value, t: Tosa) -> Value:
     """What was computed, as an int32 or a float, in a result's type; integers wrap."""
     to = result.type.storage
     if to == i64:
-        raise Refused(f"'{result.name}' is int64, which TOSA has not")
+        raise Refused(f"'{result.name}' is int64, which TOSA lacks")
     if to == ui8:
         return sign_changed(t.cast(y, i8), t)
     return t.cast(y, to)

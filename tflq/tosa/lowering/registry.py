@@ -4,7 +4,7 @@
     def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
 
 `t.value(operand)` is the operand in the form being built: signed, uint8 less 128. `t.<operator>(...)` emits operators.
-What the target has not, or TOSA itself, is `Refused` with the reason; all refusals of a model are reported together.
+What the target or TOSA itself lacks is `Refused` with the reason; all refusals of a model are reported together.
 """
 
 from __future__ import annotations

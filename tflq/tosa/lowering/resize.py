@@ -182,7 +182,7 @@ def _interpolated(t: Tosa, x: Value, steps: Steps, out: int, axis: int) -> Value
 def _mixed(
     t: Tosa, x: Value, index: tuple[np.ndarray, np.ndarray], weights: tuple[np.ndarray, np.ndarray], axis: int
 ) -> Value:
-    """Two elements of a dim for each index, weighted and added; of the first alone where all others weigh nothing."""
+    """Two elements of a dim for each index, weighted and added; only of the first where all others weigh nothing."""
     terms = [
         t.mul(take(t, x, i, axis), t.constant(w[None] if w.ndim == 3 else w[None, None], x.type.storage))
         for i, w in zip(index, weights, strict=True)

@@ -1,6 +1,6 @@
 """Variables in functions that control flow calls: values beside their arguments and results.
 
-An entry point alone reads and writes variables, each once; what a branch or a loop reads it is given, and what it
+Only an entry point reads and writes variables, each once; what a branch or a loop reads it is given, and what it
 writes it gives back. Handles of variables that are passed on are names by which a function is lowered, not arguments.
 """
 

@@ -80,6 +80,6 @@ def take(t: Tosa, x: Value, index: np.ndarray, axis: int) -> Value:
 
 
 def kept_storage(t: Tosa, value: Value) -> ScalarType:
-    """The element type of what a value becomes: int32 for int64, which TOSA has not."""
+    """The element type of what a value becomes: int32 for int64, which TOSA lacks."""
     storage = t.storage(value)
     return i32 if storage == i64 else storage

@@ -2,7 +2,7 @@
 
 A variable has a name and an initial value: what the functions that CALL_ONCE runs assign to it, else zeros (TFLite
 fails to read what was never assigned). TOSA 1.0 has variables of int8 and of floats; booleans are kept as int8, int16
-and int32 as their bytes, the low one first, in a dim of their own. Kernels: var_handle.cc, read_variable.cc,
+and int32 as their bytes, the low one first, in a separate dim. Kernels: var_handle.cc, read_variable.cc,
 assign_variable.cc, call_once.cc.
 """
 

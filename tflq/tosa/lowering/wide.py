@@ -37,14 +37,14 @@ def narrow(operand: Value, t: Tosa) -> Value:
         return t.constant(operand.array, i32)
     value = t.value(operand)
     if value.type.storage != i32:
-        raise Refused(f"'{operand.name}' is int64, which TOSA has not")
+        raise Refused(f"'{operand.name}' is int64, which TOSA lacks")
     return value
 
 
 def in_int32(op: Op, t: Tosa) -> list[Value]:
     """The operands of arithmetic; if it is on int64, in int32. Refused if the operands or the result may not fit."""
     if op.result.type.storage == i64 and not fits_int32(bounds(op.result)):
-        raise Refused(f"'{op.result.name}' is int64, which TOSA has not, and may leave int32")
+        raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
     return [narrow(v, t) for v in op.operands if v is not None]
 
 

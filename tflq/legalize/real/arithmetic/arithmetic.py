@@ -56,10 +56,10 @@ def scaled_term(b: RuleBuilder, x: Value, term: Term) -> Value:
     return b.mul(x, entry_of(b, term.multiplier, x.type.rank or 0), shift=term.shift)
 
 
-def rounded_sum(b: RuleBuilder, total: Value, bits: int, target: Grid, activation: str) -> Answer:
+def rounded_sum(b: RuleBuilder, total: Value, bits: int, target: Grid, activation: str) -> Rewritten:
     """total / 2^bits, rounded, plus the zero points, within the fused activation's range."""
     if activation != "NONE" and activation not in BOUNDS:
-        return NotApplicable(f"the fused activation {activation} is no clamp")
+        raise NotApplicable(f"the fused activation {activation} is no clamp")
     least, most = activation_grids(activation, target)
     result = rounding_shift(b, total, bits)
     if target.zero != 0:
@@ -68,21 +68,18 @@ def rounded_sum(b: RuleBuilder, total: Value, bits: int, target: Grid, activatio
     return Rewritten([bounded(b, result, least, most, target.storage)], note=NOTE)
 
 
-def _noted(made: Value | NotApplicable) -> Answer:
-    return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
+def _noted(made: Value) -> Answer:
+    return Rewritten([made], note=NOTE)
 
 
 def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB as sums of scaled integers."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = [g.scales / target.scales for g in sources]
     terms, bits, off = fit_terms(ratios, [g.reach for g in sources])
     if bits < 0 or off > _OFF:
-        return NotApplicable(_FAR)
+        raise NotApplicable(_FAR)
     x, y = (
         scaled_term(b, centred_by(b, operand, grid), term)
         for operand, grid, term in zip((op.lhs, op.rhs), sources, terms, strict=True)
@@ -94,22 +91,17 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
 
 def mul(op: Mul, b: RuleBuilder) -> Answer:
     """The product of integers, scaled."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    first, second, target = grids
+    first, second, target = grids_of(*op.tensors)
     product = _product(op, b, first, second)
-    if isinstance(product, NotApplicable):
-        return product
     bounds = _product_bounds(first, second)
     return _noted(
         finished(b, product, first.scales * second.scales / target.scales, target, bounds, op.fused_activation_function)
     )
 
 
-def _product(op: Mul | Prelu, b: RuleBuilder, first: Grid, second: Grid) -> Value | NotApplicable:
+def _product(op: Mul | Prelu, b: RuleBuilder, first: Grid, second: Grid) -> Value:
     if first.reach * second.reach >= _I31:
-        return NotApplicable(f"{kernel_name(op)} on int16 with zero points has products of more than 32 bits")
+        raise NotApplicable(f"{kernel_name(op)} on int16 with zero points has products of more than 32 bits")
     x, y = (op.input, op.alpha) if isinstance(op, Prelu) else (op.lhs, op.rhs)
     return b.mul(centred_by(b, x, first), centred_by(b, y, second))
 
@@ -121,10 +113,7 @@ def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
 
 def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """t t, with bits of t behind the point."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     parts = [centred_by(b, *pair) for pair in zip((op.lhs, op.rhs), sources, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = [g.scales / np.sqrt(target.scales) for g in sources]
@@ -135,7 +124,7 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     needed = _OFF / (2 * math.sqrt(span))
     terms, bits, off = fit_terms(ratios, reaches, most_bits=20, roughly=needed)
     if bits < 1 or off > needed:
-        return NotApplicable(_FAR)
+        raise NotApplicable(_FAR)
     scaled = [scaled_term(b, x, term) for x, term in zip(parts, terms, strict=True)]
     reach = math.ceil(math.sqrt(span) * 2.0**bits)
     root = b.clamp(scaled[0] if len(scaled) == 1 else b.sub(*scaled), -reach, reach)
@@ -145,16 +134,13 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
 
 def div(op: Div, b: RuleBuilder) -> Answer:
     """The scaled dividend by the divisor less its zero point."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    first, second, target = grids
+    first, second, target = grids_of(*op.tensors)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = first.scales / (second.scales * target.scales)
     (term,), bits, off = fit_terms([ratio], [first.reach], most_bits=_QUOTIENT_BITS)
     more = 0 if bits > 2 else _QUOTIENT_BITS - bits  # what the remainder gives
     if bits < 0 or off + 2.0 ** -(bits + more) > _OFF:
-        return NotApplicable(_FAR)
+        raise NotApplicable(_FAR)
     x, y = centred_by(b, op.lhs, first), centred_by(b, op.rhs, second)
     no_divisor = b.equal(y, b.constant(np.asarray(0)))
     end = b.mul(b.clamp(x, -1, 1), b.constant(np.asarray(1 << (bits + _BEYOND))))
@@ -176,34 +162,20 @@ def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
 
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """Of the operands under the result's parameters."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    *sources, target = grids
+    *sources, target = grids_of(*op.tensors)
     ready: list[Value] = []
     for operand, source in zip((op.lhs, op.rhs), sources, strict=True):
         made = requantized_by(b, operand, source, target)
-        if isinstance(made, NotApplicable):
-            return made
         ready.append(made)
     return Rewritten([b.maximum(*ready) if isinstance(op, Maximum) else b.minimum(*ready)], note=NOTE)
 
 
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """By input / output from zero up, the product by input * alpha / output below."""
-    grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
-    source, weight, target = grids
+    source, weight, target = grids_of(*op.tensors)
     product = _product(op, b, source, weight)
-    if isinstance(product, NotApplicable):
-        return product
     x = centred_by(b, op.input, source)
     above = finished(b, x, source.scales / target.scales, target, (source.low, source.high))
-    if isinstance(above, NotApplicable):
-        return above
     ratio = source.scales * weight.scales / target.scales
     below = finished(b, product, ratio, target, _product_bounds(source, weight))
-    if isinstance(below, NotApplicable):
-        return below
     return Rewritten([b.select(b.greater_equal(x, b.constant(np.asarray(0))), above, below)], note=NOTE)

@@ -37,10 +37,8 @@ _FRACTION = 20
 def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The real function of every pair of 8-bit values."""
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if any(e.storage not in (i8, ui8) for e in elements):
-        return NotApplicable(f"{kernel_name(op)} has a table only for 8 bits")
+        raise NotApplicable(f"{kernel_name(op)} has a table only for 8 bits")
     stored = [Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements]
     table = real_table_of_two(REAL_FUNCTIONS_OF_TWO[kernel_name(op)], *stored)
     first, second = (op.y, op.x) if isinstance(op, Atan2) else (op.lhs, op.rhs)
@@ -57,12 +55,9 @@ def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
     if x.type.storage in (i32, i64):
         sums = b.op(op.name, [b.value(x), b.value(axis)], [op.result.type.stripped()], op.attributes)
         return Rewritten(sums.results, warning=_RAW)
-    elements = per_layer(op, [x, op.result])
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op, [x, op.result])
     if x.type.storage not in (i8, ui8, i16) or x.type.shape is None or None in x.type.shape or not axis.is_constant:
-        return NotApplicable("the operand's shape or the axis is not known, or it is stored in more than 16 bits")
+        raise NotApplicable("the operand's shape or the axis is not known, or it is stored in more than 16 bits")
     length = x.type.shape[int(axis.array.reshape(())) % len(x.type.shape)] or 0
     wide = centred(b, x, source)
     total = b.op(op.name, [wide, b.value(axis)], [wide.type], op.attributes).result
@@ -75,24 +70,22 @@ def add_n(op: AddN, b: RuleBuilder) -> Answer:
     if operands[0].type.storage in (i32, i64):
         return Rewritten([_sum(b, [b.value(v) for v in operands])], warning=_RAW)
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if any(e.storage not in (i8, ui8, i16) for e in elements):
-        return NotApplicable("an operand is stored in more than 16 bits")
+        raise NotApplicable("an operand is stored in more than 16 bits")
     *sources, output = elements
     plain = [centred(b, v, e) for v, e in zip(operands, sources, strict=True)]
     if len({e.scale for e in sources}) == 1:
         return _scaled_sum(b, _sum(b, plain), _bounds(sources), sources[0], output)
     reach = sum((1 << e.storage.bits) * quotient(e.scale, output.scale) for e in sources)
     if not math.isfinite(reach):
-        return NotApplicable("the operands' scales are too far above the result's")
+        raise NotApplicable("the operands' scales are too far above the result's")
     bits = min(_FRACTION, 29 - math.frexp(reach)[1])
     if bits < len(sources).bit_length() + 2:
-        return NotApplicable("the operands' scales are too far above the result's")
+        raise NotApplicable("the operands' scales are too far above the result's")
     try:
         multipliers = [quantize_multiplier(e.scale / output.scale * 2.0**bits) for e in sources]
     except ValueError as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     parts = [b.rescale(x, multiplier) for x, multiplier in zip(plain, multipliers, strict=True)]
     result = rounding_shift(b, _sum(b, parts), bits)
     if output.zero_point:
@@ -119,6 +112,6 @@ def _scaled_sum(
 ) -> Answer:
     """A sum times source / output, in the result's type."""
     if max(-bounds[0], bounds[1]) >= 1 << 31:
-        return NotApplicable("the sum can leave 32 bits")
+        raise NotApplicable("the sum can leave 32 bits")
     result = saturated(b, total, np.asarray([quotient(source.scale, output.scale)]), output, "NONE", bounds)
-    return result if isinstance(result, NotApplicable) else Rewritten([result], note=NOTE)
+    return Rewritten([result], note=NOTE)

@@ -35,16 +35,14 @@ _FUNCTIONS: dict[str, _Two] = {
 def function_with_a_number(op: FloorDiv | FloorMod | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The table of the real function of the operand that is no number."""
     grids = grids_of(*op.tensors)
-    if isinstance(grids, NotApplicable):
-        return grids
     for place in (1, 0):
         known, other = _number(op.operand(place)), op.operand(1 - place)
         if known is None or broadcast(op.operand(place).type.shape, other.type.shape) != other.type.shape:
             continue
         function = _of_one(_FUNCTIONS[kernel_name(op)], known, place)
         made = looked_up_by(b, other, grids[1 - place], grids[-1], function)
-        return made if isinstance(made, NotApplicable) else Rewritten([made], note=NOTE)
-    return NotApplicable(f"{kernel_name(op)} on {op.result.type.storage} has no table: neither operand is one number")
+        return Rewritten([made], note=NOTE)
+    raise NotApplicable(f"{kernel_name(op)} on {op.result.type.storage} has no table: neither operand is one number")
 
 
 def _number(value: Value) -> np.ndarray | None:

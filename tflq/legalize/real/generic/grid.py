@@ -8,6 +8,7 @@ ratios broadcasts with the tensors.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,18 +84,16 @@ class Grid:
         )
 
 
-def grid_of(
-    value: Value, rank: int | None = None, storages: tuple[ScalarType, ...] = _STORAGES
-) -> Grid | NotApplicable:
+def grid_of(value: Value, rank: int | None = None, storages: tuple[ScalarType, ...] = _STORAGES) -> Grid:
     """A tensor's parameters as a grid of `rank` dims, its own by default; stored in 8 or 16 bits, if nothing else is
     said."""
     element, own = value.type.element, value.type.rank
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
-        return NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no parameters per layer or per axis")
+        raise NotApplicable(f"tensor '{value.name}' ({value.type.storage}) has no parameters per layer or per axis")
     if element.storage not in storages:
-        return NotApplicable(f"tensor '{value.name}' is stored as {element.storage}")
+        raise NotApplicable(f"tensor '{value.name}' is stored as {element.storage}")
     if own is None or (rank is not None and rank < own):
-        return NotApplicable(f"the rank of '{value.name}' is not known")
+        raise NotApplicable(f"the rank of '{value.name}' is not known")
     scales, zeros = parameters(value.type)
     ones = (1,) * ((own if rank is None else rank) - scales.ndim)
     return Grid(
@@ -104,13 +103,11 @@ def grid_of(
     )
 
 
-def grids_of(*values: Value) -> list[Grid] | NotApplicable:
+def grids_of(*values: Value) -> list[Grid]:
     """The grids of operands and, last, of the result, all of the result's rank."""
     grids: list[Grid] = []
     for value in values:
         grid = grid_of(value, values[-1].type.rank)
-        if isinstance(grid, NotApplicable):
-            return grid
         grids.append(grid)
     return grids
 
@@ -155,9 +152,7 @@ def bounded(b: RuleBuilder, x: Value, least: np.ndarray, most: np.ndarray, to: S
     return b.cast(b.minimum(b.maximum(x, entry_of(b, least, rank)), entry_of(b, most, rank)), to)
 
 
-def over(
-    b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.ndarray], Value | NotApplicable]
-) -> Value | NotApplicable:
+def over(b: RuleBuilder, x: Value, grid: np.ndarray, apply: Callable[[Value, np.ndarray], Value]) -> Value:
     """`apply` on x with the grid's axes brought together in its last dim, and the grid as a vector along that; the
     result in x's shape. x has the grid's full size along these axes."""
     rank = x.type.rank or 0
@@ -169,41 +164,36 @@ def over(
     turned = b.transpose(x, perm)
     shape = turned.type.shape or ()
     if len(axes) > 1 and shape.count(None) > 1:
-        return NotApplicable("scales along several axes, and more than one dim is not known")
+        raise NotApplicable("scales along several axes, and more than one dim is not known")
     flat = turned if len(axes) == 1 else b.reshape(turned, [*shape[: rank - len(axes)], grid.size])
     made = apply(flat, fitted.transpose(perm).reshape(-1))
-    if isinstance(made, NotApplicable):
-        return made
     whole = made if len(axes) == 1 else b.reshape(made, list(shape))
     return b.transpose(whole, np.argsort(perm).tolist())
 
 
 def finished(
     b: RuleBuilder, x: Value, ratio: np.ndarray, target: Grid, bounds: tuple[int, int], activation: str = "NONE"
-) -> Value | NotApplicable:
+) -> Value:
     """x (i32, within `bounds`) times the ratios, rounded once, plus the zero points, in the result's type, within the
     fused activation's range."""
     if activation != "NONE" and activation not in BOUNDS:
-        return NotApplicable(f"the fused activation {activation} is no clamp")
+        raise NotApplicable(f"the fused activation {activation} is no clamp")
     least, most = activation_grids(activation, target)
     zero = target.zero
 
-    def rescaled(flat: Value, scales: np.ndarray) -> Value | NotApplicable:
+    def rescaled(flat: Value, scales: np.ndarray) -> Value:
         if zero is not None or target.storage.bits == 8:
             to = UniformQuantizedType.of(target.storage if zero is not None else i16, 1.0, zero or 0)
-            made = real_requantized(b, flat, scales, to, "NONE", bounds)
-            if not isinstance(made, NotApplicable):
-                return made
+            with suppress(NotApplicable):
+                return real_requantized(b, flat, scales, to, "NONE", bounds)
         mantissa, left = quantize_multipliers(scales)
         if left.max() > _LEFT:
-            return NotApplicable("a ratio of scales is too large for a left shift in int32")
+            raise NotApplicable("a ratio of scales is too large for a left shift in int32")
         if zero is None:
             return b.clamp(b.rescale(flat, (mantissa, left)), -_FAR, _FAR)
         return b.rescale(flat, (mantissa, left), target.storage, output_zp=zero)
 
     made = over(b, _spread(b, x, ratio), ratio, rescaled)
-    if isinstance(made, NotApplicable):
-        return made
     if zero is None:
         made = b.cast(made, i32)
         made = b.add(made, entry_of(b, target.zeros, made.type.rank or 0))

@@ -7,6 +7,7 @@ one after another. Linear functions of int16 are scaled instead where the tables
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 
@@ -18,32 +19,28 @@ from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.real_tables import real_table
 from tflq.numerics.tables import FloatFunction
 
-__all__ = ["entries_by", "looked_up_by", "requantized_by", "restored_by", "too_large"]
+__all__ = ["check_size", "entries_by", "looked_up_by", "requantized_by", "restored_by"]
 
 _ENTRIES = 1 << 20
 """Tables of more entries than these together are not made."""
 
 
-def looked_up_by(
-    b: RuleBuilder, operand: Value, source: Grid, target: Grid, function: FloatFunction
-) -> Value | NotApplicable:
+def looked_up_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid, function: FloatFunction) -> Value:
     """The real function of a tensor, rounded half away from zero."""
     grids = (source.scales, source.zeros, target.scales, target.zeros)
-    if refusal := too_large(source, *grids):
-        return refusal
+    check_size(source, *grids)
     in_scales, in_zeros, out_scales, out_zeros = (g[..., None] for g in grids)
     dtypes = source.storage.dtype, target.storage.dtype
     table = real_table(function, dtypes[0], in_scales, in_zeros, out_scales, out_zeros, dtypes[1])
     return entries_by(b, b.value(operand), table, target.storage)
 
 
-def too_large(source: Grid, *grids: np.ndarray) -> NotApplicable | None:
-    """Why there are no tables of what the grids tell apart, if there are none."""
+def check_size(source: Grid, *grids: np.ndarray) -> None:
+    """NotApplicable if a table for each set of parameters would be too large."""
     count = math.prod(np.broadcast_shapes(*(g.shape for g in grids)))
     entries = count << source.storage.bits
-    if entries <= _ENTRIES:
-        return None
-    return NotApplicable(f"the tables of {count} sets of parameters would have {entries} entries")
+    if entries > _ENTRIES:
+        raise NotApplicable(f"the tables of {count} sets of parameters would have {entries} entries")
 
 
 def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarType) -> Value:
@@ -58,18 +55,17 @@ def entries_by(b: RuleBuilder, plain: Value, table: np.ndarray, storage: ScalarT
     return b.emit(Gather, [b.constant(entries, storage), index], type, axis=0, batch_dims=0)
 
 
-def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value | NotApplicable:
+def requantized_by(b: RuleBuilder, operand: Value, source: Grid, target: Grid) -> Value:
     """The nearest stored values of what a tensor stands for."""
     return restored_by(b, b.value(operand), source, target)
 
 
-def restored_by(b: RuleBuilder, plain: Value, source: Grid, target: Grid) -> Value | NotApplicable:
+def restored_by(b: RuleBuilder, plain: Value, source: Grid, target: Grid) -> Value:
     """The nearest stored values of what plain integers stand for."""
     if source.same(target):
         return plain
     if source.storage.bits == 8:
-        made = looked_up_by(b, plain, source, target, lambda x: x)
-        if not isinstance(made, NotApplicable):
-            return made
+        with suppress(NotApplicable):
+            return looked_up_by(b, plain, source, target, lambda x: x)
     x = centred_by(b, plain, source)
     return finished(b, x, source.scales / target.scales, target, (source.low, source.high))

@@ -39,22 +39,22 @@ def real_requantized(
     to: UniformQuantizedType,
     activation: str,
     bounds: tuple[int, int],
-) -> Value | NotApplicable:
+) -> Value:
     """`acc`, i32 or i64 within `bounds`, in the result's type."""
     clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
     told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
     if (np.minimum(reach, told_apart) >= 2.0**31).any() or (to.storage == i32 and acc.type.storage == i64):
         if reach >= _MOST:
-            return NotApplicable("the sum can leave 48 bits")
+            raise NotApplicable("the sum can leave 48 bits")
         acc, scales, bounds = _coarse(b, acc, scales, bounds)
         reach = max(-bounds[0], bounds[1])
     if to.storage == i32:
         wide = _in_int32(b, acc, scales, to, reach, bounds)
-        return wide if isinstance(wide, NotApplicable) else b.clamp(wide, *clamp)
+        return b.clamp(wide, *clamp)
     scales = limited_scales(scales, to.storage, reach)
     if scales.max() > _WIDEST * scales.min() and not _has_product(scales, to, bounds):
-        return NotApplicable("the channels' scales are too far apart for one product in 64 bits")
+        raise NotApplicable("the channels' scales are too far apart for one product in 64 bits")
     stored = acc.type.with_element(to.storage)
     result = b.emit(
         RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, input_range=(bounds[0], bounds[1])
@@ -87,9 +87,9 @@ def _has_product(scales: np.ndarray, to: UniformQuantizedType, bounds: tuple[int
 
 def _in_int32(
     b: RuleBuilder, acc: Value, scales: np.ndarray, to: UniformQuantizedType, reach: int, bounds: tuple[int, int]
-) -> Value | NotApplicable:
+) -> Value:
     if acc.type.storage != i32 or reach * float(scales.max()) + abs(to.zero_point) >= 2.0**31 - 1:
-        return NotApplicable("the sum or the result can leave 32 bits")
+        raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
         return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
     result = b.rescale(acc, quantize_multipliers(scales), i32, output_zp=to.zero_point, rounding="half_away")

@@ -41,29 +41,25 @@ _LEAST_SCALE = 1e-6
 
 def _elements(
     op: L2Pool2D | L2Normalization | LocalResponseNormalization,
-) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     source, output = elements
     if source.storage != output.storage or source.storage not in (i8, ui8) or not op.input.type.is_static:
-        return NotApplicable(f"{kernel_name(op)} has an integer form only for 8 bits and known shapes")
+        raise NotApplicable(f"{kernel_name(op)} has an integer form only for 8 bits and known shapes")
     if not all(0 < e.scale < np.inf for e in elements):
-        return NotApplicable(f"{kernel_name(op)} has no integer form for scales of 0 or infinite ones")
+        raise NotApplicable(f"{kernel_name(op)} has no integer form for scales of 0 or infinite ones")
     return source, output
 
 
 def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
     elements, x = _elements(op), op.input
-    if isinstance(elements, NotApplicable):
-        return elements
     source, output = elements
     kernel, strides = (op.filter_height, op.filter_width), (op.stride_h, op.stride_w)
     shape = [d or 0 for d in x.type.shape or ()]
     sides = [window(n, k, s, 1, op.padding) for n, k, s in zip(shape[1:3], kernel, strides, strict=True)]
     if kernel[0] * kernel[1] > _TERMS or None in sides:
-        return NotApplicable("the windows are too large for int32")
+        raise NotApplicable("the windows are too large for int32")
     low, high = result_range(output, op.fused_activation_function)
     wide = centred(b, x, source)
     total = b.mul(wide, wide)
@@ -110,17 +106,15 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
 def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     """Each element by a power of the sum over its neighbours."""
     elements, x = _elements(op), op.input
-    if isinstance(elements, NotApplicable):
-        return elements
     source, output = elements
     alpha, beta, bias = (float(np.float32(number)) for number in (op.alpha, op.beta, op.bias))
     if alpha <= 0 or beta <= 0 or bias < 0 or not x.type.rank:
-        return NotApplicable("alpha and beta are not positive: the result does not fall with the sum of squares")
+        raise NotApplicable("alpha and beta are not positive: the result does not fall with the sum of squares")
     axis, depth = x.type.rank - 1, (x.type.shape or (0,))[-1] or 0
     radius = min(op.radius, depth)
     wide = centred(b, x, source)
     if radius <= 0:
-        return NotApplicable("a radius of 0 sums no squares")
+        raise NotApplicable("a radius of 0 sums no squares")
     padded = _padded(b, b.mul(wide, wide), axis, radius, radius - 1)
     total = over_windows(b, padded, axis, 2 * radius, 1, 1, lambda b, y, z: b.add(y, z))
     greatest, steps = _reach(source), _reach(output)
@@ -132,14 +126,12 @@ def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """Each element by the root of the sum over the last dim; with parameters that no kernel takes."""
     elements, x = _elements(op), op.input
-    if isinstance(elements, NotApplicable):
-        return elements
     source, output = elements
     shape = x.type.shape or ()
     if not shape or (shape[-1] or 0) > _TERMS or source.scale < _LEAST_SCALE:
-        return NotApplicable("rows are too long for int32, or the operand's scale is below 1e-6")
+        raise NotApplicable("rows are too long for int32, or the operand's scale is below 1e-6")
     if op.fused_activation_function != "NONE":
-        return NotApplicable("L2_NORMALIZATION has no fused activation")
+        raise NotApplicable("L2_NORMALIZATION has no fused activation")
     wide = centred(b, x, source)
     total = b.reduce("sum", b.mul(wide, wide), len(shape) - 1)
     table = quotient_thresholds(Fraction(output.scale), _reach(source), _reach(output))

@@ -52,7 +52,7 @@ _WIDEST = 52
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D | TransposeConv | Conv3D | Conv3DTranspose
 
-_SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Terms], Sums | NotApplicable]]]] = {
+_SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Terms], Sums]]]] = {
     Conv2D: (0, conv_2d_sums),
     DepthwiseConv2D: (3, depthwise_sums),
     FullyConnected: (0, fully_connected_sums),
@@ -77,32 +77,27 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     x, weights = op.input, op.weights if isinstance(op, FullyConnected) else op.filter
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     if source.storage not in (i8, ui8, i16) or target.storage not in (i8, ui8, i16, i32):
-        return NotApplicable(f"no integer form from {source.storage} to {target.storage}")
+        raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if source.storage == i16 and source.zero_point:
-        return NotApplicable("int16 with a zero point other than 0")
-    found = _filters(b, weights, axis)
-    if isinstance(found, NotApplicable):
-        return found
-    filters, weight_zp, magnitudes = found
+        raise NotApplicable("int16 with a zero point other than 0")
+    filters, weight_zp, magnitudes = _filters(b, weights, axis)
     weight_scales = scales_of(weights)
     assert weight_scales is not None
     far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
     reach = magnitudes * far
     scales = double_scales(source.scale, weight_scales, target.scale)
     if np.isnan(scales).any():
-        return NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is no number")
     bias = _bias(b, op.bias, scales * float(np.float32(target.scale)), reach, scales, target)
-    if isinstance(bias, NotApplicable):
-        return bias
     whole = np.rint(bias.known)
     channels = magnitudes.size
     zeros = np.zeros(channels, np.int64)
     bounds = _bounds(reach, whole, bias.computed)
     most = max(-bounds[0], bounds[1])
     if most >= 1 << _WIDEST:
-        return NotApplicable(f"sums of more than {_WIDEST} bits")
+        raise NotApplicable(f"sums of more than {_WIDEST} bits")
     split = not (np.abs(bias.known - whole) <= _ALIKE * np.maximum(np.abs(whole), 1)).all() and most < 1 << 30
     apart = split or bias.computed is not None
     wide = most >= 1 << 31 or (source.storage == i16 and target.storage != i32 and not apart)
@@ -110,8 +105,6 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     offset = zeros if apart else np.broadcast_to(whole.astype(np.int64), (channels,))
     terms = Terms(filters, b.constant(offset.astype(acc.dtype), acc), source.zero_point, weight_zp, acc)
     sums = summed(op, b, terms)
-    if isinstance(sums, NotApplicable):
-        return sums
     total = sums.value
     if split:
         total, bits = _with_fraction(b, total, np.broadcast_to(bias.known, (channels,)), most, sums.repeats)
@@ -125,37 +118,35 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
         scales = np.tile(scales, sums.repeats)
     activation = op.fused_activation_function
     answer = real_requantized(b, total, scales, target, activation, bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
     return Rewritten([sums.finish(b, answer)], note=_NOTE)
 
 
-def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.ndarray] | NotApplicable:
+def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.ndarray]:
     """The weights in the integer form, the one zero point that they have there, and sum |w - w_zp| per channel."""
     element, shape = weights.type.element, weights.type.shape
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
-        return NotApplicable(f"weights '{weights.name}' have no scales per layer or per axis")
+        raise NotApplicable(f"weights '{weights.name}' have no scales per layer or per axis")
     if shape is None or None in shape or axis >= len(shape):
-        return NotApplicable(f"the shape of weights '{weights.name}' is not known")
+        raise NotApplicable(f"the shape of weights '{weights.name}' is not known")
     if isinstance(element, UniformQuantizedPerAxisType) and (
         element.axis != axis or element.scales.size != shape[axis]
     ):
-        return NotApplicable(f"weights '{weights.name}' are not quantized along dim {axis}")
+        raise NotApplicable(f"weights '{weights.name}' are not quantized along dim {axis}")
     storage = element.storage
     if storage.bits > 16:
-        return NotApplicable(f"weights '{weights.name}' are stored in {storage}")
+        raise NotApplicable(f"weights '{weights.name}' are stored in {storage}")
     zeros = np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
     zero = int(zeros[0])
     plain = b.value(weights)
     others = tuple(a for a in range(len(shape)) if a != axis)
     if not weights.is_constant:
         if (zeros != zero).any() or storage.bits < 8 or storage not in (i8, ui8, i16):
-            return NotApplicable(f"weights '{weights.name}' are not constant, and of {storage} or several zero points")
+            raise NotApplicable(f"weights '{weights.name}' are not constant, and of {storage} or several zero points")
         terms = int(np.prod([shape[a] or 0 for a in others]))
         far = max(storage.maximum - zero, zero - storage.minimum)
         return plain, zero, np.full(shape[axis] or 0, terms * far, np.int64)
     if not plain.array.size:
-        return NotApplicable("the weights are empty")
+        raise NotApplicable("the weights are empty")
     spread = [1] * len(shape)
     spread[axis] = -1
     centred = plain.array.astype(np.int32) - zeros.reshape(spread).astype(np.int32)
@@ -164,7 +155,7 @@ def _filters(b: RuleBuilder, weights: Value, axis: int) -> tuple[Value, int, np.
         return plain, zero, magnitudes
     narrow = i8 if (centred == centred.astype(np.int8)).all() else i16
     if (centred != centred.astype(np.int16)).any():
-        return NotApplicable(f"weights '{weights.name}' less their zero points leave 16 bits")
+        raise NotApplicable(f"weights '{weights.name}' less their zero points leave 16 bits")
     return b.constant(centred, narrow), 0, magnitudes
 
 
@@ -175,23 +166,23 @@ def _bias(
     reach: np.ndarray,
     scales: np.ndarray,
     target: UniformQuantizedType,
-) -> _Bias | NotApplicable:
+) -> _Bias:
     """The bias, of which what saturates the result in any case is cut off."""
     if bias is None:
         return _Bias(np.zeros(1))
     element, storage = bias.type.element, bias.type.storage
     if not (storage.is_integer or storage.is_float) or not storage.numpy:
-        return NotApplicable(f"bias '{bias.name}' is {storage}")
+        raise NotApplicable(f"bias '{bias.name}' is {storage}")
     own = scales_of(bias)
     same = own is None or (np.abs(own - units) <= _ALIKE * units).all()
     zeros = np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
     if not bias.is_constant:
         if storage != i32 or not same or zeros.any() or bias.type.shape != reach.shape:
-            return NotApplicable(f"bias '{bias.name}' is not constant, and not int32 at the scale of input * weights")
+            raise NotApplicable(f"bias '{bias.name}' is not constant, and not int32 at the scale of input * weights")
         return _Bias(np.zeros(1), b.value(bias))
     counts = b.value(bias).array.astype(np.float64).reshape(-1) - zeros
     if counts.size not in (1, reach.size) or not np.isfinite(counts).all():
-        return NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
+        raise NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
     with np.errstate(all="ignore"):
         if storage.is_float:
             counts = counts / units
@@ -199,7 +190,7 @@ def _bias(
             assert own is not None
             counts = counts * (own.astype(np.float64) / units)
     if not np.isfinite(counts).all():
-        return NotApplicable(f"bias '{bias.name}' is no number at the scale of input * weights")
+        raise NotApplicable(f"bias '{bias.name}' is no number at the scale of input * weights")
     if target.storage.bits > 16:
         return _Bias(counts)
     enough = np.minimum(reach + _saturating(scales, target), 2.0**46)

@@ -31,23 +31,18 @@ def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     x, y, result = op.lhs, op.rhs, op.result
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the left side or the result is not quantized per layer")
+        raise NotApplicable("the left side or the result is not quantized per layer")
     left = b.value(x)
-    right = _right_side(op, b, y)
-    if isinstance(right, NotApplicable):
-        return right
-    filters, zero = right
+    filters, zero = _right_side(op, b, y)
     if x.is_constant and source.storage.bits < 8:
         left = b.constant(left.array, i8)
     if left.type.storage not in _STORED or target.storage not in (*_STORED, i32):
-        return NotApplicable(f"no integer form from {source.storage} to {target.storage}")
+        raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if (left.type.storage == i16 and source.zero_point) or (filters.type.storage == i16 and zero):
-        return NotApplicable("int16 with a zero point other than 0")
+        raise NotApplicable("int16 with a zero point other than 0")
     sizes = sizes_of(op)
-    if isinstance(sizes, NotApplicable):
-        return sizes
     if sizes.depth is None:
-        return NotApplicable("the number of products in a sum is not known")
+        raise NotApplicable("the number of products in a sum is not known")
     reach = _reach(left, source.zero_point) * _reach(filters, zero) * sizes.depth
     acc = i64 if reach >= 1 << 31 else i32
     right_scales = scales_of(y)
@@ -55,27 +50,27 @@ def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     sums = product(op, b, (left, filters), sizes.shape, acc, (source.zero_point, zero))
     scales = double_scales(source.scale, right_scales, target.scale)
     answer = real_requantized(b, sums, scales, target, "NONE", (-reach, reach))
-    return answer if isinstance(answer, NotApplicable) else Rewritten([answer], note=_NOTE)
+    return Rewritten([answer], note=_NOTE)
 
 
-def _right_side(op: BatchMatMul, b: RuleBuilder, y: Value) -> tuple[Value, int] | NotApplicable:
+def _right_side(op: BatchMatMul, b: RuleBuilder, y: Value) -> tuple[Value, int]:
     """The right side in the integer form and its one zero point."""
     element, rank = y.type.element, y.type.rank or 0
     if not isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType)):
-        return NotApplicable("the right side has no scales per layer or per axis")
+        raise NotApplicable("the right side has no scales per layer or per axis")
     zeros = np.atleast_1d(getattr(element, "zero_points", getattr(element, "zero_point", 0)))
     columns = rank - (2 if op.adj_y else 1)
     if isinstance(element, UniformQuantizedPerAxisType) and element.axis != columns:
-        return NotApplicable(f"the right side is quantized along dim {element.axis}, not along its columns")
+        raise NotApplicable(f"the right side is quantized along dim {element.axis}, not along its columns")
     plain, zero, uniform = b.value(y), int(zeros[0]), bool((zeros == zeros[0]).all())
     if uniform and plain.type.storage in _STORED:
         return plain, zero
     if not y.is_constant or plain.type.storage.bits > 16:
-        return NotApplicable(f"the right side is {plain.type.storage}, or its columns have several zero points")
+        raise NotApplicable(f"the right side is {plain.type.storage}, or its columns have several zero points")
     spread = [-1 if a == columns else 1 for a in range(rank)]
     centred = plain.array.astype(np.int32) - zeros.reshape(spread if zeros.size > 1 else 1)
     if (centred != centred.astype(np.int16)).any():
-        return NotApplicable("the right side less its zero points leaves 16 bits")
+        raise NotApplicable("the right side less its zero points leaves 16 bits")
     return b.constant(centred, i8 if (centred == centred.astype(np.int8)).all() else i16), 0
 
 

@@ -37,40 +37,38 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     x, weights, result = op.input, op.weights, op.result
     source, target, element = x.type.element, result.type.element, weights.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     if not isinstance(element, UniformQuantizedSubChannelType) or not weights.is_constant or x.type.shape is None:
-        return NotApplicable("the weights are no constant with a scale per block")
+        raise NotApplicable("the weights are no constant with a scale per block")
     if source.storage not in (i8, ui8, i16) or target.storage not in (i8, ui8, i16):
-        return NotApplicable(f"no integer form from {source.storage} to {target.storage}")
+        raise NotApplicable(f"no integer form from {source.storage} to {target.storage}")
     if source.storage == i16 and source.zero_point:
-        return NotApplicable("int16 with a zero point other than 0")
+        raise NotApplicable("int16 with a zero point other than 0")
     outputs, depth = weights.array.shape
     size = dict(zip(element.axes, element.block_sizes, strict=True)).get(1, depth)
     if depth % size:
-        return NotApplicable(f"blocks of {size} do not divide {depth} weights")
+        raise NotApplicable(f"blocks of {size} do not divide {depth} weights")
     try:
         scales, zeros = (np.broadcast_to(v, (outputs, depth)) for v in parameters(weights.type))
     except (UnsupportedError, ValueError) as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     centred = weights.array.astype(np.int32) - zeros
     if (centred != centred.astype(np.int8)).any():
-        return NotApplicable("the weights less their zero points leave 8 bits")
+        raise NotApplicable("the weights less their zero points leave 8 bits")
     count = depth // size
     far = max(source.storage.maximum - source.zero_point, source.zero_point - source.storage.minimum)
     reach = np.abs(centred).reshape(outputs, count, size).sum(2) * far
     ratio = scales[:, ::size].astype(np.float64) * source.scale / float(np.float32(target.scale))
     bias = _bias(b, op.bias, outputs, target.scale)
-    if isinstance(bias, NotApplicable):
-        return bias
     total = float(((reach * ratio).sum(1) + np.abs(bias)).max())
     bits = 29 - math.frexp(total)[1]
     if bits < count.bit_length() + _SPARE or reach.max() >= 1 << 31:
-        return NotApplicable("the scales of the blocks are too far above the result's for 32 bits")
+        raise NotApplicable("the scales of the blocks are too far above the result's for 32 bits")
     bits = min(bits, 24)
     rows = None if None in x.type.shape else math.prod(d or 0 for d in x.type.shape) // depth
     shape = (*x.type.shape[:-1], outputs) if op.keep_num_dims else (rows, outputs)
     if shape.count(None) > 1:
-        return NotApplicable("more than one dim of the result is not known")
+        raise NotApplicable("more than one dim of the result is not known")
     apart = b.transpose(b.reshape(b.value(x), (rows, count, size)), (1, 0, 2))
     filters = b.constant(np.ascontiguousarray(centred.reshape(outputs, count, size).transpose(1, 2, 0)), i8)
     sums = b.emit(MatMul, [apart, filters], TensorType((count, rows, outputs), i32), a_zp=source.zero_point, b_zp=0)
@@ -86,16 +84,16 @@ def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     return Rewritten([b.reshape(b.cast(clamped, target.storage), shape)], note=_NOTE)
 
 
-def _bias(b: RuleBuilder, bias: Value | None, outputs: int, unit: float) -> np.ndarray | NotApplicable:
+def _bias(b: RuleBuilder, bias: Value | None, outputs: int, unit: float) -> np.ndarray:
     """The bias in counts of the result."""
     if bias is None:
         return np.zeros(outputs)
     if not bias.is_constant or not (bias.type.quantized or bias.type.storage.is_float):
-        return NotApplicable(f"bias '{bias.name}' is not constant, or integers without a scale")
+        raise NotApplicable(f"bias '{bias.name}' is not constant, or integers without a scale")
     scale, zero = parameters(bias.type) if bias.type.quantized else (np.asarray(1.0), np.asarray(0))
     real = (b.value(bias).array.astype(np.float64).reshape(-1) - zero) * scale.astype(np.float64)
     if real.size not in (1, outputs) or not np.isfinite(real).all():
-        return NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
+        raise NotApplicable(f"bias '{bias.name}' does not have one finite number per channel")
     return np.broadcast_to(real / unit, (outputs,))
 
 

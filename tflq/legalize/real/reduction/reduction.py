@@ -23,7 +23,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import i16, i32
 from tflq.legalize.real.arithmetic.arithmetic import NOTE, rounded_sum, scaled_term
 from tflq.legalize.real.generic.grid import Grid, centred_by, entry_of, finished, grid_of
-from tflq.legalize.real.generic.lookup import entries_by, requantized_by, too_large
+from tflq.legalize.real.generic.lookup import check_size, entries_by, requantized_by
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.numerics.log_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 from tflq.numerics.scaled_sum import fit_terms
@@ -53,21 +53,17 @@ class _Reduction:
         return any(grid.shape[a] > 1 for a in self.axes)
 
 
-def _reduction(op: NumberReduction) -> _Reduction | NotApplicable:
+def _reduction(op: NumberReduction) -> _Reduction:
     x, axis = op.input, op.axes
     source, target = grid_of(x), grid_of(op.result)
-    if isinstance(source, NotApplicable):
-        return source
-    if isinstance(target, NotApplicable):
-        return target
     shape = x.type.shape or ()
     if not axis.is_constant:
-        return NotApplicable(f"the axes '{axis.name}' are not constant")
+        raise NotApplicable(f"the axes '{axis.name}' are not constant")
     axes = tuple(sorted({int(a) % len(shape) for a in axis.array.reshape(-1)})) if shape else ()
     sizes = [shape[a] for a in axes]
     left = [d for a, d in enumerate(shape) if a not in axes]
     if None in sizes or 0 in sizes or (not op.keep_dims and left.count(None) > 1):
-        return NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
+        raise NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
     if not op.keep_dims:
         scales, zeros = (np.expand_dims(g, axes) for g in (target.scales, target.zeros))
         target = replace(target, scales=scales, zeros=zeros)
@@ -80,10 +76,8 @@ def _over(b: RuleBuilder, kind: Literal["sum", "max", "min"], x: Value, axes: Se
     return x
 
 
-def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value | NotApplicable) -> Answer:
+def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value) -> Answer:
     """The result without the reduced dims, unless they stay."""
-    if isinstance(made, NotApplicable):
-        return made
     if not op.keep_dims and r.axes:
         made = b.reshape(made, [d for a, d in enumerate(made.type.shape or ()) if a not in r.axes])
     return Rewritten([made], note=NOTE)
@@ -92,35 +86,30 @@ def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value | No
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """The sum of what the stored integers stand for, over their number for MEAN."""
     r = _reduction(op)
-    if isinstance(r, NotApplicable):
-        return r
     with np.errstate(all="ignore"):
         ratio = r.source.scales / r.target.scales / (r.count if isinstance(op, Mean) else 1)
     if np.isnan(ratio).any():
-        return NotApplicable("the ratio of the scales is no number")
+        raise NotApplicable("the ratio of the scales is no number")
     x = centred_by(b, r.x, r.source)
     if not r.varies(r.source.scales):
         if r.count * r.source.reach >= _I31:
-            return NotApplicable("the sum can leave 32 bits")
+            raise NotApplicable("the sum can leave 32 bits")
         bounds = r.count * r.source.low, r.count * r.source.high
         return _shaped(op, b, r, finished(b, _over(b, "sum", x, r.axes), ratio, r.target, bounds))
     (term,), bits, off = fit_terms([ratio], [r.source.reach], r.count)
     if bits < 0 or off > _OFF:
-        return NotApplicable("the operand's scales are too far above the result's, or too many elements are summed")
+        raise NotApplicable("the operand's scales are too far above the result's, or too many elements are summed")
     answer = rounded_sum(b, _over(b, "sum", scaled_term(b, x, term), r.axes), bits, r.target, "NONE")
-    return _shaped(op, b, r, answer.results[0]) if isinstance(answer, Rewritten) else answer
+    return _shaped(op, b, r, answer.results[0])
 
 
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """The extreme of stored values, requantized, or of requantized ones."""
     r = _reduction(op)
-    if isinstance(r, NotApplicable):
-        return r
     kind: Literal["max", "min"] = "max" if isinstance(op, ReduceMax) else "min"
     if r.varies(r.source.scales) or r.varies(r.source.zeros):
         ready = requantized_by(b, r.x, r.source, r.target)
-        made = ready if isinstance(ready, NotApplicable) else _over(b, kind, ready, r.axes)
-        return _shaped(op, b, r, made)
+        return _shaped(op, b, r, _over(b, kind, ready, r.axes))
     found = _over(b, kind, b.value(r.x), r.axes)
     return _shaped(op, b, r, requantized_by(b, found, r.source, r.target))
 
@@ -128,24 +117,21 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """The product by logarithms."""
     r = _reduction(op)
-    if isinstance(r, NotApplicable):
-        return r
     if r.count >= _MOST_FACTORS:
-        return NotApplicable(f"{r.count} factors are more than are counted")
-    if refusal := too_large(r.source, r.source.scales, r.source.zeros):
-        return refusal
+        raise NotApplicable(f"{r.count} factors are more than are counted")
+    check_size(r.source, r.source.scales, r.source.zeros)
     storage, one = r.source.storage, float(r.target.scales.flat[0])
     stored = np.arange(storage.minimum, storage.maximum + 1)
     scales = r.source.scales[..., None] * one ** (-1 / r.count)
     table = log_table(stored - r.source.zeros[..., None], scales, r.count)
     if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > _OFF:
-        return NotApplicable("the logarithms of so many factors have too few bits")
+        raise NotApplicable("the logarithms of so many factors have too few bits")
     logs, signs = (_over(b, "sum", entries_by(b, b.value(r.x), t, i32), r.axes) for t in (table.logs, table.signs))
     if r.target.scales.size > 1:
         others = np.rint(np.ldexp(np.log2(r.target.scales / one), table.bits)).astype(np.int64)
         logs = b.sub(logs, entry_of(b, others, logs.type.rank or 0))
     answer = rounded_sum(b, _signed(b, _power(b, logs, table.bits), signs), _GUARD, r.target, "NONE")
-    return _shaped(op, b, r, answer.results[0]) if isinstance(answer, Rewritten) else answer
+    return _shaped(op, b, r, answer.results[0])
 
 
 def _power(b: RuleBuilder, logs: Value, bits: int) -> Value:

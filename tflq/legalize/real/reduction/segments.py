@@ -52,27 +52,22 @@ class _Segments:
         return b.reshape(x, [self.rows, *self.inner])
 
 
-def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     x, ids = op.input, op.segments
-    elements = per_layer(op, [x, op.result])
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op, [x, op.result])
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
-        return NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
+        raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
     if not x.type.is_static or not ids.type.is_static or not x.type.rank or not ids.type.rank:
-        return NotApplicable(f"the shape of '{x.name}' or of its segments is not known")
+        raise NotApplicable(f"the shape of '{x.name}' or of its segments is not known")
     return source, output
 
 
 def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     """result = the sum of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     source, output = elements
     if segments.count is None and isinstance(op, UnsortedSegmentSum):
-        return NotApplicable(f"the number of segments '{op.count.name}' is not constant")
+        raise NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     rows = segments.flat(b, centred(b, op.input, source))
     if segments.known is None:
         total, terms = _sums_of_ids(op, b, segments, rows), segments.rows
@@ -124,10 +119,8 @@ def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
 def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if segments.count is None:
-        return NotApplicable(f"the number of segments '{op.count.name}' is not constant")
+        raise NotApplicable(f"the number of segments '{op.count.name}' is not constant")
     source, output = elements
     greatest = isinstance(op, UnsortedSegmentMax)
     nothing = output.storage.minimum if greatest else output.storage.maximum

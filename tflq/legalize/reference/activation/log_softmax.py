@@ -35,12 +35,8 @@ _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
 
 def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     """The reference kernel's arithmetic, row by row."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
-    if refusal := _refusal(op, source, output):
-        return refusal
+    source, output = per_layer(op)
+    _check(op, source, output)
     x, last = b.value(op.input), (op.input.type.rank or 1) - 1
     d = b.sub(b.cast(x, i32), b.cast(b.reduce("max", x, last), i32))
     index = b.cast(b.add(d, _constant(b, 127)), i8)
@@ -48,25 +44,24 @@ def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
         exponentials = rounding_divide_by_pot(difference_table(1.0, source.scale), ACCUMULATOR_BITS)
         differences = scaled_differences(1.0, source.scale)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     total = b.reduce("sum", b.table(index, exponentials), last)
     y = rounding_shift(b, b.sub(b.table(index, differences), _logarithm(b, total)), 22)
     storage = output.storage
     return b.cast(b.clamp(b.add(y, _constant(b, storage.maximum)), storage.minimum, storage.maximum), storage)
 
 
-def _refusal(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+def _check(op: LogSoftmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     storage, x = output.storage, op.input
     if source.storage != storage or storage not in (i8, ui8):
-        return NotApplicable(f"LOG_SOFTMAX has no kernel for {source.storage} → {storage}")
+        raise NotApplicable(f"LOG_SOFTMAX has no kernel for {source.storage} → {storage}")
     if output.scale != 1 / 16 or output.zero_point != storage.maximum:
         wanted = f"a result of scale 1/16 and zero point {storage.maximum}"
-        return NotApplicable(f"LOG_SOFTMAX demands {wanted}, here {output.scale:g} and {output.zero_point}")
+        raise NotApplicable(f"LOG_SOFTMAX demands {wanted}, here {output.scale:g} and {output.zero_point}")
     if not x.type.shape:
-        return NotApplicable(f"the rank of '{x.name}' is 0 or unknown")
+        raise NotApplicable(f"the rank of '{x.name}' is 0 or unknown")
     if (x.type.shape[-1] or 1 << 12) >= 1 << 12:
-        return NotApplicable("the sum overflows in the kernel from rows of 4096 on")
-    return None
+        raise NotApplicable("the sum overflows in the kernel from rows of 4096 on")
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

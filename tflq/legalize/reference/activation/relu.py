@@ -38,25 +38,19 @@ _MOST_LANES = 8
 
 def _unary(
     op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish, *storages: ScalarType
-) -> tuple[UniformQuantizedType, UniformQuantizedType] | NotApplicable:
+) -> tuple[UniformQuantizedType, UniformQuantizedType]:
     """The types of the input and the result, if their storage type is the same one of `storages`."""
-    elements = per_layer(op, [op.input, op.output])
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op, [op.input, op.output])
     if source.storage != output.storage or source.storage not in storages:
-        return NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
-    if source.storage is i16 and (refusal := symmetric(op, source, output)):
-        return refusal
+        raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
+    if source.storage is i16:
+        symmetric(op, source, output)
     return source, output
 
 
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
-    elements = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
     storage, name = output.storage, kernel_name(op)
     low, high = relu_range(name, storage.minimum, storage.maximum, output.scale, output.zero_point)
     if bounds_undefined(name, output.scale):
@@ -75,10 +69,7 @@ def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
 
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
-    elements = _unary(op, i8, ui8, i16)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = _unary(op, i8, ui8, i16)
     identity, alpha, negated = leaky_multipliers(source.scale, output.scale, op.alpha)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
@@ -93,19 +84,15 @@ def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
     alpha's bytes as uint8 beside a uint8 operand, else as int8."""
     elements = _unary(op, i8, ui8, i16)
-    if isinstance(elements, NotApplicable):
-        return elements
     slope = per_layer(op, [op.alpha])
-    if isinstance(slope, NotApplicable):
-        return slope
     source, output = elements
     (weight,) = slope
     read = ui8 if source.storage is ui8 else i8
     misread = "" if weight.storage is read else f"the kernel reads alpha, stored as {weight.storage}, as {read}"
     if weight.storage not in (i8, ui8, i16):
-        return NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
+        raise NotApplicable(f"PRELU on {source.storage} has no form for an alpha of {weight.storage}")
     if not op.alpha.type.is_static:
-        return NotApplicable("the shape of alpha is not known", misread and f"{misread}: {AS_STATED}")
+        raise NotApplicable("the shape of alpha is not known", misread and f"{misread}: {AS_STATED}")
     identity, alpha = prelu_multipliers(source.scale, weight.scale, output.scale)
     bound = 1 << source.storage.bits
     x, zero = centred(b, op.input, source), b.constant(np.asarray(0))
@@ -134,17 +121,14 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
 
 def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
-    elements = _unary(op, i8, ui8)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = _unary(op, i8, ui8)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     try:
         one_by_one, in_lanes = (
             hard_swish_table(source.storage.dtype, *parameters, vectorized=v) for v in (False, True)
         )
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     vectorized = False
     if hard_swish_shift(source.scale) > 31:
         b.note_undefined(_SHIFTED_OUT)
@@ -153,5 +137,5 @@ def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
         vectorized = b.probing or (shape is not None and known % _MOST_LANES == 0)
         settled = vectorized or (op.result.type.is_static and known < LANES)
         if not settled and not np.array_equal(one_by_one, in_lanes):
-            return NotApplicable("the kernel's result is undefined in C++", unsettled=_SHIFTED_OUT)
+            raise NotApplicable("the kernel's result is undefined in C++", unsettled=_SHIFTED_OUT)
     return b.table(b.value(op.input), in_lanes if vectorized else one_by_one)

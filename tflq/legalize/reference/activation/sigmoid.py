@@ -31,15 +31,11 @@ __all__: list[str] = []
 
 def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     """A table, of the storage type (8-bit), or interpolation in one (int16)."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op)
     storage = source.storage
     if storage not in (i8, ui8, i16) or output.storage != storage:
-        return NotApplicable(f"{kernel_name(op)} has no form for {storage} → {output.storage}")
-    if refusal := _refusal(op, source, output):
-        return refusal
+        raise NotApplicable(f"{kernel_name(op)} has no form for {storage} → {output.storage}")
+    _check(op, source, output)
     x = b.value(op.input)
     if storage is not i16:
         parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
@@ -52,15 +48,14 @@ def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     return _tanh_16bit(b, x, *scaling) if hyperbolic else _logistic_16bit(b, x, *scaling)
 
 
-def _refusal(op: Logistic | Tanh, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+def _check(op: Logistic | Tanh, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     """The result's scale, where the kernels demand one, and int16's zero points."""
-    if source.storage is i16 and (refusal := symmetric(op, source, output)):
-        return refusal
+    if source.storage is i16:
+        symmetric(op, source, output)
     name, bits = kernel_name(op), 15 if output.storage is i16 else 8
     demanded = isinstance(op, Logistic) and output.scale != 2.0**-bits
     if demanded or (source.storage is i16 and checked_log2(output.scale) != -15):
-        return NotApplicable(f"{name} on {output.storage} demands a result of scale 2^-{bits}, here {output.scale:g}")
-    return None
+        raise NotApplicable(f"{name} on {output.storage} demands a result of scale 2^-{bits}, here {output.scale:g}")
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

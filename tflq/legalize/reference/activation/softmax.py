@@ -27,16 +27,12 @@ _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, 
 
 def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     """All forms of the kernel."""
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
-    source, output = elements
+    source, output = per_layer(op)
     if (source.storage, output.storage) not in _FORMS:
-        return NotApplicable(f"SOFTMAX has no form for {source.storage} → {output.storage}")
+        raise NotApplicable(f"SOFTMAX has no form for {source.storage} → {output.storage}")
     if not op.input.type.rank:
-        return NotApplicable(f"the rank of '{op.input.name}' is 0 or unknown")
-    if refusal := _refusal(op, source, output):
-        return refusal
+        raise NotApplicable(f"the rank of '{op.input.name}' is 0 or unknown")
+    _check(op, source, output)
     try:
         if source.storage is i16:
             return _softmax_16bit(op, b, numerics.multiplier_16bit(op.beta, source.scale))
@@ -44,21 +40,20 @@ def softmax(op: Softmax, b: RuleBuilder) -> Answer:
         other = output.storage is ui8 and (output.scale, output.zero_point) != (1 / 256, 0)
         return Rewritten([made], warning="the kernel disregards the result's parameters" if other else "")
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 
 
-def _refusal(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> NotApplicable | None:
+def _check(op: Softmax, source: UniformQuantizedType, output: UniformQuantizedType) -> None:
     """The result's parameters, where the kernel checks them: scale 2^-bits, zero point at the least value."""
     storage = output.storage
-    if source.storage is i16 and (refusal := symmetric(op, source)):
-        return refusal
+    if source.storage is i16:
+        symmetric(op, source)
     if source.storage != storage or storage is ui8:
-        return None
+        return
     scale, zero_point = (1 / 256, -128) if storage is i8 else (1 / 32768, 0)
     if output.zero_point != zero_point or abs(output.scale - scale) > 0.001 * scale:
         wanted = f"a result of scale {scale:g} and zero point {zero_point}"
-        return NotApplicable(f"SOFTMAX on {storage} demands {wanted}, here {output.scale:g} and {output.zero_point}")
-    return None
+        raise NotApplicable(f"SOFTMAX on {storage} demands {wanted}, here {output.scale:g} and {output.zero_point}")
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

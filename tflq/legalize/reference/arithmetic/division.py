@@ -28,18 +28,16 @@ __all__: list[str] = []
 def div(op: Div, b: RuleBuilder) -> Answer:
     """The quotient of every pair of 8-bit values, as the kernel computes it."""
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     first, second, output = elements
     storage = output.storage
     if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
-        return NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
+        raise NotApplicable(f"DIV has no form for {first.storage}, {second.storage} → {storage}")
     activation = op.fused_activation_function
     zero_points = (first.zero_point, second.zero_point, output.zero_point)
     try:
         bounds = activation_range(activation, storage.minimum, storage.maximum, output.scale, output.zero_point)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     scales = (first.scale, second.scale, output.scale)
     multiplier = division_multiplier(*scales)
     if shifts_undefined(multiplier, storage.bits):
@@ -90,11 +88,11 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     if storage is ui8 or (b.real and storage is i8):
         return _floor_division_table(op, b)
     if storage not in (i8, i16, i32, i64) or any(v.type.storage != storage for v in op.tensors):
-        return NotApplicable(
+        raise NotApplicable(
             f"{kernel_name(op)} has no kernel for {' and '.join(str(v.type.storage) for v in op.tensors)}"
         )
     if isinstance(op, FloorDiv) and storage is i64:
-        return NotApplicable("FLOOR_DIV has no kernel for i64")
+        raise NotApplicable("FLOOR_DIV has no kernel for i64")
     operands = [b.value(op.lhs), b.value(op.rhs)]
     made = b.op(op.name, operands, [op.result.type.stripped()], op.attributes, version_info(op))
     return Rewritten(made.results, warning="the kernel disregards quantization parameters")
@@ -103,10 +101,8 @@ def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
 def _floor_division_table(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     """The quotient or remainder of real values, as the float kernels compute it, quantized."""
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if any(e.storage != elements[-1].storage for e in elements):
-        return NotApplicable(f"{kernel_name(op)} has no table for different storage types")
+        raise NotApplicable(f"{kernel_name(op)} has no table for different storage types")
     parameters = tuple((e.scale, e.zero_point) for e in elements)
     function = floor_quotients if isinstance(op, FloorDiv) else floor_remainders
     table = function(elements[-1].storage.dtype, *parameters)

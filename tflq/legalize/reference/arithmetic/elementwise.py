@@ -71,23 +71,21 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     if integers := _integers(op, b):
         return integers
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     first, second, output = elements
     storage = output.storage
     if storage not in (i8, ui8, i16) or first.storage != storage or second.storage != storage:
-        return NotApplicable(f"{kernel_name(op)} has no form for {first.storage}, {second.storage} → {storage}")
-    if storage is i16 and (refusal := symmetric(op, *elements)):
-        return refusal
+        raise NotApplicable(f"{kernel_name(op)} has no form for {first.storage}, {second.storage} → {storage}")
+    if storage is i16:
+        symmetric(op, *elements)
     try:
         if storage is i16 and op.pot_scale_int16:
             shifts = power_of_two_shifts(first.scale, second.scale, output.scale)
             if shifts is not None:
                 return _add_shifted(op, b, shifts, output)
         total = _add_scaled(op, b, first, second, output)
-        return total if isinstance(total, NotApplicable) else _answer(op, _clamped(op, b, total, output))
+        return _answer(op, _clamped(op, b, total, output))
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
 
 
 def _add_scaled(
@@ -96,7 +94,7 @@ def _add_scaled(
     first: UniformQuantizedType,
     second: UniformQuantizedType,
     output: UniformQuantizedType,
-) -> Value | NotApplicable:
+) -> Value:
     """The general form. Shifted operands, one of them exactly halved, stay within 2^30, so their sum within int32."""
     parameters = addition(first.scale, second.scale, output.scale, output.storage.bits, subtract=isinstance(op, Sub))
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
@@ -117,14 +115,15 @@ def _reach(element: UniformQuantizedType, output: UniformQuantizedType, multipli
 
 def _sub_above_one(
     op: Add | Sub, b: RuleBuilder, total: Value, multiplier: Multiplier, reach: int, output: UniformQuantizedType
-) -> Value | NotApplicable:
+) -> Value:
     """SUB's sum, within [-reach, reach], by a multiplier of 1 and more. The result is within 2^30."""
     b.note_undefined(f"the kernel divides by 2^-{multiplier.shift}")
     high = b.mul(total, b.constant(np.asarray(multiplier.mantissa)), shift=31)
     reach = ((reach * multiplier.mantissa) >> 31) + 1
-    result = divided_undefined(op, b, high, -multiplier.shift, reach)
-    if isinstance(result, NotApplicable):
-        return NotApplicable(result.reason, unsettled=f"the kernel divides by 2^-{multiplier.shift}")
+    try:
+        result = divided_undefined(op, b, high, -multiplier.shift, reach)
+    except NotApplicable as unknown:
+        raise NotApplicable(unknown.reason, unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
     if output.zero_point:
         result = b.add(result, b.constant(np.asarray(output.zero_point)))
     return b.cast(b.clamp(result, output.storage.minimum, output.storage.maximum), output.storage)
@@ -142,15 +141,13 @@ def _shifted(
 def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """int8: the difference as SUB's, shifted by 7, squared and scaled to the result."""
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     if any(e.storage is not i8 for e in elements):
-        return NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
+        raise NotApplicable(f"SQUARED_DIFFERENCE has no form for {', '.join(str(e.storage) for e in elements)}")
     first, second, output = elements
     try:
         parameters = squared_parameters(first.scale, second.scale, output.scale)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
     x = _shifted(b, op.lhs, first, parameters.left_shift, parameters.first)
     difference = b.sub(x, _shifted(b, op.rhs, second, parameters.left_shift, parameters.second))
     return scaled(b, b.mul(difference, difference), parameters.sum, i8, 1 << 30, output_zp=output.zero_point)
@@ -162,9 +159,9 @@ def _add_shifted(op: Add | Sub, b: RuleBuilder, shifts: tuple[int, int], output:
     x, y = op.lhs, op.rhs
     if max(shifts) >= 32:
         words = f"the kernel shifts an operand right by {max(shifts)} bits"
-        return NotApplicable(words, unsettled=words)
+        raise NotApplicable(words, unsettled=words)
     if isinstance(op, Add) and x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
-        return NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
+        raise NotApplicable("ADD on int16 with power-of-two scales does not broadcast")
     ready = [_shifted_right(b, b.cast(b.value(v), i32), shift) for v, shift in zip((x, y), shifts, strict=True)]
     total = b.sub(*ready) if isinstance(op, Sub) else b.add(*ready)
     return _answer(op, b.cast(_clamped(op, b, total, output), i16))
@@ -184,22 +181,20 @@ def mul(op: Mul, b: RuleBuilder) -> Answer:
     if integers := _integers(op, b):
         return integers
     elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return elements
     first, second, output = elements
     source, storage = first.storage, output.storage
     if source not in (i8, ui8, i16) or second.storage != source:
-        return NotApplicable(f"MUL has no form for {source} and {second.storage}")
+        raise NotApplicable(f"MUL has no form for {source} and {second.storage}")
     try:
         if source == storage:
-            if source is i16 and (refusal := symmetric(op, *elements)):
-                return refusal
+            if source is i16:
+                symmetric(op, *elements)
             return _answer(op, _clamped(op, b, _mul_scaled(op, b, first, second, output), output))
         if source is i16 and storage in (i8, ui8):
             return _mul_fractions(op, b, output)
     except ValueError as error:
-        return NotApplicable(f"the kernel refuses these parameters: {error}")
-    return NotApplicable(f"MUL has no form for {source} and {source} → {storage}")
+        raise NotApplicable(f"the kernel refuses these parameters: {error}") from error
+    raise NotApplicable(f"MUL has no form for {source} and {source} → {storage}")
 
 
 def _mul_scaled(
@@ -215,7 +210,7 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
     """int16 to 8 bits: the product of two fractions of 2^15, rounded to 15 bits and then to 7, plus the zero point."""
     x, y = op.lhs, op.rhs
     if x.type.is_static and y.type.is_static and x.type.shape != y.type.shape:
-        return NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
+        raise NotApplicable(f"MUL of int16 to {output.storage} does not broadcast")
     storage, zero_point = output.storage, output.zero_point
     low, high = activation_range(
         op.fused_activation_function, storage.minimum, storage.maximum, output.scale, zero_point
@@ -233,7 +228,7 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """The stored integers', whatever their parameters."""
     if any(v.type.storage != op.result.type.storage for v in op.tensors):
-        return NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
+        raise NotApplicable(f"{kernel_name(op)} has no kernel for different storage types")
     operands = b.value(op.lhs), b.value(op.rhs)
     result = b.maximum(*operands) if isinstance(op, Maximum) else b.minimum(*operands)
     return Rewritten([result], warning=COPIED if parameters_differ(op) else "")

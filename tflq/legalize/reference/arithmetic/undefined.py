@@ -24,14 +24,12 @@ from tflq.numerics.x86 import LANES
 __all__ = ["divided_undefined"]
 
 
-def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value | NotApplicable:
+def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, reach: int) -> Value:
     """x, i32 within [-reach, reach] and of the shape of the op's result, divided by 2^exponent, exponent < 0."""
     in_lanes = _in_lanes(b, x, exponent if op.result.type.storage is i16 else -1)
     if exponent & 32 and reach >> (exponent & 31) == 0:
         return in_lanes
     count = _elements_in_lanes(op, b)
-    if isinstance(count, NotApplicable):
-        return count
     total = math.prod(d or 0 for d in x.type.shape or ())
     one_by_one = _one_by_one(b, x, exponent)
     if count == 0:
@@ -63,14 +61,14 @@ def _one_by_one(b: RuleBuilder, x: Value, exponent: int) -> Value:
     return b.add(b.arithmetic_right_shift(x, _constant(b, exponent & 31)), above)
 
 
-def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | NotApplicable | None:
+def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | None:
     """How many of the first elements are computed in vector registers; None: all, however many there are."""
     first, second = (v.type.shape for v in (op.lhs, op.rhs))
     if b.memory is not None and b.memory.writes_over(op):
         return 0
     alike = _alike(first, second)
     if alike is None:
-        return NotApplicable("whether the kernel's loop is vectorized depends on shapes that are not known")
+        raise NotApplicable("whether the kernel's loop is vectorized depends on shapes that are not known")
     if not alike:
         return 0
     known = math.prod(d for d in first or () if d is not None)
@@ -78,7 +76,7 @@ def _elements_in_lanes(op: Add | Sub, b: RuleBuilder) -> int | NotApplicable | N
         return known - known % LANES
     if known % LANES == 0:
         return None
-    return NotApplicable("how much of the kernel's loop is vectorized depends on dims that are not known")
+    raise NotApplicable("how much of the kernel's loop is vectorized depends on dims that are not known")
 
 
 def _alike(first: Shape, second: Shape) -> bool | None:

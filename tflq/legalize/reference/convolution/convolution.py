@@ -46,25 +46,23 @@ def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     depthwise = isinstance(op, DepthwiseConv2D)
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     if source.storage not in _WEIGHTS or target.storage != source.storage:
-        return NotApplicable(f"no kernel for {source.storage} input and {target.storage} result")
+        raise NotApplicable(f"no kernel for {source.storage} input and {target.storage} result")
     packed = depthwise and (source.storage, weights.type.storage) == (i16, i4)  # which the kernel does not unpack
     if packed or weights.type.storage not in _WEIGHTS[source.storage]:
-        return NotApplicable(f"no kernel for {source.storage} input and {weights.type.storage} weights")
+        raise NotApplicable(f"no kernel for {source.storage} input and {weights.type.storage} weights")
     if weights.type.rank != 4 or not weights.type.is_static or weights.type.shape is None:
-        return NotApplicable("the weights' shape is not known")
+        raise NotApplicable("the weights' shape is not known")
     weight_scales = scales_of(weights)
     channels = weights.type.shape[3 if depthwise else 0] or 0
     if weight_scales is None or weight_scales.size not in (1, channels):
-        return NotApplicable(f"the weights do not have 1 or {channels} scales")
+        raise NotApplicable(f"the weights do not have 1 or {channels} scales")
     if source.storage == ui8 and weight_scales.size > 1:
-        return NotApplicable("uint8 weights are quantized per axis")
+        raise NotApplicable("uint8 weights are quantized per axis")
     if source.storage == i16 and (source.zero_point or target.zero_point):
-        return NotApplicable("int16 with a zero point other than 0")
+        raise NotApplicable("int16 with a zero point other than 0")
     acc = accumulator(op, bias)
-    if isinstance(acc, NotApplicable):
-        return acc
     if source.storage == ui8:
         scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
     else:
@@ -72,25 +70,21 @@ def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     weight_zp = weight_zero_point(weights) if source.storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, channels, acc), source.zero_point, weight_zp, acc)
     sums = depthwise_sums(op, b, terms) if isinstance(op, DepthwiseConv2D) else conv_2d_sums(op, b, terms)
-    if isinstance(sums, NotApplicable):
-        return sums
     bounds = bounds_of(source, weights, (1, 2) if depthwise else (1, 2, 3), weight_zp, terms.bias)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
     ignored = weight_zp == 0 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
-def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """CONV_2D with weights [O, KH, KW, I]."""
     x, weights = b.value(op.input), terms.weights
     if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        return NotApplicable("the input's rank is not 4, or its channels are not known")
+        raise NotApplicable("the input's rank is not 4, or its channels are not known")
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in weights.type.shape or ())
     depth = x.type.shape[3]
     if not inputs or not depth or depth % inputs or outputs % (depth // inputs):
-        return NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
+        raise NotApplicable(f"{depth} input channels and {outputs} output channels do not make groups of {inputs}")
     groups = depth // inputs
     if groups == 1:
         return Sums(_convolved(op, b, terms, x, weights, terms.bias))
@@ -105,15 +99,15 @@ def conv_2d_sums(op: Conv2D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicab
     return Sums(_grouped(op, b, terms, x, groups))
 
 
-def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def depthwise_sums(op: DepthwiseConv2D, b: RuleBuilder, terms: Terms) -> Sums:
     """DEPTHWISE_CONV_2D with weights [1, KH, KW, C * M]; output channel c * M + m reads input channel c."""
     x, weights = b.value(op.input), terms.weights
     if x.type.rank != 4 or x.type.shape is None or x.type.shape[3] is None:
-        return NotApplicable("the input's rank is not 4, or its channels are not known")
+        raise NotApplicable("the input's rank is not 4, or its channels are not known")
     one, kernel_h, kernel_w, outputs = (d or 0 for d in weights.type.shape or ())
     depth = x.type.shape[3]
     if one != 1 or not depth or outputs % depth:
-        return NotApplicable(f"{outputs} output channels are no multiple of {depth} input channels")
+        raise NotApplicable(f"{outputs} output channels are no multiple of {depth} input channels")
     taps = viewed(b, weights, (kernel_h, kernel_w, depth, outputs // depth))
     return Sums(_convolved(op, b, terms, x, taps, terms.bias, depthwise=True))
 

@@ -42,48 +42,42 @@ def transpose_conv(op: TransposeConv, b: RuleBuilder) -> Answer:
     weights, x, bias, result = op.filter, op.input, op.bias, op.result
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     storage = source.storage
     if _WEIGHTS.get(storage) != weights.type.storage or target.storage != storage:
-        return NotApplicable(
+        raise NotApplicable(
             f"no kernel for {storage} input, {weights.type.storage} weights and {target.storage} result"
         )
     if storage == i16 and (source.zero_point or target.zero_point):
-        return NotApplicable("int16 with a zero point other than 0")
+        raise NotApplicable("int16 with a zero point other than 0")
     if weights.type.rank != 4 or not weights.type.is_static:
-        return NotApplicable("the weights' shape is not known")
+        raise NotApplicable("the weights' shape is not known")
     outputs = (weights.type.shape or (0,))[0] or 0
     weight_scales = scales_of(weights)
     if weight_scales is None or weight_scales.size not in (1, outputs) or (storage == ui8 and weight_scales.size > 1):
-        return NotApplicable(f"the weights do not have the scales that a kernel takes ({outputs} output channels)")
+        raise NotApplicable(f"the weights do not have the scales that a kernel takes ({outputs} output channels)")
     acc = accumulator(op, bias)
-    if isinstance(acc, NotApplicable):
-        return acc
     weight_zp = weight_zero_point(weights) if storage == ui8 else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = transpose_conv_sums(op, b, terms)
-    if isinstance(sums, NotApplicable):
-        return sums
     if storage == ui8:
         scales = np.asarray([legacy_scale(source.scale, float(weight_scales[0]), target.scale)])
     else:
         scales = double_scales(source.scale, weight_scales, target.scale)
     bounds = bounds_of(source, weights, (1, 2, 3), weight_zp, terms.bias)
     answer = fixed(b, sums.value, scales, target, op.fused_activation_function, bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
     ignored = storage != ui8 and unused_zero_point(weights)
     return answer.rewritten(None, IGNORED_ZERO_POINT if ignored else "")
 
 
-def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums:
     """TRANSPOSE_CONV with weights [O, KH, KW, I]."""
     size, x = op.output_shape, b.value(op.input)
     sizes = known_elements(size)
     if sizes is None or len(sizes) != 4 or None in sizes[1:]:
-        return NotApplicable(f"the result's height and width, in '{size.name}', are not known")
+        raise NotApplicable(f"the result's height and width, in '{size.name}', are not known")
     if x.type.rank != 4 or x.type.shape is None or None in x.type.shape[1:]:
-        return NotApplicable("the input's shape is not known")
+        raise NotApplicable("the input's shape is not known")
     outputs, kernel_h, kernel_w, inputs = (d or 0 for d in terms.weights.type.shape or ())
     out_h, out_w, out_c = (d or 0 for d in sizes[1:])
     batch, in_h, in_w, depth = x.type.shape
@@ -96,7 +90,7 @@ def transpose_conv_sums(op: TransposeConv, b: RuleBuilder, terms: Terms) -> Sums
         or (rows.output, columns.output) != (in_h, in_w)
         or (out_c, depth) != (outputs, inputs)
     ):
-        return NotApplicable(
+        raise NotApplicable(
             f"an input of {in_h} x {in_w} x {depth} does not make a result of {out_h} x {out_w} x {out_c}"
         )
     sums = b.emit(

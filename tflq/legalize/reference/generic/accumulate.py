@@ -125,18 +125,18 @@ def unused_zero_point(weights: Value) -> bool:
     return isinstance(element, UniformQuantizedType) and element.zero_point != 0
 
 
-def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType | NotApplicable:
+def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
     """The type a kernel sums in: i32 for 8-bit inputs; for int16 i64, or i32 where the options say so."""
     storage = op.output.type.storage
     if storage != i16:
         if bias is not None and bias.type.storage != i32:
-            return NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, not i32")
+            raise NotApplicable(f"bias '{bias.name}' is {bias.type.storage}, not i32")
         return i32
     acc = i32 if not isinstance(op, DepthwiseConv2D) and op.quantized_bias_type == "INT32" else i64
     if bias is not None and bias.type.storage != acc:
         answer = unread_bias(bias, acc)
         refused = isinstance(op, DepthwiseConv2D)  # by the interpreter, too
-        return NotApplicable(answer.reason) if refused else answer
+        raise NotApplicable(answer.reason) if refused else answer
     return acc
 
 

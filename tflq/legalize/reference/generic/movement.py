@@ -12,38 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from tflq.dialects.tfl.comparison import Select, SelectV2
 from tflq.dialects.tfl.indexing import (
-    DynamicUpdateSlice,
-    Gather,
     GatherND,
-    Unique,
 )
 from tflq.dialects.tfl.movement import (
-    BatchToSpaceND,
     BroadcastTo,
     Densify,
     DepthToSpace,
-    Dilate,
-    ExpandDims,
-    MirrorPad,
-    Pack,
-    Reshape,
     ReverseSequence,
-    ReverseV2,
-    Slice,
     SpaceToDepth,
-    Split,
-    SplitV,
-    Squeeze,
-    StridedSlice,
     Tile,
-    Transpose,
-    Unpack,
 )
-from tflq.dialects.tfl.reduction import TopKV2
 from tflq.dialects.tfl.runtime import version_info
-from tflq.dialects.tfl.shape import Fill, Rank, Shape
+from tflq.dialects.tfl.shape import Fill
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
@@ -65,43 +46,12 @@ _WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
 
-def move(
-    op: Reshape
-    | Squeeze
-    | ExpandDims
-    | Transpose
-    | Slice
-    | StridedSlice
-    | Split
-    | SplitV
-    | Pack
-    | Unpack
-    | Gather
-    | GatherND
-    | Tile
-    | ReverseV2
-    | BroadcastTo
-    | SpaceToDepth
-    | DepthToSpace
-    | BatchToSpaceND
-    | MirrorPad
-    | Select
-    | SelectV2
-    | ReverseSequence
-    | Dilate
-    | Fill
-    | Unique
-    | Shape
-    | Rank
-    | DynamicUpdateSlice
-    | TopKV2,
-    b: RuleBuilder,
-) -> Answer:
+def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""
     differ = parameters_differ(op)
     storage = next(v.type.storage for v in op.tensors if v.type.quantized)
     if any(v.type.quantized and v.type.storage != storage for v in op.tensors):
-        return NotApplicable("operands and results have different storage types")
+        raise NotApplicable("operands and results have different storage types")
     if differ and (b.real or refused(op)):
         return _move_real(op, b)
     operands = [_index(op, b, v) for v in op.operands]
@@ -135,10 +85,11 @@ def _move_real(op: Op, b: RuleBuilder) -> Answer:
     """Several sources take the result's parameters and are moved; what is moved of one takes those of each result."""
     quantized = [v for v in op.operands if v is not None and v.type.quantized]
     if quantized[0].type.storage.bits not in (8, 16):
-        return NotApplicable(COPIED)
-    sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])
-    if isinstance(sources, NotApplicable) or isinstance(targets, NotApplicable):
-        return NotApplicable(COPIED)
+        raise NotApplicable(COPIED)
+    try:
+        sources, targets = per_layer(op, quantized), per_layer(op, [v for v in op.results if v.type.quantized])
+    except NotApplicable:
+        raise NotApplicable(COPIED) from None
     common = sources[0] if len(sources) == 1 else targets[0]
     storage = common.storage
     widened = storage in _WIDENED.get(type(op), ())
@@ -172,5 +123,5 @@ def densify(op: Densify, b: RuleBuilder) -> Answer:
     """result = the dense array of a sparse constant, zeros as they are stored."""
     x = op.input
     if not x.is_constant or x.type.storage != op.result.type.storage:
-        return NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
+        raise NotApplicable(f"'{x.name}' is not a constant of the result's type, which is what the kernel takes")
     return Rewritten([b.identity(b.value(x))], warning=COPIED if parameters_differ(op) else "")

@@ -51,7 +51,7 @@ from tflq.numerics.convolution import double_scales, legacy_scale
 __all__: list[str] = []
 
 _Operator: TypeAlias = FullyConnected | Conv2D | DepthwiseConv2D
-_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums | NotApplicable]
+_OfSums: TypeAlias = Callable[[Any, RuleBuilder, Terms], Sums]
 
 _SUMS: Final[Mapping[type[_Operator], tuple[_OfSums, int, tuple[int, ...]]]] = {
     Conv2D: (conv_2d_sums, 0, (1, 2, 3)),
@@ -78,37 +78,30 @@ def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     x, weights = op.input, _weights(op)
     source, target = x.type.element, op.result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     reading = _reading(op)
     if b.real or reading is None or _is_shuffled(op):
-        return NotApplicable("")
+        raise NotApplicable("")
     of_sums, axis, summed = _SUMS[type(op)]
     scales, shape = scales_of(weights), weights.type.shape or ()
     if scales is None or not weights.type.is_static or not shape or scales.size not in (1, shape[axis]):
-        return NotApplicable("")
+        raise NotApplicable("")
     if weights.type.storage.bits < 8 and weights.type.storage not in reading.unpacked:
-        return NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
+        raise NotApplicable("", unsettled=_PAST_END.format(weights.name, weights.type.storage, reading.weights))
     connected = isinstance(op, FullyConnected)
     bias_read = _bias_as_read(op, b, reading)
-    if isinstance(bias_read, NotApplicable):
-        return bias_read
     stored, weights_stored = as_read(b, x, reading.x), as_read(b, weights, reading.weights)
     if stored is None or weights_stored is None:
-        return NotApplicable("", warning="no integer form takes the bytes apart that the kernel reads as another type")
+        raise NotApplicable("", warning="no integer form takes the bytes apart that the kernel reads as another type")
     lost = connected and scales.size > 1 and reading.weights == ui8
     taken = scales.size == 1 and (connected or source.storage == ui8)
     zeros = (source.zero_point, weight_zero_point(weights) if taken else 0)
-    summing = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
-    if isinstance(summing, NotApplicable):
-        return summing
-    sums, bounds = summing
+    sums, bounds = _summed(op, b, of_sums, (stored, weights_stored), zeros, bias_read.value, summed)
     if connected or source.storage != ui8:
         factors = double_scales(source.scale, np.zeros(1, np.float32) if lost else scales, target.scale)
     else:
         factors = np.asarray([legacy_scale(source.scale, float(scales[0]), target.scale)])
     scaled = (real if connected else fixed)(b, sums.value, factors, target, op.fused_activation_function, bounds)
-    if isinstance(scaled, NotApplicable):
-        return scaled
     words = [
         _MISREAD.format(v.name, v.type.storage, to)
         for v, to in ((x, reading.x), (weights, reading.weights))
@@ -133,15 +126,12 @@ class _Bias(NamedTuple):
     halved: bool
 
 
-def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias | NotApplicable:
+def _bias_as_read(op: _Operator, b: RuleBuilder, reading: _Reading) -> _Bias:
     bias, (_, axis, _) = op.bias, _SUMS[type(op)]
     if isinstance(op, FullyConnected):
         found = bias_as_read(op, b, reading.x, reading.weights, bias)
     else:
-        acc = accumulator(op, bias)
-        found = acc if isinstance(acc, NotApplicable) else (acc, bias, False)
-    if isinstance(found, NotApplicable):
-        return found
+        found = accumulator(op, bias), bias, False
     channels = (_weights(op).type.shape or ())[axis] or 0
     return _Bias(bias_of(b, found[1], channels, found[0]), found[2])
 
@@ -213,7 +203,7 @@ def _summed(
     zeros: tuple[int, int],
     bias: Value,
     axes: tuple[int, ...],
-) -> tuple[Sums, Bounds] | NotApplicable:
+) -> tuple[Sums, Bounds]:
     """The accumulator and its bounds.
 
     The type that is read may not hold the zero point z. Then y, the nearest one that it holds, stands for it, with
@@ -225,19 +215,17 @@ def _summed(
     near, fills = _split(x.type.storage, zeros[0], within[0])
     weight_near, weight_fills = _split(weights.type.storage, zeros[1], 0 if x.type.storage == i16 else within[1])
     if max(len(fills), len(weight_fills)) > _MOST_FILLS:
-        return NotApplicable("", warning="a zero point is far beyond what the type holds that the kernel reads")
+        raise NotApplicable("", warning="a zero point is far beyond what the type holds that the kernel reads")
     if fills or weight_fills:
         rows = _rows_of(op, b, x, (weights.type.shape or ())[-1] or 0)
         if rows is None:
-            return NotApplicable("", warning="a zero point is beyond what the type holds that the kernel reads")
+            raise NotApplicable("", warning="a zero point is beyond what the type holds that the kernel reads")
         parts = [(rows, weights), *((rows, _filled(b, weights, v)) for v in weight_fills)]
         parts += [
             (_filled(b, rows, u), w) for u in fills for w in (weights, *(_filled(b, weights, v) for v in weight_fills))
         ]
         x, weights = (_beside(b, side) for side in zip(*parts, strict=True))
     sums = of_sums(_on(op, x), b, Terms(weights, bias, near, weight_near, bias.type.storage))
-    if isinstance(sums, NotApplicable):
-        return sums
     return sums, bounds_of(UniformQuantizedType.of(x.type.storage, 1.0, near), weights, axes, weight_near, bias)
 
 

@@ -68,13 +68,13 @@ def fixed(
     activation: str,
     bounds: Bounds,
     at_least: Bounds | None = None,
-) -> Rescaled | NotApplicable:
+) -> Rescaled:
     """acc by the scales' multipliers, in the result's type. `at_least`: bounds of sums that there surely are, where
     `bounds` are not known to be near; only for these there is a warning."""
     try:
         clamp = _range(to, activation)
     except ValueError as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     mantissa, left = quantize_multipliers(scales)
     if clamp[0] >= clamp[1]:
         mantissa, left = np.zeros(1, np.int32), np.zeros(1, np.int32)  # one number, whatever the sum
@@ -166,12 +166,10 @@ def real(
     to: UniformQuantizedType,
     activation: str,
     bounds: Bounds,
-) -> Rescaled | NotApplicable:
+) -> Rescaled:
     """round_half_away(double(acc) * scale) in int32, in the result's type."""
     bounds = bounds.within(acc.type.storage)
     result = saturated(b, acc, scales, to, activation, bounds.range)
-    if isinstance(result, NotApplicable):
-        return result
     low, high = _range(to, activation)
     below, edge = to.zero_point < 0, leaves_float(scales, to.zero_point)
     lost = (bounds.low <= -edge) if below else (bounds.high >= edge)
@@ -189,19 +187,19 @@ def saturated(
     to: UniformQuantizedType,
     activation: str,
     bounds: Range | None,
-) -> Value | NotApplicable:
+) -> Value:
     """round_half_away(double(acc) * scale), in the result's type, for acc within `bounds`, if they are known."""
     try:
         clamp = _range(to, activation)
     except ValueError as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     reach = max(-bounds[0], bounds[1], 1) if bounds else -acc.type.storage.minimum
     scales = _alike(scales, to.storage, reach)
     told_apart = (max(abs(bound - to.zero_point) for bound in clamp) + 1) / scales
     rounded_alike = np.floor(reach * scales + 0.5) == np.floor(float(i32.maximum) * scales + 0.5)
     wide = (np.where(rounded_alike, 0, np.minimum(reach, told_apart)) >= 2.0**31).any()
     if (wide or scales.max() > _FAR_APART * scales.min()) and not _has_product(scales, to, bounds, acc):
-        return NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
+        raise NotApplicable(_TOO_WIDE, _NOT_ITS_OWN.format(clamp[1] - clamp[0]))
     stored = acc.type.with_element(to.storage)
     noted = {"input_range": bounds} if bounds else {}
     result = b.emit(RescaleF64, [acc], stored, scale=scales, output_zp=to.zero_point, **noted)

@@ -33,15 +33,15 @@ def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
     updates, result = op.updates, op.result
     storage = result.type.storage
     if updates.type.storage != storage or storage not in (i8, ui8, i16, i32):
-        return NotApplicable(f"no kernel scatters {updates.type.storage} into {storage}")
+        raise NotApplicable(f"no kernel scatters {updates.type.storage} into {storage}")
     zeros = not np.any(getattr(result.type.element, "zero_points", seen_by_kernel(result)[1]))
     differ, meeting = parameters_differ(op), _most(op.indices)
     if storage != i16 and not (b.real and (differ or not zeros or meeting != 1)):
         raw = _scattered(op, b, b.cast(b.value(updates), i32))
         return Rewritten([b.cast(raw, storage)], warning=COPIED if differ else "" if zeros else _ZEROS)
     elements = per_layer(op, [updates, result])
-    if isinstance(elements, NotApplicable) or storage == i32:
-        return elements if isinstance(elements, NotApplicable) else NotApplicable(COPIED)
+    if storage == i32:
+        raise NotApplicable(COPIED)
     source, output = elements
     total = _scattered(op, b, centred(b, updates, source))
     bounds = sum_bounds(source, meeting)
@@ -76,14 +76,14 @@ def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
     values, default, result = op.values, op.default, op.result
     storage = result.type.storage
     if {values.type.storage, default.type.storage} != {storage} or storage not in (i8, ui8, i16, i32, i64):
-        return NotApplicable("values, default and result are not of one integer type of 8 bits or more")
+        raise NotApplicable("values, default and result are not of one integer type of 8 bits or more")
     moved = [v for v in (values, default, result) if v.type.quantized]
     differ = len(moved) < 3 or len({v.type.element for v in moved}) > 1
     sources = [b.value(values), b.value(default)]
     if differ and (b.real or storage == i16):
         ready = under(b, [values, default], result)
         if ready is None:
-            return NotApplicable(COPIED)
+            raise NotApplicable(COPIED)
         sources = ready
     warning = COPIED if differ and not (b.real or storage == i16) else ""
     return Rewritten([_dense(op, b, *sources)], warning=warning)

@@ -66,27 +66,23 @@ def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     if acc is None:
         written = _WRITTEN.get(types[:2], types[2])
         words = "" if written == types[2] else f"the kernel writes {written} into a result of {types[2]}"
-        return NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}", unsettled=words)
+        raise NotApplicable(f"no integer form for {types[0]} by {types[1]} into {types[2]}", unsettled=words)
     sizes = sizes_of(op)
-    if isinstance(sizes, NotApplicable):
-        return sizes
     sides = b.value(x), b.value(y)
     if types[2] == i32:
         ignored = unused_zero_point(x) or unused_zero_point(y)
         return Rewritten([product(op, b, sides, sizes.shape, acc)], warning=_IGNORED_ZERO_POINTS if ignored else "")
-    elements = per_layer(op)
-    if isinstance(elements, NotApplicable):
-        return _without_scale(op, b, sizes.shape, acc) or elements
-    asymmetric = symmetric(op, *elements) if acc == i64 else None
-    if asymmetric is not None:
-        return asymmetric
-    left, right, target = elements
+    if (without := _without_scale(op, b, sizes.shape, acc)) is not None:
+        return without
+    left, right, target = elements = per_layer(op)
+    if acc == i64:
+        symmetric(op, *elements)
     scale = np.asarray([legacy_scale(left.scale, right.scale, target.scale)])
     sums = product(op, b, sides, sizes.shape, acc, (left.zero_point, right.zero_point))
     bounds = _bounds(b, left, right, y, sizes.depth, bool(op.adj_y))
     at_least = None if sizes.depth is not None else _of_products(left, right, 1)
     answer = fixed(b, sums, scale, target, "NONE", bounds or Bounds.of(acc), at_least)
-    return answer if isinstance(answer, NotApplicable) else answer.rewritten()
+    return answer.rewritten()
 
 
 def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarType) -> Rewritten | None:
@@ -105,24 +101,24 @@ def _without_scale(op: BatchMatMul, b: RuleBuilder, shape: Shape, acc: ScalarTyp
         "NONE",
         Bounds(np.zeros(1, np.int64), np.zeros(1, np.int64)),
     )
-    return None if isinstance(scaled, NotApplicable) else scaled.rewritten(None, _SCALE_OF_NOTHING)
+    return scaled.rewritten(None, _SCALE_OF_NOTHING)
 
 
-def sizes_of(op: BatchMatMul) -> Sizes | NotApplicable:
+def sizes_of(op: BatchMatMul) -> Sizes:
     """The sizes of the product; NotApplicable where the kernel takes no such shapes."""
     x, y = op.lhs.type.shape, op.rhs.type.shape
     if x is None or y is None:
-        return NotApplicable("the rank of an operand is not known")
+        raise NotApplicable("the rank of an operand is not known")
     if not (2 <= len(x) <= 5 and 2 <= len(y) <= 5):
-        return NotApplicable(f"the kernel takes ranks 2 to 5, not {len(x)} by {len(y)}")
+        raise NotApplicable(f"the kernel takes ranks 2 to 5, not {len(x)} by {len(y)}")
     rows, depth = (x[-1], x[-2]) if op.adj_x else (x[-2], x[-1])
     depths, columns = (y[-1], y[-2]) if op.adj_y else (y[-2], y[-1])
     if depth is not None and depths is not None and depth != depths:
-        return NotApplicable(f"rows of {depth} do not meet columns of {depths}")
+        raise NotApplicable(f"rows of {depth} do not meet columns of {depths}")
     try:
         outer = broadcast(x[:-2], y[:-2]) or ()
     except ValueError as error:
-        return NotApplicable(str(error))
+        raise NotApplicable(str(error)) from error
     return Sizes((*outer, rows, columns), depths if depth is None else depth)
 
 

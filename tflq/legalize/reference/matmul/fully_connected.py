@@ -54,32 +54,27 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
     x, weights, bias, result = op.input, op.weights, op.bias, op.result
     if op.weights_format != "DEFAULT":
-        return Rejected(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
+        raise Rejected(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
-        return NotApplicable("the input or the result is not quantized per layer")
+        raise NotApplicable("the input or the result is not quantized per layer")
     if weights.type.rank != 2 or not weights.type.is_static or weights.type.shape is None:
-        return NotApplicable("the weights are not a matrix of known shape")
+        raise NotApplicable("the weights are not a matrix of known shape")
     scales = scales_of(weights)
     outputs = weights.type.shape[0] or 0
     if scales is None or scales.size not in (1, outputs):
-        return NotApplicable(f"the weights do not have 1 or {outputs} scales")
+        raise NotApplicable(f"the weights do not have 1 or {outputs} scales")
     kernel = _kernel(source, weights.type.storage, target, scales.size > 1)
     if kernel is None:
-        return NotApplicable(
+        raise NotApplicable(
             f"no kernel for {source.storage} input, {weights.type.storage} weights and {target.storage} result"
         )
-    read = bias_as_read(op, b, source.storage, weights.type.storage, bias)
-    if isinstance(read, NotApplicable):
-        return read
-    acc, bias, halved = read
+    acc, bias, halved = bias_as_read(op, b, source.storage, weights.type.storage, bias)
 
     per_layer = scales.size == 1
     weight_zp = weight_zero_point(weights) if per_layer else 0
     terms = Terms(b.value(weights), bias_of(b, bias, outputs, acc), source.zero_point, weight_zp, acc)
     sums = fully_connected_sums(op, b, terms)
-    if isinstance(sums, NotApplicable):
-        return sums
     bounds = bounds_of(source, weights, (1,), weight_zp, terms.bias)
     activation = op.fused_activation_function
     if kernel == "real":
@@ -89,24 +84,22 @@ def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
         answer = fixed(b, sums.value, legacy, target, activation, bounds)
     else:
         answer = fixed(b, sums.value, double_scales(source.scale, scales, target.scale), target, activation, bounds)
-    if isinstance(answer, NotApplicable):
-        return answer
     ignored = not per_layer and unused_zero_point(weights)
     warning = HALVED_BIAS if halved else IGNORED_ZERO_POINT if ignored else ""
     return answer.rewritten(sums.finish(b, answer.value), warning)
 
 
-def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Sums | NotApplicable:
+def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Sums:
     """A 1x1 convolution with weights [O, K]."""
     x = b.value(op.input)
     outputs, depth = (d or 0 for d in terms.weights.type.shape or ())
     if x.type.shape is None or not outputs or not depth:
-        return NotApplicable("the input's rank is not known, or the weights are empty")
+        raise NotApplicable("the input's rank is not known, or the weights are empty")
     keep = op.keep_num_dims
     shape = (*x.type.shape[:-1], outputs) if keep else (_rows(x.type.shape, depth), outputs)
     opened = shape.count(None) > 1
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
-        return NotApplicable("more than one dim of the result is not known")
+        raise NotApplicable("more than one dim of the result is not known")
     matrix = _opened(b, x) if opened else b.reshape(x, (_rows(x.type.shape, depth), 1, 1, depth))
     filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
     made = (*(matrix.type.shape or ())[:3], outputs)
@@ -153,7 +146,7 @@ def _kernel(
 
 def bias_as_read(
     op: FullyConnected, b: RuleBuilder, x: ScalarType, weights: ScalarType, bias: Value | None
-) -> tuple[ScalarType, Value | None, bool] | NotApplicable:
+) -> tuple[ScalarType, Value | None, bool]:
     """The type the kernel sums in, the bias as it reads it, and whether that is not what the model says. `x` and
     `weights`: the types that the kernel reads them as."""
     declared = op.quantized_bias_type
@@ -166,4 +159,4 @@ def bias_as_read(
     if wanted == i32 and bias.type.storage == i64 and bias.is_constant:
         words = bias.array.reshape(-1).view(np.int32)
         return acc, b.constant(words[: bias.array.size], i32), True
-    return unread_bias(bias, wanted)
+    raise unread_bias(bias, wanted)

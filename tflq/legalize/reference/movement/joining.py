@@ -23,17 +23,17 @@ __all__: list[str] = []
 def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
     if op.fused_activation_function != "NONE":
-        return NotApplicable("CONCATENATION has no fused activation")
+        raise NotApplicable("CONCATENATION has no fused activation")
     operands, target = [v for v in op.operands if v is not None], op.result.type.element
     if any(v.type.storage != op.result.type.storage for v in operands):
-        return NotApplicable("operands and results have different storage types")
+        raise NotApplicable("operands and results have different storage types")
     if all(isinstance(v.type.element, UniformQuantizedType) for v in op.tensors):
         assert isinstance(target, UniformQuantizedType)
         return _per_layer(op, b, operands, target)
     differ = parameters_differ(op)
     mixed = len({seen_by_kernel(v) for v in op.tensors}) > 1
     if differ and (b.real or refused(op) or (mixed and op.result.type.storage == ui8)):
-        return NotApplicable("the result has other parameters than an operand, and one of them has several scales")
+        raise NotApplicable("the result has other parameters than an operand, and one of them has several scales")
     return Rewritten([_concatenate(op, b, [b.value(v) for v in operands])], warning=COPIED if differ else "")
 
 

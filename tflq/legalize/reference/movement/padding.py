@@ -28,7 +28,7 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     x, result = op.input, op.result
     storage = result.type.storage
     if x.type.storage != storage or storage not in (i8, ui8, i16, i32):
-        return NotApplicable(f"no kernel pads {x.type.storage} to {storage}")
+        raise NotApplicable(f"no kernel pads {x.type.storage} to {storage}")
     value = op.value if isinstance(op, PadV2) else None
     takes = value is None or storage == i32 or seen_by_kernel(value) == seen_by_kernel(result)
     same = _around_is_zero(op) and _inside_follows(op)
@@ -36,11 +36,11 @@ def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     if not same and (b.real or not takes):
         moved = requantized_if_plain(b, plain, x.type.element, result.type.element)
         if moved is None:
-            return NotApplicable(_OTHER)
+            raise NotApplicable(_OTHER)
         plain = moved
     fill = b.constant(np.asarray(seen_by_kernel(result)[1]), storage) if value is None else _fill(b, value, result)
     if fill is None:
-        return NotApplicable(_OTHER)
+        raise NotApplicable(_OTHER)
     padded = b.emit(PadV2, [plain, b.value(op.paddings), fill], result.type.stripped())
     return Rewritten([padded], warning=COPIED if takes and not same and not b.real else "")
 
@@ -86,18 +86,18 @@ def space_to_batch(op: SpaceToBatchND, b: RuleBuilder) -> Answer:
     x, paddings, result = op.input, op.paddings, op.result
     element, storage = result.type.element, result.type.storage
     if x.type.storage != storage:
-        return NotApplicable(f"no kernel moves {x.type.storage} to {storage}")
+        raise NotApplicable(f"no kernel moves {x.type.storage} to {storage}")
     plain, zero, warning = b.value(x), seen_by_kernel(result)[1], ""
     if isinstance(element, UniformQuantizedType) and x.type.element != element:
         moved = requantized_if_plain(b, plain, x.type.element, result.type.element)
         if moved is None:
-            return NotApplicable(_OTHER)
+            raise NotApplicable(_OTHER)
         plain = moved
     elif not isinstance(element, UniformQuantizedType):
         padded = not paddings.is_constant or paddings.array.any()
         if (padded and np.any(getattr(element, "zero_points", 1))) or not follow(op):
             if b.real or refused(op):
-                return NotApplicable(_OTHER)
+                raise NotApplicable(_OTHER)
             warning = COPIED
     return Rewritten([_spread(op, b, plain, zero)], warning=warning)
 

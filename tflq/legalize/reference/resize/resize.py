@@ -43,21 +43,21 @@ def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     """result = the four elements around each position, weighted."""
     x, size = op.input, op.size
     if reason := _unsupported(op):
-        return NotApplicable(reason)
+        raise NotApplicable(reason)
     height, width = _plane(x)
     if not size.is_constant or height is None or width is None:
         return _of_any_size(op, b)
     flags = op.align_corners, op.half_pixel_centers
     source, out = (height, width), (int(size.array[0]), int(size.array[1]))
     if min(source) < 1 or min(out) < 1:
-        return NotApplicable("there are no elements to resize")
+        raise NotApplicable("there are no elements to resize")
     warning = _RAW if x.type.element != op.result.type.element else ""
     if x.type.storage == ui8 and not _has_integer_form(source, out, *flags):
         return Rewritten([_in_float(b, b.value(x), source, out, *flags)], _FLOAT, warning)
     find = rational_steps if x.type.storage == ui8 else integer_steps
     rows, columns = (find(n, o, *flags) for n, o in zip(source, out, strict=True))
     if rows is None or columns is None:
-        return NotApplicable("at these sizes the kernel reads beyond the last row or column")
+        raise NotApplicable("at these sizes the kernel reads beyond the last row or column")
     if is_copy(rows, height, out[0]) and is_copy(columns, width, out[1]):
         taken = _resize(b, b.value(x), source, out, rows, columns, "NEAREST_NEIGHBOR")
         return Rewritten([taken], warning=warning)
@@ -70,9 +70,9 @@ def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     x, size = op.input, op.size
     reason = f"the size of '{x.name}' or of the result is not known"
     if x.type.storage == ui8:
-        return NotApplicable(reason, f"{reason}, and the kernel computes in float32: the result can be two counts away")
+        raise NotApplicable(reason, f"{reason}, and the kernel computes in float32: the result can be two counts away")
     if size.type.storage != i32 or size.type.shape != (2,):
-        return NotApplicable(reason)
+        raise NotApplicable(reason)
     acc = weighted_sums(
         b, b.value(x), b.value(size), align_corners=op.align_corners, half_pixel_centers=op.half_pixel_centers
     )
@@ -84,7 +84,7 @@ def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
     """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
     x, size = op.input, op.size
     if reason := _unsupported(op):
-        return NotApplicable(reason)
+        raise NotApplicable(reason)
     height, width = _plane(x)
     warning = _RAW if x.type.element != op.result.type.element else ""
     if size.is_constant and height and width and (size.array > 0).all():

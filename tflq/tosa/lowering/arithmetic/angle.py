@@ -1,4 +1,4 @@
-"""ATAN2, which TOSA has not: kernels/atan2.cc.
+"""ATAN2, which TOSA lacks: kernels/atan2.cc.
 
 The arc tangent of r = min(|x|, |y|) / max(|x|, |y|) in [0, 1] is r P(r^2), P the polynomial of degree 8 with the least
 greatest relative error, 1.6e-8; the rest is reflections. Zeros count as positive.

@@ -99,7 +99,7 @@ def _convolved(
 def filters_of(t: Tosa, op: Convolution) -> tuple[Value, int]:
     """The weights and their zero point, as TOSA takes them beside the operator's input.
 
-    int4 is widened where TOSA has not the product, which it has with int8, or not the value: -8. Beside int16, which
+    int4 is widened to int8 where TOSA lacks the product, or the value -8. Beside int16, which
     has no zero points, weights are less theirs, int16 where that does not fit int8.
     """
     weights, beside = t.value(op.weight), t.storage(op.input)
@@ -153,7 +153,7 @@ def _wide_product(op: Conv2D, t: Tosa, x: Value, weights: Value) -> Value:
     """A 1x1 convolution of int16 by int16: MATMUL [1, N, I + 4] by [1, I + 4, O].
 
     bias = 32768 h + l with 0 <= l < 32768: -h, in three parts, meets inputs of -32768, and l one of 1. Sums in 48 bits
-    keep the product's shape, since i48 has no RESHAPE; what RESCALE makes of them is reshaped.
+    keep the product's shape, since i48 has no RESHAPE; the result of their RESCALE is reshaped.
     """
     shape = op.result.type.shape
     bias, depth = t.value(op.bias), (weights.type.shape or ())[-1] or 0

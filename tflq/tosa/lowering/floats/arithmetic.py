@@ -1,4 +1,4 @@
-"""Float arithmetic of two operands that TOSA has not: quotients, remainders, signs; fused activations.
+"""Float arithmetic of two operands that TOSA lacks: quotients, remainders, signs; fused activations.
 
 TOSA's only division is RECIPROCAL. A quotient is a * (1 / b), 1.5 units in the last place at most from the real one.
 FLOOR_DIV and FLOOR_MOD must be right where a / b is near a whole number, so they look at the remainder, computed

@@ -1,4 +1,4 @@
-"""Quotients of floats beyond a product with the reciprocal, and rounding, on IEEE multiplication and addition alone.
+"""Quotients of floats beyond a product with the reciprocal, and rounding, by IEEE multiplication and addition only.
 
 TOSA has neither division nor a fused multiply-add. The remainder a - q b is computed all the same without error: q b as
 the sum of two float32 numbers (Dekker 1971), on Veltkamp's split of a number in two of 12 bits.

@@ -32,7 +32,7 @@ _ROUNDED = (
     "products with it are up to {:.3g} times the largest activation apart"
 )
 _BLOCKS = (
-    "the interpreter's reference kernel finds no scale of '{}' and gives the bias alone; others, and this, take the "
+    "the interpreter's reference kernel finds no scale of '{}' and gives only the bias; others, and this, take the "
     "scale per block"
 )
 

@@ -30,7 +30,7 @@ _I31 = (1 << 31) - 1
 
 @lowering(RescaleF64)
 def rescale_f64(op: RescaleF64, t: Tosa) -> Value:
-    """saturate(round_half_away(acc * scale) + output_zp). 48-bit sums of a matrix product are of its own shape."""
+    """saturate(round_half_away(acc * scale) + output_zp). 48-bit sums have the shape of the matrix product."""
     scaled = _scaled(op, t)
     shape = op.result.type.shape
     return scaled if shape is None or scaled.type.shape == shape else t.reshape(scaled, shape)
@@ -76,7 +76,8 @@ def _by_rescale(
     to: ScalarType,
     zero: int,
 ) -> Value | None:
-    """RESCALE, after a factor if need be; where that needs it, after the bounds beyond which nothing is told apart."""
+    """RESCALE, after a factor if need be and, where that is not enough, after a clamp to the bounds beyond which all
+    results are equal."""
     fit = fit_rescale(scale, lows, highs, least, most)
     if fit is None:
         low, high = told_apart(scale, lows, highs)

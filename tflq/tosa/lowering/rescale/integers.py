@@ -184,7 +184,7 @@ def _finished(
     *,
     reach: int,
 ) -> Value:
-    """RESCALE itself; a zero point that TOSA has not on the result's type is added after it."""
+    """RESCALE itself; a zero point that TOSA does not take on the result's type is added after it."""
     numbers: dict[str, Any] = {"input_zp": input_zp, "double_round": double_round}
     if not output_zp or (to == i8 and i8.minimum <= output_zp <= i8.maximum):
         return emit_rescale(t, x, multiplier, shift, to, output_zp=output_zp, **numbers)

@@ -262,5 +262,5 @@ def test_int64_that_was_widened_is_moved_as_int32() -> None:
 def test_sums_of_int64_are_refused_by_name() -> None:
     x = argument((2, 2), i64, "wide")
     indices, shape = const(np.asarray([[0], [0]]), i32, "i"), const(np.asarray([2, 2]), i32, "s")
-    with pytest.raises(UnsupportedError, match="int64, which TOSA has not"):
+    with pytest.raises(UnsupportedError, match="int64, which TOSA lacks"):
         lowered_op("tfl.scatter_nd", [indices, x, shape], [argument((2, 2), i64)])

@@ -44,7 +44,7 @@ def test_random_options(name: str) -> None:
 
 
 def _lowered(case: Case) -> Function | None:
-    """The case's function in TOSA; None if it has results without elements, which TOSA has not."""
+    """The case's function in TOSA; None if it has results without elements, which TOSA lacks."""
     module = read(case.model)
     if any(0 in (v.type.shape or ()) for v in module.main.outputs):
         return None

@@ -1,0 +1,46 @@
+"""Functions by class of op: own ones, those of traits, unions, and modules by family."""
+
+from __future__ import annotations
+
+import pytest
+
+from tflq.dialects.tfl.activation import Prelu, Relu, Softmax
+from tflq.dialects.tfl.arithmetic import Add, Sub
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameShape
+from tflq.registering import Registry
+from tflq.shapes import shape_of
+
+
+def test_an_own_function_goes_before_a_trait() -> None:
+    registry: Registry[object] = Registry("tests")
+    one, other, third = (object() for _ in range(3))
+    registry(Relu)(one)
+    registry(SameShape)(other)
+    registry(Add | Sub)(third)
+    assert registry.get(Relu) is one
+    assert registry.get(Softmax) is other
+    assert registry.get(Add) is registry.get(Sub) is third
+    assert registry.named("tfl.mul") is None
+    assert registry.named("none.such") is None
+
+
+def test_a_trait_serves_its_subclasses() -> None:
+    assert Relu.trait(Elementwise) is not None
+    assert shape_of.get(Relu) is shape_of.get(Softmax)
+    assert shape_of.get(Prelu) is not shape_of.get(Relu)
+    assert Add.trait(Broadcasts) is not None
+
+
+def test_one_function_each() -> None:
+    registry: Registry[object] = Registry("tests")
+    registry(Add)(object())
+    with pytest.raises(ValueError, match="Add has two functions in tests"):
+        registry(Add)(object())
+
+
+def test_a_function_that_comes_late_is_found() -> None:
+    registry: Registry[object] = Registry("tests")
+    assert registry.get(Add) is None
+    late = object()
+    registry(Broadcasts)(late)
+    assert registry.get(Add) is late

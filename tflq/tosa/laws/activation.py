@@ -1,0 +1,23 @@
+"""Law of CLAMP (TOSA 1.0, section 2.3.1)."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from tflq.dialects.tosa.activation import Clamp
+from tflq.tosa.laws.generic import unary
+from tflq.tosa.laws.registry import Context, Violations, bounds, law
+
+__all__: list[str] = []
+
+
+@law(Clamp)
+def clamp(op: Clamp, c: Context) -> Violations:
+    yield from unary(op, c)
+    low, high, storage = op.min_val, op.max_val, op.input.type.storage
+    if isnan(low) or isnan(high):
+        yield "a bound is NaN"
+    elif low > high:
+        yield f"min_val {low} is greater than max_val {high}"
+    elif storage.is_integer:
+        yield from bounds("bounds", [low, high], storage.minimum, storage.maximum)
