@@ -16,7 +16,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import tflq  # noqa: E402
+from tflq.conversion import observed  # noqa: E402
 from tflq.evaluate import evaluate_function  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
 from tflq.formats import Format, read_any_form  # noqa: E402
@@ -93,7 +93,7 @@ def page() -> str:
 def passes(source: bytes, format: Format) -> Iterator[str]:
     """A section for each pass that changed the text of the model, on the way to a format."""
     with TemporaryDirectory() as folder:
-        conversion = tflq.convert(source, format=format, dump_ir=folder)
+        conversion = observed(source, format=format, dump_ir=folder)
         texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("*.mlir"))}
     first = texts.pop("00-read")
     last, ops = shortened(first), 0
