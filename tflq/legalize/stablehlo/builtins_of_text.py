@@ -90,7 +90,9 @@ def _of(op: Op, b: _Floats) -> Value | None:
         return b.dequantized(op.input)
     if isinstance(op, (DotGeneral, Convolution)):
         if op.result.type.quantized:
-            raise _NoBuiltinError("products of quantized tensors, rounded once at the end, have no integer form: TFLite's do")
+            raise _NoBuiltinError(
+                "products of quantized tensors, rounded once at the end, have no integer form: TFLite's do"
+            )
         if op.result.type.element != f32 or not all(v.type.is_static for v in op.tensors):
             what = f"of {op.result.type.storage}" if op.result.type.element != f32 else "of unknown shapes"
             raise _NoBuiltinError(f"TFLite has no float kernel {what} for it")
@@ -100,7 +102,9 @@ def _of(op: Op, b: _Floats) -> Value | None:
     if type(op) in _ELEMENTWISE:
         name, attributes = _ELEMENTWISE[type(op)]
         return b.op(name, op.operands, [op.result.type], dict(attributes)).result
-    raise _NoBuiltinError("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+    raise _NoBuiltinError(
+        "no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file"
+    )
 
 
 class _Floats(Emitter):
