@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import pytest
 
-__all__ = ["needs_mlir", "random_calls", "random_casts", "random_judged", "run"]
+__all__ = ["evaluated", "needs_mlir", "random_calls", "random_casts", "random_judged", "run"]
 
 PYTHON = os.environ.get("TFLQ_MLIR", "")
 needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python with torch-mlir")
@@ -163,3 +163,28 @@ def _type(r: random.Random) -> str:
     shape = _shape(r)
     plain = r.random() < 0.35
     return _wrapped(shape, r.choice(["f32", "i8", "i32", "f16"]) if plain else _quantized(r, shape, "f32"))
+
+
+_EVALUATE = """
+import json, os, sys
+from torch_mlir import ir
+from torch_mlir._mlir_libs import _stablehlo
+texts = json.load(sys.stdin)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+out = []
+for text in texts:
+    with ir.Context() as context, ir.Location.unknown():
+        _stablehlo.register_dialect(context)
+        made = _stablehlo.eval_module(ir.Module.parse(text), [])[0]
+        out.append([made[0]] * len(made) if made.is_splat else list(made))
+json.dump(out, sys.stdout)
+"""
+
+
+def evaluated(texts: Sequence[str]) -> list[list[float]]:
+    """What StableHLO's interpreter makes of functions `main` of constants: the elements of the one result."""
+    done = subprocess.run(
+        [PYTHON, "-c", _EVALUATE], input=json.dumps(list(texts)), capture_output=True, text=True, check=True
+    )
+    made: list[list[float]] = json.loads(done.stdout)
+    return made

@@ -7,6 +7,7 @@ Of quantized operands, the numbers that they stand for are multiplied (`dequanti
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,6 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     x = real(op.lhs.type, a).transpose(*numbers.input[:2], *numbers.input[2])
     w = real(op.rhs.type, b).transpose(numbers.kernel[1], numbers.kernel[0], *numbers.kernel[2])
     reversal = integers(op, "window_reversal", (0,) * rank) or ()
-    w = np.flip(w, [2 + i for i, flag in enumerate(reversal) if flag])
     groups, batches = op.feature_group_count, op.batch_group_count
     counts = tuple(int(n or 0) for n in spread.counts(x.shape[2:]))
     x = dilated_and_padded(x, ((0, 0), (0, 0), *spread.padding), (1, 1, *spread.base_dilations), x.dtype.type(0))
@@ -74,19 +74,19 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         x = x.reshape((batches, x.shape[0] // batches, *x.shape[1:]))
     else:
         x = x.reshape((x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])).swapaxes(0, 1)
-    w = w.reshape((parts, w.shape[0] // parts, *w.shape[1:]))
+    w = w.reshape((parts, w.shape[0] // parts, w.shape[1], prod(spread.sizes)))
     kind = op.result.type
     total = np.zeros((parts, x.shape[1], w.shape[1], *counts), _accumulator(x, w, op))
     with np.errstate(all="ignore"):
-        for offset in product(*map(range, spread.sizes)):
+        for number, offset in enumerate(product(*map(range, spread.sizes))):
+            taken_at = [n - 1 - o if flag else o for o, n, flag in zip(offset, spread.sizes, reversal, strict=True)]
             place: tuple[Any, ...] = tuple(
                 slice(o * dilation, o * dilation + (count - 1) * stride + 1 if count else 0, stride)
-                for o, dilation, stride, count in zip(offset, spread.dilations, spread.strides, counts, strict=True)
+                for o, dilation, stride, count in zip(taken_at, spread.dilations, spread.strides, counts, strict=True)
             )
             for feature in range(w.shape[2]):
                 taken = x[:, :, feature][(..., *place)][:, :, None]
-                chosen: Any = (..., *offset)
-                weights = w[:, :, feature][chosen].reshape(parts, 1, -1, *(1,) * rank)
+                weights = w[:, :, feature, number].reshape(parts, 1, -1, *(1,) * rank)
                 total = rounded_to(kind, total + rounded_to(kind, taken * weights))
     made = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
     places = (*numbers.output[:2], *numbers.output[2])
