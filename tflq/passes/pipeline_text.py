@@ -14,6 +14,8 @@ from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.normalize_quant_types import NormalizeQuantTypes
+from tflq.passes.regions.fusion import KernelFusion
+from tflq.passes.regions.inline import InlineRegions
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
 from tflq.passes.through_floats import DequantizeFallback
 
@@ -23,7 +25,7 @@ PASSES: dict[str, type[Pass]] = {
     item.name: item
     for item in (
         *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, DequantizeFallback, Fold),
-        *(LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
+        *(InlineRegions, KernelFusion, LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
     )
 }
 """The passes that any stage can use, by name."""
