@@ -16,6 +16,8 @@ from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.normalize_quant_types import NormalizeQuantTypes
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.inline import InlineRegions
+from tflq.passes.regions.materialize import QuantMaterialize
+from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
 from tflq.passes.through_floats import DequantizeFallback
 
@@ -26,6 +28,7 @@ PASSES: dict[str, type[Pass]] = {
     for item in (
         *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, DequantizeFallback, Fold),
         *(InlineRegions, KernelFusion, LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
+        *(QuantMaterialize, QuantPropagate),
     )
 }
 """The passes that any stage can use, by name."""

@@ -1,7 +1,8 @@
 """inline-regions: every `quant.region` becomes the ops inside of it again.
 
 A port with parameters has casts: a `quant.qcast` to its type and a `quant.dcast` back. Of statistics and widths, which
-are no parameters yet, nothing is left, unless `annotations=true`: then a calibrated port has a `quant.stats`.
+are no parameters yet, nothing is left, unless `annotations=true`: then a calibrated port has a `quant.stats`. A
+`quant.rescale` becomes the casts of what it gives.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from tflq.builder import Emitter
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.quant.regions import Region
+from tflq.dialects.quant.regions import Region, Rescale
 from tflq.dialects.quant.statistics import Stats
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
@@ -41,11 +42,14 @@ class InlineRegions(Pass):
         b = Emitter()
         modified = False
         for op in function.ops:
-            if not isinstance(op, Region):
+            if isinstance(op, Region):
+                replacements |= inlined(op, b, annotations=self.annotations)
+            elif isinstance(op, Rescale):
+                replacements[op.output] = through(b, op.input, op.target)
+            else:
                 b.ops.append(op)
                 continue
             modified = True
-            replacements |= inlined(op, b, annotations=self.annotations)
         if modified:
             function.ops = b.ops
             replace_values(module, function, replacements)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
+from tflq.dialects.declare import Operator
 from tflq.ir.core import Op, Value
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
@@ -17,20 +19,35 @@ Follower = Callable[[Op], tuple[Op, list[Op]] | None]
 """The only op that uses an op's result, and the casts and statistics between them."""
 
 
+def _is_bias(op: Op, chained: Value | None) -> bool:
+    others = [value for value in op.operands if value is not None and value is not chained]
+    return bool(others) and all(value.is_constant and value.type.rank == 1 for value in others)
+
+
+def _is_biased(op: Op, _: Value | None) -> bool:
+    slot = op.slot("bias") if isinstance(op, Operator) else None
+    return slot is not None and slot.value(op) is not None
+
+
+_NOTES: Final[Mapping[str, Callable[[Op, Value | None], bool]]] = {
+    "": lambda op, chained: True,
+    "bias": _is_bias,
+    "biased": _is_biased,
+    "unbiased": lambda op, chained: not _is_biased(op, chained),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One op of a chain."""
 
     names: frozenset[str]
     optional: bool
-    constant: bool
+    note: str
 
     def fits(self, op: Op, chained: Value | None) -> bool:
         """Whether an op, which the chain comes to by an operand, if it does not start there, is this one."""
-        if op.short_name not in self.names:
-            return False
-        others = (value for value in op.operands if value is not None and value is not chained)
-        return not self.constant or all(value.is_constant for value in (others if chained else list(others)[1:]))
+        return op.short_name in self.names and _NOTES[self.note](op, chained)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +106,14 @@ def _pattern(file: RulesFile, item: object) -> Pattern:
     if not isinstance(item, dict) or not {"kernel", "ops"} <= item.keys() <= known:
         file.fail("a pattern has kernel, ops and, if wanted, parts", "", "pattern", known=sorted(known))
     links = tuple(_link(word) for word in item["ops"])
+    for link in links:
+        if link.note not in _NOTES:
+            file.fail(f"'{item['kernel']}': ':{link.note}' is not known", "", "pattern", known=filter(None, _NOTES))
     if all(link.optional for link in links):
         file.fail(f"all ops of '{item['kernel']}' may be missing", "", "pattern")
     return Pattern(item["kernel"], links, bool(item.get("parts", False)))
 
 
 def _link(word: str) -> Link:
-    head, _, note = word.partition(":")
-    return Link(frozenset(head.removesuffix("?").split("|")), head.endswith("?"), note == "constant")
+    head, _, note = word.removesuffix("?").partition(":")
+    return Link(frozenset(head.split("|")), word.endswith("?"), note)
