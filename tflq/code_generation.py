@@ -1,7 +1,7 @@
 """quant-codegen: regions become ops on integers, the parameters of their ports multiplications and shifts.
 
-Each region whose ports all have parameters is inlined as quantized operators (`quant-materialize`), which are lowered to
-the integer form: what a parameter means is `tosa.rescale`, a multiplication and a shift. Casts between reals and
+Each region whose ports all have parameters is inlined as quantized operators (`quant-materialize`), which are lowered
+to the integer form: what a parameter means is `tosa.rescale`, a multiplication and a shift. Casts between reals and
 integers stay at the ends. What has no parameters stays in floats.
 """
 
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.core import Module, Op
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination

@@ -123,7 +123,7 @@ def _imported(op: Op) -> str | None:
 
 
 def _types(values: Sequence[Value | None]) -> list[TensorType | None]:
-    return [value and value.type for value in values]
+    return [None if value is None else value.type for value in values]
 
 
 class Region(Operator, name="quant.region"):

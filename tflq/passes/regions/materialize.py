@@ -1,10 +1,10 @@
 """quant-materialize: regions become the kernels of a target, TFLite's quantized operators.
 
 A region all of whose ports have parameters becomes its ops on quantized tensors, between casts; constants are
-quantized. Biases and activations are part of the op before. Tensors inside of a region of several ops take the parameters that
-casts inside say, else those of a port, by an op of one scale. A region without parameters is its ops again; one that
-has not all, or for which the target lists no kernel, is its ops between casts. A `quant.rescale` becomes a
-`tfl.quantize`.
+quantized. Biases and activations are part of the op before. Tensors inside of a region of several ops take the
+parameters that casts inside say, else those of a port, by an op of one scale. A region without parameters is its ops
+again; one that lacks some, or for which the target lists no kernel, is its ops between casts. A `quant.rescale` becomes
+a `tfl.quantize`.
 """
 
 from __future__ import annotations

@@ -29,11 +29,14 @@ def _is_biased(op: Op, _: Value | None) -> bool:
     return slot is not None and slot.value(op) is not None
 
 
+def _is_unbiased(op: Op, chained: Value | None) -> bool:
+    return not _is_biased(op, chained)
+
+
 _NOTES: Final[Mapping[str, Callable[[Op, Value | None], bool]]] = {
-    "": lambda op, chained: True,
     "bias": _is_bias,
     "biased": _is_biased,
-    "unbiased": lambda op, chained: not _is_biased(op, chained),
+    "unbiased": _is_unbiased,
 }
 
 
@@ -47,7 +50,7 @@ class Link:
 
     def fits(self, op: Op, chained: Value | None) -> bool:
         """Whether an op, which the chain comes to by an operand, if it does not start there, is this one."""
-        return op.short_name in self.names and _NOTES[self.note](op, chained)
+        return op.short_name in self.names and (not self.note or _NOTES[self.note](op, chained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +110,8 @@ def _pattern(file: RulesFile, item: object) -> Pattern:
         file.fail("a pattern has kernel, ops and, if wanted, parts", "", "pattern", known=sorted(known))
     links = tuple(_link(word) for word in item["ops"])
     for link in links:
-        if link.note not in _NOTES:
-            file.fail(f"'{item['kernel']}': ':{link.note}' is not known", "", "pattern", known=filter(None, _NOTES))
+        if link.note and link.note not in _NOTES:
+            file.fail(f"'{item['kernel']}': ':{link.note}' is not known", "", "pattern", known=_NOTES)
     if all(link.optional for link in links):
         file.fail(f"all ops of '{item['kernel']}' may be missing", "", "pattern")
     return Pattern(item["kernel"], links, bool(item.get("parts", False)))

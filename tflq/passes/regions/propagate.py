@@ -236,9 +236,9 @@ class _Propagation:
             ops.append(op)
         outputs = list(self.function.outputs)
         for place, value in enumerate(outputs):
-            port = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
-            if port is not None and port in self.overridden:
-                made = self._rescaled(value, self.types[port], self.overridden[port], port.region)
+            output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
+            if output is not None and output in self.overridden:
+                made = self._rescaled(value, self.types[output], self.overridden[output], output.region)
                 if made is not None:
                     ops.append(made)
                     outputs[place] = made.result
