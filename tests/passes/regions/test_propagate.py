@@ -144,7 +144,7 @@ def test_a_range_is_widened_to_0(seen: str, kernel: str, made: str, target: Path
 def test_a_symmetric_port_has_zero_point_0(target: Path) -> None:
     wide, seen = "!quant.any<i16:f32>", "!quant.calibrated<f32<-1.0:3.2767>>"
     found = propagated(module(region("%r", "maximum", "%a, %b", f"{wide}, {seen}", "f32")), target)
-    assert set(specs(regions(found)[0])) == {"!quant.uniform<i16:f32, 0.0001>"}
+    assert set(specs(regions(found)[0])) == {"!quant.uniform<i16:f32, 1.0e-04>"}
 
 
 def test_a_bias_has_the_product_of_the_scales(target: Path) -> None:
