@@ -179,10 +179,10 @@ def _multiplier_accumulator_scale(inputs: Types, outputs: Types, bound: float = 
 
 def _product(x: QuantizedType, weights: QuantizedType) -> np.ndarray | None:
     """The scales of an accumulator, one or one per index; None if they are neither."""
-    sides = [_scales(kind) for kind in (x, weights)]
-    if None in sides or all(side.ndim for side in sides):  # type: ignore[union-attr]
+    one, other = _scales(x), _scales(weights)
+    if one is None or other is None or (one.ndim and other.ndim):
         return None
-    return np.asarray(sides[0] * sides[1])  # type: ignore[operator]
+    return np.asarray(one * other)
 
 
 def _scales(kind: ElementType) -> np.ndarray | None:
