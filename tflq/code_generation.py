@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.dialects.tfl.casts import Dequantize, Quantize
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Module
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.dce import DeadCodeElimination
-from tflq.passes.regions.materialize import QuantMaterialize
+from tflq.passes.regions.materialize import QuantMaterialize, of_tflite
 from tflq.tosa_pipeline import TflToTosa
 
 __all__ = ["QuantCodegen"]
@@ -33,12 +31,5 @@ class QuantCodegen(Pass):
     def run(self, module: Module) -> PassResult:
         for item in (QuantMaterialize(self.target), Canonicalize(), DeadCodeElimination()):
             module = item.run(module).module
-        for function in module.functions:
-            function.ops = [_of_tflite(op) for op in function.ops]
+        of_tflite(module)
         return TflToTosa().run(module)
-
-
-def _of_tflite(op: Op) -> Op:
-    """TFLite's operator for a cast; any other op as it is."""
-    kind = Quantize if isinstance(op, Qcast) else Dequantize if isinstance(op, Dcast) else None
-    return op if kind is None else Op(kind.op_name, op.operands, op.results, {}, op.location)

@@ -5,19 +5,21 @@ quantized. Biases and activations are part of the op before. Tensors inside of a
 parameters that casts inside say, else those of a port, by an op of one scale. A region without parameters is its ops
 again; one that lacks some, or for which the target lists no kernel, is its ops between casts. A `quant.rescale` becomes
 a `tfl.quantize`.
+
+`casts=tfl` makes all casts TFLite's operators, of which files are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from tflq.builder import Emitter
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.dialects.quant.statistics import Stats
-from tflq.dialects.tfl.casts import Quantize
+from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import ElementType, is_quantized
@@ -29,7 +31,7 @@ from tflq.passes.regions.lookup import lookup
 from tflq.passes.regions.ports import is_quantizable, ports
 from tflq.targets.load import Kernels, load_kernels
 
-__all__ = ["QuantMaterialize"]
+__all__ = ["QuantMaterialize", "of_tflite"]
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,28 @@ class QuantMaterialize(Pass):
 
     name: ClassVar[str] = "quant-materialize"
     target: str = ""
+    casts: Literal["quant", "tfl"] = "quant"
 
     def run(self, module: Module) -> PassResult:
         kernels = load_kernels(self.target) if self.target else None
         modified = False
         for function in module.functions:
             modified |= _function(module, function, kernels)
+        if self.casts == "tfl":
+            modified |= of_tflite(module)
         return PassResult(module, modified)
+
+
+def of_tflite(module: Module) -> bool:
+    """Makes casts between reals and quantized values TFLite's operators; whether there are any."""
+    modified = False
+    for function in module.functions:
+        for place, op in enumerate(function.ops):
+            if isinstance(op, (Qcast, Dcast)):
+                kind = Quantize if isinstance(op, Qcast) else Dequantize
+                function.ops[place] = Op(kind.op_name, op.operands, op.results, {}, op.location)
+                modified = True
+    return modified
 
 
 def _function(module: Module, function: Function, kernels: Kernels | None) -> bool:
