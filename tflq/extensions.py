@@ -13,6 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from tflq.code_generation import QuantCodegen
 from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
@@ -61,7 +62,8 @@ def extension_of(path: Path) -> Extension:
 
 def named_passes(*files: Path) -> Mapping[str, type[Pass]]:
     """Every pass by its name: those of tflq, of installed packages and of files. OptionError if two have one name."""
-    passes: dict[str, type[Pass]] = {**PASSES, **STEPS, TflToTosa.name: TflToTosa}
+    own = {item.name: item for item in (QuantCodegen, TflToTosa)}
+    passes: dict[str, type[Pass]] = {**PASSES, **STEPS, **own}
     for extension in (*_installed(), *map(extension_of, files)):
         for item in extension.passes:
             if passes.setdefault(item.name, item) is not item:

@@ -55,8 +55,10 @@ def test_declared_ops_are_those_with_a_lowering() -> None:
     assert of_integer_form(lowering.names()) == INTEGER_FORM - {"tosa.variable"}
 
 
-def test_quant_ops_are_declared() -> None:
-    assert op_names("quant") == {n for n in evaluator.names() if n.startswith("quant.")}
+def test_the_casts_of_quant_are_evaluated() -> None:
+    quant = dialect("quant")
+    assert quant is not None
+    assert {f"quant.{n}" for n in quant.families["casts"]} == {n for n in evaluator.names() if n.startswith("quant.")}
 
 
 def test_evaluators_of_tfl_are_of_declared_operators() -> None:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
+from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
@@ -182,10 +183,13 @@ class Kind:
         return self.text
 
 
-INT: Final = Kind("int", lambda value: type(value) is int)
+_INTS: Final = frozenset({int, TypedInt})
+_NUMBERS: Final = _INTS | {float, TypedFloat}
+
+INT: Final = Kind("int", lambda value: type(value) in _INTS)
 BOOL: Final = Kind("bool", lambda value: type(value) is bool)
 STRING: Final = Kind("string", lambda value: type(value) is str)
-NUMBER: Final = Kind("number", lambda value: type(value) in (int, float))
+NUMBER: Final = Kind("number", lambda value: type(value) in _NUMBERS)
 
 
 def words(*allowed: str) -> Kind:
@@ -196,12 +200,12 @@ def words(*allowed: str) -> Kind:
 
 def ints(count: int = 0) -> Kind:
     """A tuple of integers: that many; 0: any number."""
-    return _tuple("int", count, frozenset({int}))
+    return _tuple("int", count, _INTS)
 
 
 def dims(count: int = 0) -> Kind:
     """A tuple of dims: integers, None for one that is not known."""
-    return _tuple("dim", count, frozenset({int, type(None)}))
+    return _tuple("dim", count, _INTS | {type(None)})
 
 
 def _tuple(base: str, count: int, members: frozenset[type]) -> Kind:

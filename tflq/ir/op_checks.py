@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from tflq.ir.core import Function, Module, Op
+from tflq.ir.core import Function, Module, Op, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.syntax import Symbol
 from tflq.ir.types import BareType, FunctionType, TensorType
 
-__all__ = ["OP_CHECKS", "OpCheck"]
+__all__ = ["ENDS", "OP_CHECKS", "OpCheck"]
 
 OpCheck: TypeAlias = Callable[[Op, Module], str | None]
 """The reason why an op is invalid in its module, or None."""
+
+ENDS: Final = {"quant.return": "quant.region"}
+"""Ops that end a block of another op, and stand nowhere else."""
 
 
 def _call(op: Op, module: Module) -> str | None:
@@ -64,11 +67,21 @@ def _pad(op: Op, _: Module) -> str | None:
     return None
 
 
+def _stats_ref(op: Op, module: Module) -> str | None:
+    """The key of a point is unique."""
+    key = op.attributes.get("statsKey")
+    alike = (o for f in module.functions for o in walk(f.ops) if o.name == op.name)
+    if next(o for o in alike if o.attributes.get("statsKey") == key) is op:
+        return None
+    return f"there is another point with the key '{key}'"
+
+
 _MISSING = BareType.of(FunctionType((), ()))
 
 OP_CHECKS: Final[dict[str, tuple[OpCheck, ...]]] = {
     "func.call": (_call,),
     "func.call_indirect": (_call_indirect,),
     "func.constant": (_constant,),
+    "quant.stats_ref": (_stats_ref,),
     "tosa.pad": (_pad,),
 }

@@ -27,6 +27,7 @@ __all__ = [
     "both_ranked_or_unranked",
     "both_scalars_or_tensors",
     "bounds_problem",
+    "constraint_of",
     "expressed_matches",
     "integer_or_quantized",
     "one_operand_and_result",
@@ -78,7 +79,7 @@ def bounds_problem(value: Value) -> str | None:
     return f"constant '{value.name}' has the element {value.array[outside].flat[0]}, outside its bounds <{low}:{high}>"
 
 
-def _constraint(predicate: Callable[[Op], bool]) -> Check:
+def constraint_of(predicate: Callable[[Op], bool]) -> Check:
     """The check whose reason is the docstring of a predicate that does not hold."""
     sentence = predicate.__doc__
     return lambda op: None if predicate(op) else sentence
@@ -98,84 +99,84 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
     return None
 
 
-@_constraint
+@constraint_of
 def one_operand_and_result(op: Op) -> bool:
     """the op must have one operand and one result"""
     return len(op.operands) == 1 and op.operands[0] is not None and len(op.results) == 1
 
 
-@_constraint
+@constraint_of
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
     element = op.operand(0).type.element
     return isinstance(element, ScalarType) and element.is_float
 
 
-@_constraint
+@constraint_of
 def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(op.operand(0).type.element)
 
 
-@_constraint
+@constraint_of
 def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
     element = op.result.type.element
     return isinstance(element, ScalarType) and element.is_float
 
 
-@_constraint
+@constraint_of
 def result_quantized(op: Op) -> bool:
     """the result must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(op.result.type.element)
 
 
-@_constraint
+@constraint_of
 def expressed_matches(op: Op) -> bool:
     """the expressed type of the quantized type must be the floating-point type of the other side"""
     plain, quantized = _sides(op)
     return getattr(quantized.element, "expressed", None) == plain.element
 
 
-@_constraint
+@constraint_of
 def integer_or_quantized(op: Op) -> bool:
     """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
     elements = (op.operand(0).type.element, op.result.type.element)
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
-@_constraint
+@constraint_of
 def one_side_quantized(op: Op) -> bool:
     """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
     return is_quantized(op.operand(0).type.element) != is_quantized(op.result.type.element)
 
 
-@_constraint
+@constraint_of
 def storage_width(op: Op) -> bool:
     """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
 
 
-@_constraint
+@constraint_of
 def signless_integers(op: Op) -> bool:
     """the integer type must be signless: i8, for unsigned storage, too"""
     return _sides(op)[0].storage.kind != "uint"
 
 
-@_constraint
+@constraint_of
 def both_scalars_or_tensors(op: Op) -> bool:
     """the operand and the result must be both scalars or both tensors"""
     return isinstance(op.operand(0).type, BareType) == isinstance(op.result.type, BareType)
 
 
-@_constraint
+@constraint_of
 def both_ranked_or_unranked(op: Op) -> bool:
     """the operand and the result must be both ranked or both unranked"""
     return (op.operand(0).type.shape is None) == (op.result.type.shape is None)
 
 
-@_constraint
+@constraint_of
 def same_shape(op: Op) -> bool:
     """the operand and the result must have the same shape, dynamic dims included"""
     return op.operand(0).type.shape == op.result.type.shape

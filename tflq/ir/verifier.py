@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value, walk
-from tflq.ir.op_checks import OP_CHECKS
+from tflq.ir.op_checks import ENDS, OP_CHECKS
 from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem, signless_integers
 
 __all__ = ["fail", "verify", "verify_casts"]
@@ -63,15 +63,15 @@ class _Function:
         for argument in function.inputs:
             if argument.producer is not None:
                 self.fail(None, f"argument '{argument.name}' is the result of an op ({argument.producer.name})")
-        self._ops(function.ops, None)
+        self._ops(function.ops, None, "")
         for position, value in enumerate(function.outputs):
             if value not in defined and (value.producer is not None or not _is_given(value)):
                 self.fail(None, f"output {position} {_undefined(value, function)}")
             if value.buffer is not None and (reason := bounds_problem(value)) is not None:
                 self.fail(None, f"output {position}: {reason}")
 
-    def _ops(self, ops: Sequence[Op], outer: Op | None) -> None:
-        """The ops of a function, or of a region of `outer`, which messages show."""
+    def _ops(self, ops: Sequence[Op], outer: Op | None, parent: str) -> None:
+        """The ops of a function, or of a region of `outer`, which messages show, or of an op inside of it: `parent`."""
         defined = self.defined
         for op in ops:
             shown = outer or op
@@ -94,6 +94,8 @@ class _Function:
                 reason = constraint(op)
                 if reason is not None:
                     self.fail(shown, _within(outer, op, reason))
+            if ENDS.get(op.name, parent) != parent:
+                self.fail(shown, _within(outer, op, f"it ends a block of {ENDS[op.name]} and stands nowhere else"))
             for check in OP_CHECKS.get(op.name, ()):
                 reason = check(op, self.module)
                 if reason is not None:
@@ -115,7 +117,7 @@ class _Function:
                 for value in block.arguments:
                     if (reason := axis_problem(value.type)) is not None:
                         self.fail(outer, f"an argument of a block of '{op.name}': {reason}")
-                self._ops(block.ops, outer)
+                self._ops(block.ops, outer, op.name)
         self.defined = before
 
 

@@ -16,6 +16,10 @@ from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.passes.lower_quant_ops import LowerQuantOps
 from tflq.passes.normalize_quant_types import NormalizeQuantTypes
+from tflq.passes.regions.fusion import KernelFusion
+from tflq.passes.regions.inline import InlineRegions
+from tflq.passes.regions.materialize import QuantMaterialize
+from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.stablehlo_conversions import DefaultConversions, FuseConversions
 from tflq.passes.stablehlo_hybrid import HybridDequantizeThenOp
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
@@ -27,8 +31,8 @@ PASSES: dict[str, type[Pass]] = {
     item.name: item
     for item in (
         *(Canonicalize, CommonSubexpressionElimination, DeadCodeElimination, DequantizeFallback, Fold),
-        *(DefaultConversions, FuseConversions, HybridDequantizeThenOp),
-        *(LowerQuantOps, NormalizeQuantTypes, StripFuncQuantTypes),
+        *(DefaultConversions, FuseConversions, HybridDequantizeThenOp, InlineRegions, KernelFusion),
+        *(LowerQuantOps, NormalizeQuantTypes, QuantMaterialize, QuantPropagate, StripFuncQuantTypes),
     )
 }
 """The passes that any stage can use, by name."""

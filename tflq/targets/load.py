@@ -17,10 +17,10 @@ uniform = ["conv_2d"]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tflq.errors import OptionError, Reason
 from tflq.ir.registry import op_names
@@ -29,7 +29,10 @@ from tflq.rules_file import RulesFile
 from tflq.targets.signature import Signature, parse_signature
 from tflq.targets.target import INTEGER, Target
 
-__all__ = ["is_of_tosa", "load_target"]
+__all__ = ["Kernels", "is_of_tosa", "load_kernels", "load_target"]
+
+Kernels: TypeAlias = Mapping[str, Sequence[Signature]]
+"""Logical kernels by name: the signatures of each, in order."""
 
 _KEYS = {"target": ("name", "base"), "rescale": ("unsigned", "signed", "uniform")}
 _SECTIONS = ("target", "kernels", "rescale")
@@ -55,6 +58,14 @@ def load_target(target: str | Path | None = None) -> Target:
     return _File(path).target()
 
 
+def load_kernels(target: str | Path) -> Kernels:
+    """The kernels that a target lists, logical ones, which are no builtins, among them. Errors as of `load_target`."""
+    path = Path(str(target))
+    if str(target) in ("integer", "kernels") or (path.suffix != ".toml" and not path.exists()):
+        return load_target(target).kernels
+    return _File(path).kernels()
+
+
 def is_of_tosa(target: str | Path | None) -> bool:
     """Whether a target is of TOSA files: "tosa", or a file that says so. OptionError if the file has faults."""
     path = Path(str(target))
@@ -73,6 +84,10 @@ class _File(RulesFile):
     def of_tosa(self) -> bool:
         """Whether it is a file for TOSA."""
         return bool(_OF_TOSA & self.content.keys() or _CHOICES_OF_TOSA & self._section("target").keys())
+
+    def kernels(self) -> Kernels:
+        """Its kernels, also those that are no builtins."""
+        return {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
 
     def target(self) -> Target:
         if self.of_tosa:
@@ -117,8 +132,9 @@ class _File(RulesFile):
                 self.fail(f"'{key}' is not known", name, key, known=_KEYS[name])
         return section
 
-    def _signatures(self, name: str, lines: object, builtins: set[str]) -> tuple[Signature, ...]:
-        if name not in builtins:
+    def _signatures(self, name: str, lines: object, builtins: set[str] | None) -> tuple[Signature, ...]:
+        """`builtins`: what a kernel can be; None: any, since it is a logical one."""
+        if builtins is not None and name not in builtins:
             self.fail(f"'{name}' is no builtin of TFLite", "kernels", name)
         found = [lines] if isinstance(lines, str) else lines
         if not isinstance(found, list) or not all(isinstance(line, str) for line in found):
@@ -129,7 +145,7 @@ class _File(RulesFile):
                 signature = parse_signature(line)
             except ValueError as error:
                 self.fail(f"{name}: {error}", "kernels", name, item=line)
-            reason = signature.misfit(name)
+            reason = None if builtins is None else signature.misfit(name)
             if reason is not None:
                 self.fail(f"{name}: '{line}': {reason}", "kernels", name, item=line)
             first = next((s for s in signatures if s.alternatives == signature.alternatives), None)

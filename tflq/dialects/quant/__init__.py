@@ -1,4 +1,5 @@
-"""The `quant` dialect: the ops between real values, quantized values and their storage."""
+"""The `quant` dialect: the ops between real values, quantized values and their storage, statistics of values, and
+regions that stand for kernels."""
 
 from typing import Final
 
@@ -14,6 +15,18 @@ DIALECT: Final = Dialect(
             "qcast",
             "dcast",
             "scast",
+        ),
+        "statistics": (
+            "const_fake_quant",
+            "const_fake_quant_per_axis",
+            "stats",
+            "stats_ref",
+            "coupled_ref",
+        ),
+        "regions": (
+            "region",
+            "return",
+            "rescale",
         ),
     },
 )

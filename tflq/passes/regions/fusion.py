@@ -1,0 +1,206 @@
+"""kernel-fusion: ops become logical kernels, `quant.region`.
+
+The patterns are those of `rules/fusion.toml`; any other op that can be quantized is a kernel alone. With a target, only
+kernels that it lists are made. Constraints on the ports that a model states before or behind them (casts, statistics,
+element types) become their specs. Ops on quantized tensors become ops on what these express, between casts, and their
+types the specs: fusion works before quantization and after it. What is in a region stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tflq.builder import Emitter
+from tflq.contract import Pass, PassResult
+from tflq.dialects.declare import Operator
+from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.quant.regions import Region, Return
+from tflq.dialects.quant.statistics import Stats
+from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.traits.effects import Calls, Impure, Kept, Recurrent
+from tflq.ir.core import Block, Function, Module, Op, Value
+from tflq.ir.core import Region as OpRegion
+from tflq.ir.rewriting import remove_unneeded, replace_values
+from tflq.ir.types import ElementType, ScalarType
+from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
+from tflq.passes.regions.patterns import patterns
+from tflq.passes.through_floats import expressed
+from tflq.targets.load import Kernels, load_kernels
+
+__all__ = ["KernelFusion"]
+
+_NO_KERNELS = ("quant", "func", "arith", "shape", "tensor", "tflq")
+"""Dialects whose ops are no kernels."""
+
+
+@dataclass(frozen=True)
+class KernelFusion(Pass):
+    """Wraps ops in regions. `target`: a target's file, whose kernels are the only ones made."""
+
+    name: ClassVar[str] = "kernel-fusion"
+    target: str = ""
+
+    def run(self, module: Module) -> PassResult:
+        kernels = load_kernels(self.target) if self.target else None
+        groups = {function: _Grouping(function, kernels).groups() for function in module.functions}
+        touched = {v for found in groups.values() for _, ops in found for op in ops for v in op.tensors}
+        plain = made_plain(touched)
+        for function, found in groups.items():
+            if found:
+                _Wrapping(module, function, plain).run(found)
+        modified = any(groups.values())
+        if modified:
+            remove_unneeded(module, lambda op: isinstance(op, (Qcast, Dcast, Stats)))
+        return PassResult(module, modified)
+
+
+_Group = tuple[str, list[Op]]
+
+
+class _Grouping:
+    """Which ops of a function become kernels."""
+
+    def __init__(self, function: Function, kernels: Kernels | None) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.users = function.users()
+        self.outputs = frozenset(function.outputs)
+        self.taken: set[Op] = set()
+
+    def groups(self) -> list[_Group]:
+        """Kernels and their ops, each in the order of the function."""
+        found: list[_Group] = []
+        for op in self.function.ops:
+            if self.free(op) and (group := self._of(op)) is not None:
+                self.taken.update(group[1])
+                found.append(group)
+        return found
+
+    def free(self, op: Op) -> bool:
+        return op not in self.taken and _is_quantizable(op)
+
+    def _of(self, op: Op) -> _Group | None:
+        chains = ((p, p.match(op, self.following, self.free)) for p in patterns())
+        longest = max((c for c in chains if len(c[1]) > 1 and self._admits(*c)), key=lambda c: len(c[1]), default=None)
+        if longest is not None:
+            return longest[0].kernel, longest[1]
+        return (op.short_name, [op]) if self._lists(op.short_name) else None
+
+    def _lists(self, kernel: str) -> bool:
+        return self.kernels is None or kernel in self.kernels
+
+    def _admits(self, pattern: object, ops: Sequence[Op]) -> bool:
+        parts = (op.short_name for op in ops if not op.name.startswith("quant."))
+        return self._lists(pattern.kernel) or (pattern.parts and all(map(self._lists, parts)))  # type: ignore[attr-defined]
+
+    def following(self, op: Op) -> tuple[Op, list[Op]] | None:
+        """The only op that uses an op's only result, and the casts and statistics between them."""
+        between: list[Op] = []
+        value = op.results[0]
+        while len(op.results) == 1 and value not in self.outputs:
+            users = self.users.get(value, ())
+            if len(users) != 1:
+                return None
+            if not isinstance(users[0], (Qcast, Dcast, Stats)):
+                return users[0], between
+            between.append(users[0])
+            value = users[0].result
+        return None
+
+
+def _is_quantizable(op: Op) -> bool:
+    """Whether an op computes reals: it has a result of them, no region, no effect and no state, and is no cast."""
+    if op.name.partition(".")[0] in _NO_KERNELS or op.regions or isinstance(op, (Quantize, Dequantize)):
+        return False
+    if isinstance(op, Operator) and op.has(Calls, Impure, Kept, Recurrent):
+        return False
+    return bool(op.results) and all(_is_real(value.type.element) for value in op.results)
+
+
+def _is_real(element: ElementType) -> bool:
+    return not isinstance(element, ScalarType) or element.is_float
+
+
+class _Wrapping:
+    """Makes the regions of one function."""
+
+    def __init__(self, module: Module, function: Function, plain: Mapping[Value, ElementType]) -> None:
+        self.module = module
+        self.function = function
+        self.plain = plain
+        self.users = function.users()
+        self.outputs = frozenset(function.outputs)
+        self.replacements: dict[Value, Value] = {}
+
+    def run(self, groups: Sequence[_Group]) -> None:
+        last = {group[1][-1]: group for group in groups}
+        inside = {op for _, ops in groups for op in ops}
+        b = Emitter()
+        for op in self.function.ops:
+            if op in last:
+                self._wrap(b, *last[op])
+            elif op not in inside:
+                b.ops.append(op)
+        self.function.ops = b.ops
+        replace_values(self.module, self.function, self.replacements)
+
+    def _wrap(self, b: Emitter, kernel: str, ops: Sequence[Op]) -> None:
+        b.location = ops[-1].location
+        made = {result for op in ops for result in op.results}
+        arguments: list[Value] = []
+        operands: list[Value] = []
+        input_specs: list[ElementType] = []
+        known: dict[Value, Value] = {}
+        copies: list[Op] = []
+        for op in ops:
+            given: list[Value | None] = []
+            for value in op.operands:
+                if value is None or value in made:
+                    given.append(value and known[value])
+                    continue
+                outer, spec = self._input(b, value)
+                operands.append(outer)
+                input_specs.append(spec)
+                arguments.append(Value(outer.type))
+                given.append(arguments[-1])
+            results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
+            known |= zip(op.results, results, strict=True)
+            copies.append(
+                Op(op.name, given, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
+            )
+        finals = list(ops[-1].results)
+        copies.append(Op(Return.op_name, [known[value] for value in finals], []))
+        outers = [Value(expressed(value.type)) if value.type.quantized else value for value in finals]
+        specs = [self._output(value) for value in finals]
+        attributes = {"input_specs": input_specs, "output_specs": specs, "kernel": kernel}
+        body = [OpRegion([Block(arguments, copies)])]
+        b.ops.append(Op(Region.op_name, list(operands), outers, attributes, b.location, regions=body))
+        for outer, value in zip(outers, finals, strict=True):
+            if outer is not value:
+                b.ops.append(Op(Qcast.op_name, [outer], [value], {}, b.location))
+
+    def _input(self, b: Emitter, value: Value) -> tuple[Value, ElementType]:
+        """The plain value that an operand is, and its spec."""
+        if value.type.quantized:
+            cast = value.producer
+            if isinstance(cast, Qcast) and isinstance(cast.input.producer, Region):
+                return cast.input, value.type.element
+            return b.emit(Dcast, [value], expressed(value.type)), value.type.element
+        source, spec = stated_before(value)
+        return source, spec or self.plain.get(source) or source.type.element
+
+    def _output(self, value: Value) -> ElementType:
+        """The spec of a result; what stands for it behind casts and statistics is the result itself from now on."""
+        if value.type.quantized:
+            return value.type.element
+        spec, same = stated_after(value, self.users, self.outputs)
+        if spec is None:
+            return self.plain.get(value, value.type.element)
+        self.replacements |= dict.fromkeys(same, value)
+        return spec
+
+
+def _is_cast(op: Op) -> bool:
+    return isinstance(op, (Qcast, Dcast))

@@ -1,0 +1,284 @@
+"""quant-propagate: the parameters of all ports, from those that are known, under a target's constraints.
+
+Greedy, with a work-list over the regions in topological order. What a port takes, the first that there is:
+
+    annotation    its spec, or casts at its value
+    fixed_scale   the kernel's
+    calibration   those of the range that was seen, on the kernel's storage
+    neighbour     those of the value that it is a port of, or of the other ports by the kernel's constraint
+
+A kernel's constraint always holds. Where a value has other parameters than a consumer's port, a `quant.rescale` stands
+before the consumer. `tflq.origins` of a region says where the parameters of each port come from, inputs first.
+
+Topological order is that of the graph, from the results back, not that of the text: any order of the ops gives the
+same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tflq.contract import Pass, PassResult
+from tflq.dialects.quant.casts import Qcast
+from tflq.dialects.quant.regions import Region, Rescale
+from tflq.errors import OptionError
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
+from tflq.passes.regions.annotations import stated_before
+from tflq.passes.regions.calibrated import parameters
+from tflq.passes.regions.calls import inline_calls
+from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
+from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
+from tflq.targets.load import Kernels, load_kernels
+from tflq.targets.quant_functions import load_quant_functions, quant_functions
+
+__all__ = ["ORIGINS", "QuantPropagate"]
+
+ORIGINS = "tflq.origins"
+
+
+@dataclass(frozen=True)
+class QuantPropagate(Pass):
+    """Gives the ports of regions their parameters. `target`: a target's file, whose kernels have the constraints."""
+
+    name: ClassVar[str] = "quant-propagate"
+    target: str = ""
+
+    def run(self, module: Module) -> PassResult:
+        if not self.target:
+            raise OptionError("pass 'quant-propagate' needs a target: quant-propagate{target=FILE.toml}")
+        load_quant_functions()
+        kernels = load_kernels(self.target)
+        modified = inline_calls(module)
+        for function in module.functions:
+            outputs = list(function.outputs)
+            modified |= _Propagation(function, kernels).run()
+            returned = dict(zip(outputs, function.outputs, strict=True))
+            module.signatures = module.signatures and [
+                s.with_outputs(returned) if module.functions[s.function] is function else s for s in module.signatures
+            ]
+        return PassResult(module, modified)
+
+
+class _Propagation:
+    """The parameters of one function's regions."""
+
+    def __init__(self, function: Function, kernels: Kernels) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.order = _topological(function)
+        self.place = {region: index for index, region in enumerate(self.order)}
+        self.types: dict[Port, ElementType] = {}
+        self.origins: dict[Port, str] = {}
+        self.overridden: dict[Port, ElementType] = {}
+        self.of_value: dict[Value, list[Port]] = {}
+        self.casts = {op.input: op.result.type.element for op in reversed(function.ops) if isinstance(op, Qcast)}
+
+    def run(self) -> bool:
+        self._annotations()
+        for region in self.order:
+            self._settle(region)
+        for region in self.order:
+            self._calibrate(region)
+        self._neighbours()
+        modified = self._write()
+        return self._rescale() or modified
+
+    # --- the state
+
+    def _annotations(self) -> None:
+        for region in self.order:
+            known = region.attributes.get(ORIGINS)
+            for place, port in enumerate(ports(region)):
+                spec, origin = port.spec, "annotation"
+                if isinstance(known, (list, tuple)) and place < len(known) and is_quantized(spec):
+                    origin = str(known[place])
+                if isinstance(spec, ScalarType):
+                    spec = self._stated(port) or spec
+                self.types[port] = spec
+                self.origins[port] = origin if is_quantized(spec) else ""
+                self.of_value.setdefault(port.value, []).append(port)
+
+    def _stated(self, port: Port) -> ElementType | None:
+        """What casts and statistics say of the value of a port that says nothing itself."""
+        if not is_quantizable(port.spec):
+            return None
+        if port.is_output:
+            return self.casts.get(port.value)
+        return stated_before(port.value)[1]
+
+    def _side(self, region: Region, is_output: bool) -> list[Port]:
+        count = len(region.results) if is_output else len(region.operands)
+        return [Port(region, is_output, index) for index in range(count)]
+
+    def _match(self, region: Region, assumed: dict[Port, ElementType]) -> Match | None:
+        sides = ([assumed.get(p, self.types[p]) for p in self._side(region, side)] for side in (False, True))
+        return lookup(self.kernels, region, *sides)
+
+    def _set(self, port: Port, kind: ElementType, origin: str) -> None:
+        before = self.types[port]
+        if is_quantized(before) and before != kind and self.origins[port] == "annotation":
+            self.overridden[port] = before
+        self.types[port], self.origins[port] = kind, origin
+
+    # --- steps
+
+    def _settle(self, region: Region) -> list[Port]:
+        """Applies a kernel's constraint; the ports updated."""
+        match = self._match(region, {})
+        changed: list[Port] = []
+        for name, function, numbers in quant_functions(match.signature.constraints) if match else ():
+            assert match is not None
+            sides = [self._side(region, False), self._side(region, True)]
+            kinds = [match.inputs, match.outputs]
+            views: list[list[ElementType]] = [
+                [self._view(port, kind) for port, kind in zip(*both, strict=True)]
+                for both in zip(sides, kinds, strict=True)
+            ]
+            updated = function(*views, *numbers)
+            for side, view, places in zip(sides, views, updated, strict=True):
+                for place in places:
+                    self._set(side[place], view[place], name)
+                    changed.append(side[place])
+        return changed
+
+    def _view(self, port: Port, kind: object) -> ElementType:
+        """What a constraint's function sees of a port: its parameters, or the storage that they will be of."""
+        spec = self.types[port]
+        return spec if is_quantized(spec) else stored_as(kind, spec) or spec  # type: ignore[arg-type]
+
+    def _calibrate(self, region: Region) -> None:
+        match = self._match(region, {})
+        if match is None:
+            return
+        made = False
+        for side, kinds in ((False, match.inputs), (True, match.outputs)):
+            for port, kind in zip(self._side(region, side), kinds, strict=True):
+                seen, stored = self.types[port], stored_as(kind, self.types[port])
+                if isinstance(seen, CalibratedQuantizedType) and stored is not None:
+                    self._set(port, parameters(seen, stored, kind.zero_point), "calibration")
+                    made = True
+        if made:
+            self._settle(region)
+
+    def _neighbours(self) -> None:
+        waiting = list(range(len(self.order)))
+        queued = set(waiting)
+        while waiting:
+            place = heapq.heappop(waiting)
+            queued.discard(place)
+            changed = self._visit(self.order[place])
+            for port in changed:
+                for other in self.of_value[port.value]:
+                    index = self.place[other.region]
+                    if index not in queued and other.region is not port.region and self._is_open(other):
+                        queued.add(index)
+                        heapq.heappush(waiting, index)
+
+    def _is_open(self, port: Port) -> bool:
+        return not is_quantized(self.types[port]) and is_quantizable(self.types[port])
+
+    def _visit(self, region: Region) -> list[Port]:
+        """Takes over the parameters of the values of open ports, then applies the constraint; the ports updated."""
+        open_ports = [port for port in ports(region) if self._is_open(port)]
+        offered = {port: kind for port in open_ports if (kind := self._of_value(port)) is not None}
+        match = self._match(region, offered) or self._match(region, {})
+        if match is None:
+            return []
+        changed = []
+        for port, kind in offered.items():
+            asked = (match.outputs if port.is_output else match.inputs)[port.index]
+            if asked.kinds and admits(asked, kind):
+                self._set(port, kind, "neighbour")
+                changed.append(port)
+        return changed + self._settle(region)
+
+    def _of_value(self, port: Port) -> ElementType | None:
+        """The parameters of a port's value by its other ports: of the producer, or of the first consumer."""
+        others = [p for p in self.of_value[port.value] if p != port and is_quantized(self.types[p])]
+        if not others:
+            return None
+        first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
+        return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
+
+    # --- what comes of it
+
+    def _write(self) -> bool:
+        modified = False
+        for region in self.order:
+            origins = []
+            for port in ports(region):
+                kind = self.types[port]
+                if is_quantized(kind) and kind != port.spec:
+                    port.set(kind)
+                    modified = True
+                origins.append(self.origins[port] if is_quantized(kind) else "none")
+            if region.attributes.get(ORIGINS) != origins and any(origin != "none" for origin in origins):
+                region.attributes[ORIGINS] = origins
+                modified = True
+        return modified
+
+    def _rescale(self) -> bool:
+        """Puts a `quant.rescale` on each edge whose ends have different parameters."""
+        ops: list[Op] = []
+        modified = False
+        for op in self.function.ops:
+            if isinstance(op, Region):
+                for port in self._side(op, False):
+                    made = self._rescaled(port.value, self._source(port), self.types[port], op)
+                    if made is not None:
+                        ops.append(made)
+                        op.operands = [*op.operands[: port.index], made.result, *op.operands[port.index + 1 :]]
+                        modified = True
+            ops.append(op)
+        outputs = list(self.function.outputs)
+        for place, value in enumerate(outputs):
+            output = next((p for p in self.of_value.get(value, ()) if p.is_output), None)
+            if output is not None and output in self.overridden:
+                made = self._rescaled(value, self.types[output], self.overridden[output], output.region)
+                if made is not None:
+                    ops.append(made)
+                    outputs[place] = made.result
+                    modified = True
+        self.function.ops, self.function.outputs = ops, outputs
+        return modified
+
+    def _source(self, port: Port) -> ElementType | None:
+        """The parameters with which a value comes to a port, if it is quantized before."""
+        value = port.value
+        producer = next((p for p in self.of_value[value] if p.is_output), None)
+        if producer is not None:
+            return self.types[producer]
+        if isinstance(value.producer, Rescale):
+            return value.producer.target
+        return stated_before(value)[1] or self.overridden.get(port)
+
+    def _rescaled(self, value: Value, source: ElementType | None, target: ElementType, op: Op) -> Op | None:
+        if not is_quantized(target) or source is None or not is_quantized(source) or source == target:
+            return None
+        return Op(Rescale.op_name, [value], [Value(value.type)], {"from": source, "to": target}, op.location)
+
+
+def _topological(function: Function) -> Sequence[Region]:
+    """The regions, each after those that it needs, in the order in which the results need them; such as no result
+    needs are last."""
+    order: list[Region] = []
+    seen: set[Op] = set()
+    starts = [value.producer for value in function.outputs]
+    for start in (*starts, *regions_of(function.ops)):
+        stack: list[tuple[Op | None, bool]] = [(start, False)]
+        while stack:
+            op, finished = stack.pop()
+            if op is None or (op in seen and not finished):
+                continue
+            if finished:
+                if isinstance(op, Region):
+                    order.append(op)
+                continue
+            seen.add(op)
+            stack.append((op, True))
+            stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
+    return order
