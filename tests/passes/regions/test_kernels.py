@@ -18,6 +18,7 @@ from tflq.ir.verifier import verify
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.constants import quantized_constant
 from tflq.passes.regions.patterns import patterns
+from tflq.targets.constraints import CONSTRAINTS, Constraint
 from tflq.targets.quant_functions import quant_function
 
 QUANTIZED = """
@@ -169,7 +170,8 @@ def test_patterns_are_read_with_their_faults(tmp_path: Path) -> None:
 
 COMPOSITE = """
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = "tfl.stablehlo_composite"(%a) {name = "my.gelu", decomposition_subgraph_index = 1} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "tfl.stablehlo_composite"(%a) {name = "my.gelu", decomposition_subgraph_index = 1}
+      : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 func.func @g(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -188,7 +190,9 @@ def test_a_composite_is_a_kernel_of_its_decomposition() -> None:
     assert [op.short_name for op in run("kernel-fusion,inline-regions", COMPOSITE).main.ops] == ["logistic", "mul"]
 
 
-def test_a_constraint_of_a_program_gives_parameters(tmp_path: Path) -> None:
+def test_a_constraint_of_a_program_gives_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONSTRAINTS, "twice_the_scale", Constraint(lambda op: None))
+
     @quant_function("twice_the_scale")
     def twice(inputs: list[ElementType], outputs: list[ElementType]) -> tuple[list[int], list[int]]:
         kind = inputs[0]
