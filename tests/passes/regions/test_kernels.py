@@ -191,7 +191,7 @@ def test_a_composite_is_a_kernel_of_its_decomposition() -> None:
 
 
 def test_a_constraint_of_a_program_gives_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CONSTRAINTS, "twice_the_scale", Constraint(lambda op: None))
+    monkeypatch.setitem(CONSTRAINTS, "twice_the_scale", Constraint(lambda _: None))
 
     @quant_function("twice_the_scale")
     def twice(inputs: list[ElementType], outputs: list[ElementType]) -> tuple[list[int], list[int]]:
