@@ -91,6 +91,15 @@ def test_quantized_operators_become_kernels_and_come_back() -> None:
     assert print_module(back) == print_module(parse_module(QUANTIZED))
 
 
+def test_a_chain_of_quantized_operators_keeps_the_types_between_them() -> None:
+    text = QUANTIZED.replace("tfl.add", "tfl.mul").replace('"tfl.relu"(%0) :', '"tfl.add"(%0, %0) {} :')
+    text = text.replace("{} : (tensor<4x!r>)", '{fused_activation_function = "NONE"} : (tensor<4x!r>, tensor<4x!r>)')
+    chained = text.replace("(%0, %0)", "(%0, %c)").replace(", %b: tensor<4x!q>", ", %b: tensor<4x!q>, %c: tensor<4x!r>")
+    assert sum(isinstance(op, Region) for op in run("kernel-fusion", chained).main.ops) == 1
+    back = run("kernel-fusion,quant-materialize,canonicalize,dce", chained)
+    assert print_module(back) == print_module(parse_module(chained))
+
+
 def test_only_kernels_of_the_target_are_made(target: Path) -> None:
     fused = run(f"kernel-fusion{{target={target}}}", QUANTIZED)
     assert [op.name for op in fused.main.ops if op.name.startswith(("tfl.", "quant.region"))] == [

@@ -25,7 +25,7 @@ from tflq.dialects.traits.effects import Calls, Impure, Kept, Recurrent
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import remove_unneeded, replace_values
-from tflq.ir.types import ElementType, ScalarType
+from tflq.ir.types import ElementType, ScalarType, TensorType
 from tflq.passes.contract import Pass, PassResult
 from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
 from tflq.passes.regions.calls import copied
@@ -176,7 +176,10 @@ class _Wrapping:
             given: list[Value | None] = []
             for value in op.operands:
                 if value is None or value in made:
-                    given.append(value and known[value])
+                    inner_value = None if value is None else known[value]
+                    if inner_value is not None and inner_value.type.quantized and not _is_cast(op):
+                        inner_value = _cast(copies, Dcast, inner_value, expressed(inner_value.type))
+                    given.append(inner_value)
                     continue
                 outer, spec = self._input(b, value)
                 operands.append(outer)
@@ -194,6 +197,8 @@ class _Wrapping:
             copies.append(
                 Op(op.name, given, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
             )
+            if op is not ops[-1] and not _is_cast(op):  # what the model says of a tensor inside stays said
+                known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
         copies.append(Op(Return.op_name, [known[value] for value in finals], []))
         outers = [Value(expressed(value.type)) if value.type.quantized else value for value in finals]
@@ -224,6 +229,13 @@ class _Wrapping:
             return self.plain.get(value, value.type.element)
         self.replacements |= dict.fromkeys(same, value)
         return spec
+
+
+def _cast(ops: list[Op], kind: type[Operator], value: Value, type: TensorType) -> Value:
+    """A cast of a value, emitted."""
+    result = Value(type)
+    ops.append(Op(kind.op_name, [value], [result], {}))
+    return result
 
 
 def _is_cast(op: Op) -> bool:
