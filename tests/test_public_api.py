@@ -13,6 +13,7 @@ import tflq
 NAMES = {
     *(
         "Conversion",
+        "Extension",
         "FileError",
         "InvalidModelError",
         "Module",

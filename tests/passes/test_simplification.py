@@ -285,7 +285,7 @@ def test_a_failure_names_the_pass() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "the pipeline is empty; the passes are canonicalize, cse, dce, dequantize-fallback, fold"),
+        ("", "the pipeline is empty; the passes are canonicalize, cse, dce, default-conversions"),
         ("cse,nothing", "there is no pass 'nothing'"),
         ("cse;dce", "expected a pass at 'cse;dce'"),
         ("cse{", "expected a pass at 'cse{'"),

@@ -34,7 +34,6 @@ DATA = {"unique", "where", "where_real", "segment_sum"}
 def test_every_builtin_has_a_rule_or_none_can_be() -> None:
     builtins = set(op_names("tfl"))
     assert builtins - shape_of.names() == {f"tfl.{name}" for name in WITHOUT}
-    assert not shape_of.names() - builtins
 
 
 @pytest.mark.parametrize("name", [name for name in GENERATORS if name not in DATA])

@@ -60,6 +60,9 @@ def load_target(target: str | Path | None = None) -> Target:
 
 def load_kernels(target: str | Path) -> Kernels:
     """The kernels that a target lists, logical ones, which are no builtins, among them. Errors as of `load_target`."""
+    from tflq.targets.quant_functions import load_quant_functions
+
+    load_quant_functions()
     path = Path(str(target))
     if str(target) in ("integer", "kernels") or (path.suffix != ".toml" and not path.exists()):
         return load_target(target).kernels
@@ -86,8 +89,9 @@ class _File(RulesFile):
         return bool(_OF_TOSA & self.content.keys() or _CHOICES_OF_TOSA & self._section("target").keys())
 
     def kernels(self) -> Kernels:
-        """Its kernels, also those that are no builtins."""
-        return {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
+        """Its kernels, also those that are no builtins, and those of its base."""
+        own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
+        return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own
 
     def target(self) -> Target:
         if self.of_tosa:

@@ -13,11 +13,13 @@ from tflq.extensions import named_passes
 from tflq.ir.core import Module, constant
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
+from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.constants import quantized_constant
 from tflq.passes.regions.patterns import patterns
+from tflq.targets.constraints import CONSTRAINTS, Constraint
+from tflq.targets.quant_functions import quant_function
 
 QUANTIZED = """
 !q = !quant.uniform<i8:f32, 0.5:-3>
@@ -87,6 +89,15 @@ def test_quantized_operators_become_kernels_and_come_back() -> None:
     assert [op.kernel for op in fused.main.ops if isinstance(op, Region)] == ["add", "relu"]
     back = run("kernel-fusion,quant-materialize,canonicalize,dce", QUANTIZED)
     assert print_module(back) == print_module(parse_module(QUANTIZED))
+
+
+def test_a_chain_of_quantized_operators_keeps_the_types_between_them() -> None:
+    text = QUANTIZED.replace("tfl.add", "tfl.mul").replace('"tfl.relu"(%0) :', '"tfl.add"(%0, %0) {} :')
+    text = text.replace("{} : (tensor<4x!r>)", '{fused_activation_function = "NONE"} : (tensor<4x!r>, tensor<4x!r>)')
+    chained = text.replace("(%0, %0)", "(%0, %c)").replace(", %b: tensor<4x!q>", ", %b: tensor<4x!q>, %c: tensor<4x!r>")
+    assert sum(isinstance(op, Region) for op in run("kernel-fusion", chained).main.ops) == 1
+    back = run("kernel-fusion,quant-materialize,canonicalize,dce", chained)
+    assert print_module(back) == print_module(parse_module(chained))
 
 
 def test_only_kernels_of_the_target_are_made(target: Path) -> None:
@@ -164,3 +175,48 @@ def test_patterns_are_read_with_their_faults(tmp_path: Path) -> None:
     path.write_text('[[pattern]]\nkernel = "a"\nops = ["add:odd"]\n')
     with pytest.raises(OptionError, match="':odd' is not known"):
         patterns(path)
+
+
+COMPOSITE = """
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "tfl.stablehlo_composite"(%a) {name = "my.gelu", decomposition_subgraph_index = 1}
+      : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "tfl.logistic"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "tfl.mul"(%x, %0) {fused_activation_function = "NONE"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+"""
+
+
+def test_a_composite_is_a_kernel_of_its_decomposition() -> None:
+    (region,) = run("kernel-fusion", COMPOSITE).main.ops
+    assert isinstance(region, Region)
+    assert region.kernel == "my.gelu"
+    assert [op.short_name for op in region.regions[0].block.ops] == ["logistic", "mul", "return"]
+    assert [op.short_name for op in run("kernel-fusion,inline-regions", COMPOSITE).main.ops] == ["logistic", "mul"]
+
+
+def test_a_constraint_of_a_program_gives_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONSTRAINTS, "twice_the_scale", Constraint(lambda _: None))
+
+    @quant_function("twice_the_scale")
+    def twice(inputs: list[ElementType], outputs: list[ElementType]) -> tuple[list[int], list[int]]:
+        kind = inputs[0]
+        if not isinstance(kind, UniformQuantizedType):
+            return [], []
+        made = UniformQuantizedType.of(kind.storage, 2 * kind.scale, kind.zero_point)
+        changed = [] if outputs[0] == made else [0]
+        outputs[0] = made
+        return [], changed
+
+    path = tmp_path / "own.toml"
+    path.write_text('[target]\nname = "own"\n[kernels]\ntwo = "qi8 -> qi8; twice_the_scale"\n')
+    text = COARSE.replace("INNER", STATED).replace(
+        "output_specs = [!quant.uniform<i8:f32, 0.25>]", "output_specs = [f32]"
+    )
+    (region,) = run(f"quant-propagate{{target={path}}}", text).main.ops
+    assert region.attributes["tflq.origins"] == ["annotation", "twice_the_scale"]
+    assert region.attributes["output_specs"] == [UniformQuantizedType.of(i8, 1.0)]

@@ -11,7 +11,7 @@ from tflq.ir.core import Block, Function, Module, Op, Value, walk
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import replace_values
 
-__all__ = ["inline_calls"]
+__all__ = ["copied", "inline_calls"]
 
 _CALL: Final = "func.call"
 
@@ -64,7 +64,7 @@ def _inline(
         known: dict[Value, Value] = {
             inner: value for inner, value in zip(called.inputs, op.operands, strict=True) if value is not None
         }
-        ops += _copied(called.ops, known)
+        ops += copied(called.ops, known)
         replacements |= {r: known.get(v, v) for r, v in zip(op.results, called.outputs, strict=True)}
     done.add(name)
     if len(replacements) == 0 and ops == function.ops:
@@ -74,7 +74,7 @@ def _inline(
     return True
 
 
-def _copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
+def copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
     """Copies of ops on other values; `known` learns what their results are."""
     made: list[Op] = []
     for op in ops:
@@ -90,7 +90,7 @@ def _copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
 def _block(block: Block, known: dict[Value, Value]) -> Block:
     for value in block.arguments:
         known[value] = Value(value.type)
-    return Block([known[value] for value in block.arguments], _copied(block.ops, known))
+    return Block([known[value] for value in block.arguments], copied(block.ops, known))
 
 
 def _drop_unused(module: Module, holding: set[str]) -> None:

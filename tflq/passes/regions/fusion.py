@@ -4,6 +4,8 @@ The patterns are those of `rules/fusion.toml`; any other op that can be quantize
 kernels that it lists are made. Constraints on the ports that a model states before or behind them (casts, statistics,
 element types) become their specs. Ops on quantized tensors become ops on what these express, between casts, and their
 types the specs: fusion works before quantization and after it. What is in a region stays as it is.
+
+A composite operator is a kernel under its own name, whose ops are those of its decomposition.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Return
 from tflq.dialects.quant.statistics import Stats
 from tflq.dialects.tfl.casts import Dequantize, Quantize
+from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits.effects import Calls, Impure, Kept, Recurrent
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import remove_unneeded, replace_values
-from tflq.ir.types import ElementType, ScalarType
+from tflq.ir.types import ElementType, ScalarType, TensorType
 from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
+from tflq.passes.regions.calls import copied
 from tflq.passes.regions.patterns import patterns
 from tflq.passes.through_floats import expressed
 from tflq.targets.load import Kernels, load_kernels
@@ -44,7 +48,9 @@ class KernelFusion(Pass):
 
     def run(self, module: Module) -> PassResult:
         kernels = load_kernels(self.target) if self.target else None
-        groups = {function: _Grouping(function, kernels).groups() for function in module.functions}
+        whole = {op.decomposition_subgraph_index for op in module.ops() if isinstance(op, StablehloComposite)}
+        fused = [f for index, f in enumerate(module.functions) if index not in whole]
+        groups = {f: _Grouping(module, f, kernels).groups() for f in fused}
         touched = {v for found in groups.values() for _, ops in found for op in ops for v in op.tensors}
         plain = made_plain(touched)
         for function, found in groups.items():
@@ -62,7 +68,8 @@ _Group = tuple[str, list[Op]]
 class _Grouping:
     """Which ops of a function become kernels."""
 
-    def __init__(self, function: Function, kernels: Kernels | None) -> None:
+    def __init__(self, module: Module, function: Function, kernels: Kernels | None) -> None:
+        self.module = module
         self.function = function
         self.kernels = kernels
         self.users = function.users()
@@ -73,7 +80,10 @@ class _Grouping:
         """Kernels and their ops, each in the order of the function."""
         found: list[_Group] = []
         for op in self.function.ops:
-            if self.free(op) and (group := self._of(op)) is not None:
+            if isinstance(op, StablehloComposite):
+                if op.name_ and self._lists(op.name_) and _is_plain(op, self.module.functions):
+                    found.append((op.name_, [op]))
+            elif self.free(op) and (group := self._of(op)) is not None:
                 self.taken.update(group[1])
                 found.append(group)
         return found
@@ -119,6 +129,14 @@ def _is_quantizable(op: Op) -> bool:
     return bool(op.results) and all(_is_real(value.type.element) for value in op.results)
 
 
+def _is_plain(op: StablehloComposite, functions: Sequence[Function]) -> bool:
+    """Whether a composite and its decomposition compute on plain types only, and its results are reals."""
+    ops = functions[op.decomposition_subgraph_index].ops
+    values = (value for each in (op, *ops) for value in each.tensors)
+    real = all(_is_real(value.type.element) for value in op.outputs)
+    return real and None not in op.operands and all(isinstance(value.type.element, ScalarType) for value in values)
+
+
 def _is_real(element: ElementType) -> bool:
     return not isinstance(element, ScalarType) or element.is_float
 
@@ -158,18 +176,29 @@ class _Wrapping:
             given: list[Value | None] = []
             for value in op.operands:
                 if value is None or value in made:
-                    given.append(value and known[value])
+                    inner_value = None if value is None else known[value]
+                    if inner_value is not None and inner_value.type.quantized and not _is_cast(op):
+                        inner_value = _cast(copies, Dcast, inner_value, expressed(inner_value.type))
+                    given.append(inner_value)
                     continue
                 outer, spec = self._input(b, value)
                 operands.append(outer)
                 input_specs.append(spec)
                 arguments.append(Value(outer.type))
                 given.append(arguments[-1])
+            if isinstance(op, StablehloComposite):
+                function = self.module.functions[op.decomposition_subgraph_index]
+                inner = dict(zip(function.inputs, arguments, strict=True))
+                copies += copied(function.ops, inner)
+                known |= {r: inner.get(v, v) for r, v in zip(op.results, function.outputs, strict=True)}
+                continue
             results = [Value(value.type if _is_cast(op) else expressed(value.type)) for value in op.results]
             known |= zip(op.results, results, strict=True)
             copies.append(
                 Op(op.name, given, results, op.attributes, op.location, info=op.info, intermediates=op.intermediates)
             )
+            if op is not ops[-1] and not _is_cast(op):  # what the model says of a tensor inside stays said
+                known |= {v: _cast(copies, Qcast, known[v], v.type) for v in op.results if v.type.quantized}
         finals = list(ops[-1].results)
         copies.append(Op(Return.op_name, [known[value] for value in finals], []))
         outers = [Value(expressed(value.type)) if value.type.quantized else value for value in finals]
@@ -200,6 +229,13 @@ class _Wrapping:
             return self.plain.get(value, value.type.element)
         self.replacements |= dict.fromkeys(same, value)
         return spec
+
+
+def _cast(ops: list[Op], kind: type[Operator], value: Value, type: TensorType) -> Value:
+    """A cast of a value, emitted."""
+    result = Value(type)
+    ops.append(Op(kind.op_name, [value], [result], {}))
+    return result
 
 
 def _is_cast(op: Op) -> bool:

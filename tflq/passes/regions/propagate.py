@@ -33,7 +33,7 @@ from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
 from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
 from tflq.targets.load import Kernels, load_kernels
-from tflq.targets.quant_functions import load_quant_functions, quant_functions
+from tflq.targets.quant_functions import quant_functions
 
 __all__ = ["ORIGINS", "QuantPropagate"]
 
@@ -50,7 +50,6 @@ class QuantPropagate(Pass):
     def run(self, module: Module) -> PassResult:
         if not self.target:
             raise OptionError("pass 'quant-propagate' needs a target: quant-propagate{target=FILE.toml}")
-        load_quant_functions()
         kernels = load_kernels(self.target)
         modified = inline_calls(module)
         for function in module.functions:
