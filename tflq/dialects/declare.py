@@ -356,7 +356,7 @@ class Operator(Op):
     newest: ClassVar[int] = 1
     versions: ClassVar[tuple[Any, ...]] = ()
 
-    _by_trait: ClassVar[dict[type[Trait], Trait | None]] = {}
+    _by_trait: ClassVar[dict[type, Trait]] = {}
 
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         if not name:
@@ -369,7 +369,7 @@ class Operator(Op):
         cls.result_slots = tuple(s for s in own if isinstance(s, Slot) and s.is_result)
         cls.attribute_slots = {a.key: a for a in own if isinstance(a, Attribute)}
         cls.checked_attributes = tuple(a for a in own if isinstance(a, Attribute) and a.checked)
-        cls._by_trait = {}
+        cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
         for slots in (cls.operand_slots, cls.result_slots):
             for index, slot in enumerate(slots):
                 slot.index = index
@@ -386,15 +386,13 @@ class Operator(Op):
     @classmethod
     def trait(cls, kind: type[T]) -> T | None:
         """The first of its traits that is of a kind; None if it has none."""
-        if kind not in cls._by_trait:
-            cls._by_trait[kind] = next((t for t in cls.traits if isinstance(t, kind)), None)
-        found: Any = cls._by_trait[kind]
+        found: Any = cls._by_trait.get(kind)
         return found
 
     @classmethod
     def has(cls, *kinds: type[Trait]) -> bool:
         """Whether it has a trait of one of the kinds."""
-        return any(cls.trait(kind) is not None for kind in kinds)
+        return not cls._by_trait.keys().isdisjoint(kinds)
 
     @classmethod
     def slot(cls, name: str) -> Slot | None:

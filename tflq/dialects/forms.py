@@ -96,7 +96,18 @@ def _never(reason: str) -> Check:
 def _operator(declared: type[Operator]) -> Check:
     """Of an operator of TFLite: as many operands and results as declared."""
     operands, results = _Count("operand", declared.operand_slots), _Count("result", declared.result_slots)
-    return lambda op: operands.reason(op.operands) or results.reason(op.results)
+    fit: set[tuple[int, int]] = set()  # numbers of operands and results that are as declared, if none is left out
+
+    def check(op: Op) -> str | None:
+        counts = len(op.operands), len(op.results)
+        if counts in fit and None not in op.operands:
+            return None
+        reason = operands.reason(op.operands) or results.reason(op.results)
+        if reason is None:
+            fit.add(counts)
+        return reason
+
+    return check
 
 
 def _plain_operator(declared: type[Operator]) -> Check:

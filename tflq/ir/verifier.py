@@ -9,14 +9,18 @@ it walks the module once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from tflq.errors import VerificationError
 from tflq.ir.core import Function, Module, Op, Value, walk
 from tflq.ir.op_checks import ENDS, OP_CHECKS
 from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem, signless_integers
+from tflq.ir.types import ScalarType
 
 __all__ = ["fail", "verify", "verify_casts"]
+
+_CHECKED: Final = frozenset({*ENDS, *OP_CHECKS})
+"""Ops that are checked by name."""
 
 
 def verify(module: Module) -> None:
@@ -80,8 +84,11 @@ class _Function:
                     continue
                 if value not in defined and (value.producer is not None or not _is_given(value)):
                     self.fail(shown, _within(outer, op, f"operand {position} {_undefined(value, self.function)}"))
-                if value.buffer is not None and (reason := constant_problem(value)) is not None:
-                    self.fail(shown, _within(outer, op, f"operand {position}: {reason}"))
+                if value.buffer is not None and value.type.element.__class__ is not ScalarType:
+                    reason = constant_problem(value)
+                    if reason is not None:
+                        self.fail(shown, _within(outer, op, f"operand {position}: {reason}"))
+            plain = True
             for position, value in enumerate(op.results):
                 if value in defined:
                     what = f"result {position} ('{value.name}') is defined a second time"
@@ -90,21 +97,28 @@ class _Function:
                     what = f"result {position} ('{value.name}') names another op as its producer"
                     self.fail(shown, _within(outer, op, what))
                 defined.add(value)
+                plain = plain and value.type.element.__class__ is ScalarType
             for constraint in op.constraints:
                 reason = constraint(op)
                 if reason is not None:
                     self.fail(shown, _within(outer, op, reason))
-            if ENDS.get(op.name, parent) != parent:
-                self.fail(shown, _within(outer, op, f"it ends a block of {ENDS[op.name]} and stands nowhere else"))
-            for check in OP_CHECKS.get(op.name, ()):
-                reason = check(op, self.module)
-                if reason is not None:
-                    self.fail(shown, _within(outer, op, reason))
-            for position, value in enumerate(op.results):
+            if op.name in _CHECKED:
+                self._named(op, outer, parent)
+            for position, value in enumerate(() if plain else op.results):
                 if value.type.element.__class__ in PER_AXIS and (reason := axis_problem(value.type)) is not None:
                     self.fail(shown, _within(outer, op, f"result {position}: {reason}"))
             if op.regions:
                 self._regions(op, shown)
+
+    def _named(self, op: Op, outer: Op | None, parent: str) -> None:
+        """What is asked of an op by its name."""
+        if ENDS.get(op.name, parent) != parent:
+            where = f"it ends a block of {ENDS[op.name]} and stands nowhere else"
+            self.fail(outer or op, _within(outer, op, where))
+        for check in OP_CHECKS.get(op.name, ()):
+            reason = check(op, self.module)
+            if reason is not None:
+                self.fail(outer or op, _within(outer, op, reason))
 
     def _regions(self, op: Op, outer: Op) -> None:
         """What is inside of an op: it sees what is defined before, and nothing after the op sees it."""
