@@ -14,17 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import UnionType
+from types import ModuleType, UnionType
 from typing import Final, Generic, TypeVar, get_args
 
 from tflq.dialects.declare import Operator, Trait
 from tflq.ir.core import Op
 from tflq.ir.registry import dialect, dialects, family, op_class
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "module_of"]
 
 F = TypeVar("F")
 G = TypeVar("G")
+
+
+def module_of(package: str, name: str) -> ModuleType | None:
+    """A module of a package, imported; None if there is none."""
+    path = f"{package}.{name}"
+    try:
+        return import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        return None
 
 
 class Registry(Generic[F]):
@@ -38,13 +49,13 @@ class Registry(Generic[F]):
         self._found: dict[type[Op], F | None] = {}
         self._imported: set[str] = set()
 
-    def __call__(self, *kinds: type[Op] | type[Trait] | UnionType | str) -> Callable[[G], G]:
+    def __call__(self, *kinds: type[Op] | type[Trait] | UnionType) -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
         has a function already."""
 
         def register(function: G) -> G:
             for named in kinds:
-                for kind in (op_class(named),) if isinstance(named, str) else get_args(named) or (named,):
+                for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
                         raise ValueError(f"{kind.__name__} has two functions in {self._package}")
             self._found.clear()
@@ -67,12 +78,7 @@ class Registry(Generic[F]):
         for module in self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic")):
             if module and module not in self._imported:
                 self._imported.add(module)
-                path = f"{self._package}.{module}"
-                try:
-                    import_module(path)
-                except ModuleNotFoundError as error:
-                    if error.name != path:
-                        raise
+                module_of(self._package, module)
 
     def names(self) -> frozenset[str]:
         """The names of all declared ops that have a function."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
 from tflq.ir.core import Op
 from tflq.ir.registry import family
 from tflq.legalize.rule import Rule
+from tflq.registering import module_of
 
 __all__ = ["rules_of"]
 
@@ -27,8 +26,6 @@ def rules_of(kind: type[Op]) -> tuple[Rule, ...]:
 def _found(kind: type[Op]) -> tuple[Rule, ...]:
     name = getattr(kind, "op_name", "")
     dialect = name.partition(".")[0]
-    module = f"{__name__}.{family(name) if dialect == 'tfl' else f'of_{dialect}'}"
-    if find_spec(module) is None:
-        return ()
-    found: tuple[Rule, ...] = import_module(module).RULES.get(kind, ())
+    module = module_of(__name__, str(family(name)) if dialect == "tfl" else f"of_{dialect}")
+    found: tuple[Rule, ...] = () if module is None else module.RULES.get(kind, ())
     return found
