@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from support.families import REGISTRIES
 
-from tflq.dialects.declare import Operator
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.tfl.convolution import Conv2D
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.state import VariableRead
@@ -176,6 +177,33 @@ def test_traits() -> None:
 @pytest.mark.parametrize("name", ["tosa.nothing", "tfl.nothing", "nowhere.round", "", "tosa"])
 def test_what_is_not_declared(name: str) -> None:
     assert op_class(name) is None
+
+
+def test_what_operators_share_comes_first() -> None:
+    """What a class without a name declares is declared by each class that it is the base of."""
+
+    class _Shared(Operator):
+        """What both have."""
+
+        __slots__ = ()
+        x: Value = operand()
+        y: Value = result()
+        traits: ClassVar[tuple[Trait, ...]] = (SameScale(x, y),)
+
+    class _More(_Shared, name="test.more"):
+        """With one more operand."""
+
+        __slots__ = ()
+        z: Value | None = operand(optional=True)
+        size: int = attribute(default=3)
+
+    assert [slot.name for slot in _More.operand_slots] == ["x", "z"]
+    assert [slot.index for slot in _More.operand_slots] == [0, 1]
+    assert [slot.name for slot in _More.result_slots] == ["y"]
+    assert _More.has(SameScale)
+    made = _More("test.more", [value(), value()], [value()])
+    assert made.z is made.operands[1]
+    assert made.size == 3
 
 
 def test_a_class_is_declared_once() -> None:

@@ -340,6 +340,8 @@ T = TypeVar("T", bound=Trait)
 class Operator(Op):
     """An op that is declared. The class has its `operand_slots`, `result_slots`, `attribute_slots` and `traits`.
 
+    A class without a name is what operators share: slots, attributes, traits and constraints, which theirs begin with.
+
     newest: the newest version of a TFLite operator that the interpreter registers; versions: which one its types need
     (`dialects.tfl.versions.Needs`), the first that holds.
     """
@@ -361,7 +363,8 @@ class Operator(Op):
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         if not name:
             return
-        own = list(vars(cls).values())
+        bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
+        own = list({key: value for base in bases for key, value in vars(base).items()}.values())
         cls.op_name = name
         type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
         cls.newest = newest

@@ -10,6 +10,7 @@ from tflq.ir.core import Value
 __all__ = [
     "Add",
     "And",
+    "Binary",
     "Divide",
     "Maximum",
     "Minimum",
@@ -22,111 +23,77 @@ __all__ = [
 ]
 
 
-class Add(Operator, name="stablehlo.add"):
+class Binary(Operator):
+    """Of two tensors, element by element."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    result: Value = result_()
+    constraints = (elementwise(2), one_kind)
+
+
+class Add(Binary, name="stablehlo.add"):
     """The sum; of booleans, whether one is true."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Subtract(Operator, name="stablehlo.subtract"):
+class Subtract(Binary, name="stablehlo.subtract"):
     """The difference."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Multiply(Operator, name="stablehlo.multiply"):
+class Multiply(Binary, name="stablehlo.multiply"):
     """The product; of booleans, whether both are true."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Divide(Operator, name="stablehlo.divide"):
+class Divide(Binary, name="stablehlo.divide"):
     """The quotient; of integers, without its fraction."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Remainder(Operator, name="stablehlo.remainder"):
+class Remainder(Binary, name="stablehlo.remainder"):
     """What division leaves, with the sign of the dividend."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Maximum(Operator, name="stablehlo.maximum"):
+class Maximum(Binary, name="stablehlo.maximum"):
     """The greater."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Minimum(Operator, name="stablehlo.minimum"):
+class Minimum(Binary, name="stablehlo.minimum"):
     """The lesser."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Power(Operator, name="stablehlo.power"):
+class Power(Binary, name="stablehlo.power"):
     """The power."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class And(Operator, name="stablehlo.and"):
+class And(Binary, name="stablehlo.and"):
     """Bits that both have."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Or(Operator, name="stablehlo.or"):
+class Or(Binary, name="stablehlo.or"):
     """Bits that one of them has."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)
 
 
-class Xor(Operator, name="stablehlo.xor"):
+class Xor(Binary, name="stablehlo.xor"):
     """Bits that differ."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(2), one_kind)

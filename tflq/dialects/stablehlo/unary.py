@@ -24,148 +24,110 @@ __all__ = [
     "Sine",
     "Sqrt",
     "Tanh",
+    "Unary",
 ]
 
 
-class Abs(Operator, name="stablehlo.abs"):
+class Unary(Operator):
+    """Of one tensor, element by element."""
+
+    __slots__ = ()
+    input: Value = operand()
+    result: Value = result_()
+    constraints = (elementwise(1), one_kind)
+
+
+class Abs(Unary, name="stablehlo.abs"):
     """The absolute value."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Negate(Operator, name="stablehlo.negate"):
+class Negate(Unary, name="stablehlo.negate"):
     """The value with the other sign."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Not(Operator, name="stablehlo.not"):
+class Not(Unary, name="stablehlo.not"):
     """Every bit the other way."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Sign(Operator, name="stablehlo.sign"):
+class Sign(Unary, name="stablehlo.sign"):
     """-1, 0 or 1."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Ceil(Operator, name="stablehlo.ceil"):
+class Ceil(Unary, name="stablehlo.ceil"):
     """The next integer up."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Floor(Operator, name="stablehlo.floor"):
+class Floor(Unary, name="stablehlo.floor"):
     """The next integer down."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class RoundNearestEven(Operator, name="stablehlo.round_nearest_even"):
+class RoundNearestEven(Unary, name="stablehlo.round_nearest_even"):
     """The nearest integer, of two the even one."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class RoundNearestAfz(Operator, name="stablehlo.round_nearest_afz"):
+class RoundNearestAfz(Unary, name="stablehlo.round_nearest_afz"):
     """The nearest integer, of two the one away from zero."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Exponential(Operator, name="stablehlo.exponential"):
+class Exponential(Unary, name="stablehlo.exponential"):
     """e to the power of it."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Log(Operator, name="stablehlo.log"):
+class Log(Unary, name="stablehlo.log"):
     """The natural logarithm."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Logistic(Operator, name="stablehlo.logistic"):
+class Logistic(Unary, name="stablehlo.logistic"):
     """1 / (1 + exp(-x))"""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Sqrt(Operator, name="stablehlo.sqrt"):
+class Sqrt(Unary, name="stablehlo.sqrt"):
     """The square root."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Rsqrt(Operator, name="stablehlo.rsqrt"):
+class Rsqrt(Unary, name="stablehlo.rsqrt"):
     """1 / sqrt(x)"""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Tanh(Operator, name="stablehlo.tanh"):
+class Tanh(Unary, name="stablehlo.tanh"):
     """The hyperbolic tangent."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Cosine(Operator, name="stablehlo.cosine"):
+class Cosine(Unary, name="stablehlo.cosine"):
     """The cosine."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)
 
 
-class Sine(Operator, name="stablehlo.sine"):
+class Sine(Unary, name="stablehlo.sine"):
     """The sine."""
 
     __slots__ = ()
-    input: Value = operand()
-    result: Value = result_()
-    constraints = (elementwise(1), one_kind)

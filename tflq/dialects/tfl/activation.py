@@ -25,65 +25,48 @@ __all__ = [
     "Relu0To1",
     "Relu6",
     "ReluN1To1",
+    "ScaledActivation",
     "Softmax",
     "Tanh",
 ]
 
 
-class Relu(Operator, name="tfl.relu", newest=3):
+class ScaledActivation(Operator):
+    """An activation whose operand and result have scales of their own."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(input, output),
+        SameElementType(input, output, unless_quantized=True),
+        Misreads("scales"),
+        Elementwise(input, output),
+    )
+
+
+class Relu(ScaledActivation, name="tfl.relu", newest=3):
     """max(input, 0). Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
-class Relu6(Operator, name="tfl.relu6", newest=3):
+class Relu6(ScaledActivation, name="tfl.relu6", newest=3):
     """The input, clamped to 0 to 6. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
-class ReluN1To1(Operator, name="tfl.relu_n1_to_1"):
+class ReluN1To1(ScaledActivation, name="tfl.relu_n1_to_1"):
     """The input, clamped to -1 to 1. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
-class Relu0To1(Operator, name="tfl.relu_0_to_1"):
+class Relu0To1(ScaledActivation, name="tfl.relu_0_to_1"):
     """The input, clamped to 0 to 1. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
 class LeakyRelu(Operator, name="tfl.leaky_relu", newest=2):
@@ -116,18 +99,10 @@ class Prelu(Operator, name="tfl.prelu"):
     )
 
 
-class Elu(Operator, name="tfl.elu"):
+class Elu(ScaledActivation, name="tfl.elu"):
     """The input, e^input - 1 where it is negative. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
 class Gelu(Operator, name="tfl.gelu", newest=2):
@@ -146,18 +121,10 @@ class Gelu(Operator, name="tfl.gelu", newest=2):
     )
 
 
-class HardSwish(Operator, name="tfl.hard_swish"):
+class HardSwish(ScaledActivation, name="tfl.hard_swish"):
     """input * clamp(input + 3, 0, 6) / 6. Source: kernels/activations.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
 
 
 class Logistic(Operator, name="tfl.logistic", newest=3):

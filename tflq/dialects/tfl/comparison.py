@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
@@ -31,88 +29,54 @@ __all__ = [
 ]
 
 
-class Equal(Operator, name="tfl.equal", newest=5):
+class Comparison(Operator):
+    """Two tensors, compared element by element."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits = (
+        QuantizedTogether(lhs, rhs),
+        SameElementType(lhs, rhs, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+class Equal(Comparison, name="tfl.equal", newest=5):
     """lhs = rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
-class NotEqual(Operator, name="tfl.not_equal", newest=4):
+class NotEqual(Comparison, name="tfl.not_equal", newest=4):
     """lhs ≠ rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
-class Greater(Operator, name="tfl.greater", newest=2):
+class Greater(Comparison, name="tfl.greater", newest=2):
     """lhs > rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
-class GreaterEqual(Operator, name="tfl.greater_equal", newest=3):
+class GreaterEqual(Comparison, name="tfl.greater_equal", newest=3):
     """lhs ≥ rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
-class Less(Operator, name="tfl.less", newest=3):
+class Less(Comparison, name="tfl.less", newest=3):
     """lhs < rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
-class LessEqual(Operator, name="tfl.less_equal", newest=2):
+class LessEqual(Comparison, name="tfl.less_equal", newest=2):
     """lhs ≤ rhs. Source: kernels/comparisons.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-    )
 
 
 class LogicalAnd(Operator, name="tfl.logical_and"):
@@ -186,7 +150,3 @@ class Where(Operator, name="tfl.where", newest=2):
     condition: Value = operand()
     output: Value = result()
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))
-
-
-Comparison: TypeAlias = Equal | NotEqual | Greater | GreaterEqual | Less | LessEqual
-"""Two tensors, compared element by element."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
 from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
@@ -15,6 +15,7 @@ __all__ = [
     "StablehloAbs",
     "StablehloAdd",
     "StablehloAnd",
+    "StablehloBinary",
     "StablehloBroadcastInDim",
     "StablehloCase",
     "StablehloCbrt",
@@ -57,37 +58,48 @@ __all__ = [
     "StablehloSubtract",
     "StablehloTanh",
     "StablehloTranspose",
+    "StablehloUnary",
     "StablehloWhile",
 ]
 
 
-class StablehloAbs(Operator, name="tfl.stablehlo_abs"):
-    """The absolute value."""
+class StablehloUnary(Operator):
+    """Of one tensor, element by element."""
 
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
+    traits: ClassVar[tuple[Trait, ...]] = (Elementwise(input, output, strict=False),)
 
 
-class StablehloAdd(Operator, name="tfl.stablehlo_add"):
+class StablehloBinary(Operator):
+    """Of two tensors, element by element."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (Elementwise(lhs, rhs, output, strict=False),)
+
+
+class StablehloAbs(StablehloUnary, name="tfl.stablehlo_abs"):
+    """The absolute value."""
+
+    __slots__ = ()
+
+
+class StablehloAdd(StablehloBinary, name="tfl.stablehlo_add"):
     """lhs + rhs."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
-class StablehloAnd(Operator, name="tfl.stablehlo_and"):
+class StablehloAnd(StablehloBinary, name="tfl.stablehlo_and"):
     """Bits or truth values that both have."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), *StablehloBinary.traits)
 
 
 class StablehloBroadcastInDim(Operator, name="tfl.stablehlo_broadcast_in_dim"):
@@ -110,13 +122,10 @@ class StablehloCase(Operator, name="tfl.stablehlo_case"):
     traits = (CALLS, Calls(branch_subgraph_indices, inputs=inputs), Impure())
 
 
-class StablehloCbrt(Operator, name="tfl.stablehlo_cbrt"):
+class StablehloCbrt(StablehloUnary, name="tfl.stablehlo_cbrt"):
     """The cube root."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
@@ -129,16 +138,12 @@ class StablehloClamp(Operator, name="tfl.stablehlo_clamp"):
     output: Value = result()
 
 
-class StablehloCompare(Operator, name="tfl.stablehlo_compare"):
+class StablehloCompare(StablehloBinary, name="tfl.stablehlo_compare"):
     """A comparison, as `comparison_direction` says."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
     comparison_direction: str = attribute(default="STABLEHLO_COMPARISON_DIRECTION_EQ")
     compare_type: str = attribute(default="STABLEHLO_COMPARISON_TYPE_NOTYPE")
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloComposite(Operator, name="tfl.stablehlo_composite"):
@@ -164,13 +169,10 @@ class StablehloConcatenate(Operator, name="tfl.stablehlo_concatenate"):
     dimension: int = attribute(default=0)
 
 
-class StablehloConvert(Operator, name="tfl.stablehlo_convert"):
+class StablehloConvert(StablehloUnary, name="tfl.stablehlo_convert"):
     """The numbers in another type."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
@@ -199,13 +201,10 @@ class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     precision_config: Any = attribute(default=None)
 
 
-class StablehloCosine(Operator, name="tfl.stablehlo_cosine"):
+class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
     """The cosine."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
@@ -223,14 +222,10 @@ class StablehloCustomCall(Operator, name="tfl.stablehlo_custom_call"):
     traits = (Calls(called_computations), Impure())
 
 
-class StablehloDivide(Operator, name="tfl.stablehlo_divide"):
+class StablehloDivide(StablehloBinary, name="tfl.stablehlo_divide"):
     """lhs / rhs."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
@@ -267,22 +262,16 @@ class StablehloDynamicUpdateSlice(Operator, name="tfl.stablehlo_dynamic_update_s
     output: Value = result()
 
 
-class StablehloExponential(Operator, name="tfl.stablehlo_exponential"):
+class StablehloExponential(StablehloUnary, name="tfl.stablehlo_exponential"):
     """e to the power of the operand."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
-class StablehloFloor(Operator, name="tfl.stablehlo_floor"):
+class StablehloFloor(StablehloUnary, name="tfl.stablehlo_floor"):
     """Rounded down."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloGather(Operator, name="tfl.stablehlo_gather"):
@@ -309,71 +298,49 @@ class StablehloIota(Operator, name="tfl.stablehlo_iota"):
     iota_dimension: int = attribute(default=0)
 
 
-class StablehloLog(Operator, name="tfl.stablehlo_log"):
+class StablehloLog(StablehloUnary, name="tfl.stablehlo_log"):
     """The natural logarithm."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
-class StablehloLogistic(Operator, name="tfl.stablehlo_logistic"):
+class StablehloLogistic(StablehloUnary, name="tfl.stablehlo_logistic"):
     """1 / (1 + e^-operand)."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
-class StablehloMaximum(Operator, name="tfl.stablehlo_maximum"):
+class StablehloMaximum(StablehloBinary, name="tfl.stablehlo_maximum"):
     """The greater of two."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
-class StablehloMinimum(Operator, name="tfl.stablehlo_minimum"):
+class StablehloMinimum(StablehloBinary, name="tfl.stablehlo_minimum"):
     """The lesser of two."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), FloatKernel(), *StablehloBinary.traits)
 
 
-class StablehloMultiply(Operator, name="tfl.stablehlo_multiply"):
+class StablehloMultiply(StablehloBinary, name="tfl.stablehlo_multiply"):
     """lhs * rhs."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), Unbounded(), FloatKernel(), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), Unbounded(), FloatKernel(), *StablehloBinary.traits)
 
 
-class StablehloNegate(Operator, name="tfl.stablehlo_negate"):
+class StablehloNegate(StablehloUnary, name="tfl.stablehlo_negate"):
     """The negative."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
-class StablehloOr(Operator, name="tfl.stablehlo_or"):
+class StablehloOr(StablehloBinary, name="tfl.stablehlo_or"):
     """Bits or truth values that one has."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloPad(Operator, name="tfl.stablehlo_pad"):
@@ -389,14 +356,10 @@ class StablehloPad(Operator, name="tfl.stablehlo_pad"):
     traits = (Misreads("packed"), FloatKernel())
 
 
-class StablehloPower(Operator, name="tfl.stablehlo_power"):
+class StablehloPower(StablehloBinary, name="tfl.stablehlo_power"):
     """lhs to the power of rhs."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloReduce(Operator, name="tfl.stablehlo_reduce"):
@@ -425,14 +388,10 @@ class StablehloReduceWindow(Operator, name="tfl.stablehlo_reduce_window"):
     traits = (Calls(body_subgraph_index),)
 
 
-class StablehloRemainder(Operator, name="tfl.stablehlo_remainder"):
+class StablehloRemainder(StablehloBinary, name="tfl.stablehlo_remainder"):
     """What remains of a division that truncates."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
 class StablehloReshape(Operator, name="tfl.stablehlo_reshape"):
@@ -454,13 +413,10 @@ class StablehloRngBitGenerator(Operator, name="tfl.stablehlo_rng_bit_generator")
     traits = (Impure(), Unquantized("it draws random numbers, as floats or bits"))
 
 
-class StablehloRsqrt(Operator, name="tfl.stablehlo_rsqrt"):
+class StablehloRsqrt(StablehloUnary, name="tfl.stablehlo_rsqrt"):
     """One over the square root."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloScatter(Operator, name="tfl.stablehlo_scatter"):
@@ -491,14 +447,11 @@ class StablehloSelect(Operator, name="tfl.stablehlo_select"):
     output: Value = result()
 
 
-class StablehloShiftLeft(Operator, name="tfl.stablehlo_shift_left"):
+class StablehloShiftLeft(StablehloBinary, name="tfl.stablehlo_shift_left"):
     """lhs shifted left by rhs bits."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Misreads("result type"), Elementwise(lhs, rhs, output, strict=False))
+    traits = (Misreads("result type"), *StablehloBinary.traits)
 
 
 class StablehloSlice(Operator, name="tfl.stablehlo_slice"):
@@ -524,23 +477,16 @@ class StablehloSort(Operator, name="tfl.stablehlo_sort"):
     traits = (Calls(comparator_subgraph_index),)
 
 
-class StablehloSubtract(Operator, name="tfl.stablehlo_subtract"):
+class StablehloSubtract(StablehloBinary, name="tfl.stablehlo_subtract"):
     """lhs - rhs."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(lhs, rhs, output, strict=False),)
 
 
-class StablehloTanh(Operator, name="tfl.stablehlo_tanh"):
+class StablehloTanh(StablehloUnary, name="tfl.stablehlo_tanh"):
     """The hyperbolic tangent."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (Elementwise(input, output, strict=False),)
 
 
 class StablehloTranspose(Operator, name="tfl.stablehlo_transpose"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable
@@ -26,14 +26,20 @@ __all__ = [
 ]
 
 
-class Ceil(Operator, name="tosa.ceil"):
-    """Rounded up."""
+class FloatFunction(Operator):
+    """Of one tensor of floats, element by element."""
 
     __slots__ = ()
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
     traits = (Elementwise(input, output),)
+
+
+class Ceil(FloatFunction, name="tosa.ceil"):
+    """Rounded up."""
+
+    __slots__ = ()
 
 
 class Clamp(Operator, name="tosa.clamp"):
@@ -48,54 +54,34 @@ class Clamp(Operator, name="tosa.clamp"):
     traits = (Tabulable(input), Role("clamped"))
 
 
-class Cos(Operator, name="tosa.cos"):
+class Cos(FloatFunction, name="tosa.cos"):
     """The cosine."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Erf(Operator, name="tosa.erf"):
+class Erf(FloatFunction, name="tosa.erf"):
     """The error function."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Exp(Operator, name="tosa.exp"):
+class Exp(FloatFunction, name="tosa.exp"):
     """e to the power of the input."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Floor(Operator, name="tosa.floor"):
+class Floor(FloatFunction, name="tosa.floor"):
     """Rounded down."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Log(Operator, name="tosa.log"):
+class Log(FloatFunction, name="tosa.log"):
     """The natural logarithm."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
 class Reciprocal(Operator, name="tosa.reciprocal"):
@@ -108,45 +94,25 @@ class Reciprocal(Operator, name="tosa.reciprocal"):
     traits = (Elementwise(input1, output),)
 
 
-class Rsqrt(Operator, name="tosa.rsqrt"):
+class Rsqrt(FloatFunction, name="tosa.rsqrt"):
     """One over the square root."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Sigmoid(Operator, name="tosa.sigmoid"):
+class Sigmoid(FloatFunction, name="tosa.sigmoid"):
     """1 / (1 + e^-input)."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Sin(Operator, name="tosa.sin"):
+class Sin(FloatFunction, name="tosa.sin"):
     """The sine."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
 
 
-class Tanh(Operator, name="tosa.tanh"):
+class Tanh(FloatFunction, name="tosa.tanh"):
     """The hyperbolic tangent."""
 
     __slots__ = ()
-    T = OneOf(FLOAT)
-    input: Value = operand(T)
-    output: Value = result(T)
-    traits = (Elementwise(input, output),)
-
-
-FloatFunction: TypeAlias = Ceil | Cos | Erf | Exp | Floor | Log | Rsqrt | Sigmoid | Sin | Tanh
-"""Functions of one float."""

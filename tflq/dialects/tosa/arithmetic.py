@@ -66,7 +66,7 @@ class Minimum(Operator, name="tosa.minimum"):
 
 
 class Mul(Operator, name="tosa.mul"):
-    """input1 * input2. with a shift, on i32: (input1 * input2 + 2^(shift - 1)) >> shift, the product in 64 bits, the
+    """input1 * input2. With a shift, on i32: (input1 * input2 + 2^(shift - 1)) >> shift, the product in 64 bits, the
     result in 32."""
 
     __slots__ = ()

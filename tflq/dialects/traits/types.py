@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.traits.slots import OfSlots
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.types import ScalarType, Shape
@@ -36,14 +37,14 @@ def _differ(one: int | None, other: int | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-class _Shapes(Trait):
+class _Shapes(OfSlots):
     """A trait of the shapes of operands and a result, the last one. `strict`: a file that states others is refused;
     else they are inferred anew, as an interpreter does."""
 
-    __slots__ = ("slots", "strict")
+    __slots__ = ("strict",)
 
     def __init__(self, *slots: Any, strict: bool = True) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
+        super().__init__(*slots)
         self.strict = strict
 
     def operands(self, op: Op) -> list[Value]:
@@ -51,14 +52,14 @@ class _Shapes(Trait):
         return [v for slot in self.slots if not slot.is_result for v in slot.values(op)]
 
 
-class SameElementType(Trait):
+class SameElementType(OfSlots):
     """These are of one element type; with `unless_quantized`, quantized ones of any, which all stand for real
     numbers."""
 
-    __slots__ = ("slots", "unless_quantized")
+    __slots__ = ("unless_quantized",)
 
     def __init__(self, *slots: Any, unless_quantized: bool = False) -> None:
-        self.slots: Final[tuple[Slot, ...]] = slots
+        super().__init__(*slots)
         self.unless_quantized = unless_quantized
 
     def check(self, op: Operator, notes: Notes) -> None:

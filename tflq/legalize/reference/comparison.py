@@ -129,7 +129,7 @@ def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
             return b.greater_equal(x, y)
         case Less():
             return b.greater(y, x)
-        case LessEqual():
+        case _:  # LessEqual
             return b.greater_equal(y, x)
 
 
