@@ -22,7 +22,7 @@ threshold is computed exactly and compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -34,6 +34,7 @@ __all__ = [
     "Division",
     "Staircase",
     "fit_division",
+    "fit_divisions",
     "float_staircase",
     "float_thresholds",
     "rescale_staircase",
@@ -180,16 +181,24 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
 
     The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
     """
+    return fit_divisions(stairs, low, high, [low.size])[0]
+
+
+def fit_divisions(stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: Sequence[int]) -> list[Division | None]:
+    """`fit_division` of many requantizations with the same levels at once: one after the other, they have `sizes`
+    channels."""
+    owner, count = np.repeat(np.arange(len(sizes)), sizes), np.asarray(sizes)
     step = np.minimum(stairs.step, 2.0**40)
     reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1)
     most = np.floor(_I31 / (reach + 0.5 * step + 2.0)).astype(np.int64)
-    if (step <= 1).any() or (most < 1).any():
-        return None
+    lost = np.bincount(owner, (step <= 1) | (most < 1), count.size) > 0
     gaps = _gaps(stairs, reach)
     a, b, c = (np.zeros(low.shape, np.int64) for _ in range(3))
-    left = np.arange(low.size)
+    left = np.nonzero(~lost[owner])[0]
     pairs: list[_Pairs] = []
     for candidates, exactly in ((_near, False), (_nearer, False), (None, True), (_fractions, True)):
+        if not left.size:
+            break
         if candidates is not None:
             pairs = candidates(step[left], most[left])
         if exactly:
@@ -200,11 +209,19 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
         done = left[proven]
         a[done], b[done], c[done] = some.a[proven], some.b[proven], some.c[proven]
         left, pairs = left[~proven], [(p[~proven], q[~proven]) for p, q in pairs]
-        if not left.size:
-            return Division(a, b, c)
-        if candidates is _nearer and left.size > _HOPELESS * proven.size and proven.size > _FEW:
-            return None
-    return None
+        if candidates is _nearer:
+            before = np.bincount(owner[np.concatenate((done, left))], minlength=count.size)
+            after = np.bincount(owner[left], minlength=count.size)
+            hopeless = (after > _HOPELESS * before) & (before > _FEW)
+            lost |= hopeless
+            keep = ~hopeless[owner[left]]
+            left, pairs = left[keep], [(p[keep], q[keep]) for p, q in pairs]
+    lost[owner[left]] = True
+    starts = np.cumsum(count) - count
+    return [
+        None if gone else Division(a[i : i + n], b[i : i + n], c[i : i + n])
+        for gone, i, n in zip(lost, starts, count, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

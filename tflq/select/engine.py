@@ -40,7 +40,7 @@ def _known(op: Op) -> bool:
 
 
 def _select_function(function: Function, mac: Mac) -> None:
-    k = Kernels(function.users(), frozenset(function.outputs), mac)
+    k = Kernels(function, mac)
     for op in function.ops:
         if op in k.fused:
             continue

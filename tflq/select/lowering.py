@@ -9,11 +9,11 @@ on plain integers, and on which types, is `rules/integer.toml`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from tflq.dialects.tfl.runtime import state_version
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import Registry
 from tflq.select.kernels import KernelBuilder
@@ -24,23 +24,34 @@ __all__ = ["Kernels", "Lowering", "Mac", "lowering"]
 Mac = Literal["integer", "float32"]
 
 T = TypeVar("T", bound=Op)
+R = TypeVar("R")
 
 
 class Kernels(KernelBuilder):
-    """A `KernelBuilder` that knows the function being selected: what its values have become, who uses them."""
+    """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
+    have become, who uses them."""
 
-    def __init__(self, users: Mapping[Value, list[Op]], outputs: frozenset[Value], mac: Mac) -> None:
+    def __init__(self, function: Function, mac: Mac) -> None:
         super().__init__()
         self.mac = mac
+        self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
         self._start = 0
-        self._users = users
-        self._outputs = outputs
+        self._users = function.users()
+        self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
+        self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants are themselves."""
         return self._selected.get(operand, operand)
+
+    def once(self, compute: Callable[[Kernels], R]) -> R:
+        """`compute(self)`, computed when it is first asked for: what is found for all ops of `source` at once."""
+        if compute not in self._once:
+            self._once[compute] = compute(self)
+        result: R = self._once[compute]
+        return result
 
     def begin(self) -> None:
         """Starts the lowering of one op: what is emitted from here on is its own."""

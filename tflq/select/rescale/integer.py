@@ -13,6 +13,7 @@ specification, RESCALE.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
-from tflq.numerics.staircase import Staircase, fit_division, rescale_staircase
+from tflq.numerics.staircase import Division, Staircase, fit_division, fit_divisions, rescale_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
@@ -34,6 +35,7 @@ __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeez
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
+_TOGETHER = 4096  # channels whose divisions are looked for in one go, so that their candidates stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,16 @@ class _Scaling:
     most: int
 
     @property
+    def is_one(self) -> bool:
+        """Whether it is a scale of 1 on integers that are small enough to be clamped as they are."""
+        return max(-self.least, self.most) < 1 << 24 and bool((self.multiplier == 1 << self.shift).all())
+
+    @property
+    def may_divide(self) -> bool:
+        """Whether the division form comes into question: few levels, and 0 maps to 0."""
+        return self.high - self.low <= 255 and self.low <= self.output_zp <= self.high and (self.multiplier >= 0).all()
+
+    @property
     def levels(self) -> np.ndarray:
         return np.arange(self.low - self.output_zp + 1, self.high - self.output_zp + 1)
 
@@ -57,29 +69,52 @@ class _Scaling:
 @lowering(Rescale)
 def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
-    to = op.output.type.storage
-    low, high, clamp = result_range(op, k)
     x = k.value(op.input)
-    zero, storage = op.input_zp, x.type.storage
-    least, most = input_range(op)
-    scaling = _Scaling(
-        multiplier=op.multiplier.astype(np.int64),
-        shift=op.shift.astype(np.int64),
-        double_round=op.rounding_mode == "DOUBLE_ROUND" and op.scale32,
-        output_zp=op.output_zp,
-        low=low,
-        high=high,
-        least=least,
-        most=most,
-    )
+    storage = x.type.storage
+    s, clamp, division = k.once(_requantizations)[op]
     if storage.bits < 32:
         x = k.cast(x, i32)
-    if zero:
-        x = k.sub(x, k.constant(zero, x.type.storage))
-    y = filled(k, x, low) if low == high else None
-    y = y or _unscaled(k, x, scaling) or _by_division(k, x, scaling) or _wide(k, x, scaling)
-    y = k.cast(y, to)
+    if op.input_zp:
+        x = k.sub(x, k.constant(op.input_zp, x.type.storage))
+    y = filled(k, x, s.low) if s.low == s.high else None
+    y = y or _unscaled(k, x, s) or _by_division(k, x, s, division) or _wide(k, x, s)
+    y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
+
+
+def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, Division | None]]:
+    """Of each RESCALE of a function: what it computes, the clamp that is part of that, and the division that does the
+    same on all its inputs, if one is found. They are looked for together: it takes many small steps on arrays."""
+    scalings = {op: _scaling(op, k) for op in k.source if isinstance(op, Rescale)}
+    alike: dict[tuple[int, int, bool], list[Rescale]] = defaultdict(list)
+    for op, (s, _) in scalings.items():
+        if op.input.type.storage.bits <= 32 and s.low < s.high and not s.is_one and s.may_divide:
+            alike[s.low - s.output_zp, s.high - s.output_zp, s.double_round].append(op)
+    found: dict[Rescale, Division | None] = {}
+    for ops in alike.values():
+        parts = np.cumsum([scalings[op][0].multiplier.size for op in ops]) // _TOGETHER
+        for part in np.unique(parts):
+            some = [op for op, at in zip(ops, parts, strict=True) if at == part]
+            found |= zip(some, _divisions([scalings[op][0] for op in some]), strict=True)
+    return {op: (*scaling, found.get(op)) for op, scaling in scalings.items()}
+
+
+def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
+    """What an op computes, and the clamp that is part of it."""
+    low, high, clamp = result_range(op, k)
+    least, most = input_range(op)
+    double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
+    multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+    return _Scaling(multiplier, shift, double_round, op.output_zp, low, high, least, most), clamp
+
+
+def _divisions(scalings: list[_Scaling]) -> list[Division | None]:
+    """The divisions of scalings that have the same levels and the same rounding."""
+    levels, sizes = scalings[0].levels, [s.multiplier.size for s in scalings]
+    multiplier, shift = (np.concatenate([getattr(s, name) for s in scalings]) for name in ("multiplier", "shift"))
+    stairs = rescale_staircase(levels, multiplier, shift, double_round=scalings[0].double_round)
+    least, most = (np.repeat([getattr(s, name) for s in scalings], sizes) for name in ("least", "most"))
+    return fit_divisions(stairs, least, most, sizes)
 
 
 def input_range(op: Rescale | RescaleF64) -> tuple[int, int]:
@@ -108,7 +143,7 @@ def filled(k: Kernels, x: Value, value: int) -> Value:
 
 def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
     """A scale of 1: nothing but other zero points and a clamp."""
-    if (s.multiplier != np.left_shift(np.int64(1), s.shift)).any() or max(-s.least, s.most) >= 1 << 24:
+    if not s.is_one:
         return None
     return clamped(
         k, x, np.asarray(s.low - s.output_zp), np.asarray(s.high - s.output_zp), s.least, s.most, s.output_zp
@@ -118,21 +153,22 @@ def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
 # --- division
 
 
-def _by_division(k: Kernels, x: Value, s: _Scaling) -> Value | None:
+def _by_division(k: Kernels, x: Value, s: _Scaling, division: Division | None) -> Value | None:
     """The division form, or None where it has no proof: the result in int32, zero point included."""
-    if x.type.storage != i32 or s.high - s.low > 255 or not s.low <= s.output_zp <= s.high or (s.multiplier < 0).any():
+    if x.type.storage != i32 or not s.may_divide:
         return None
     stairs = rescale_staircase(s.levels, s.multiplier, s.shift, double_round=s.double_round)
-    return divide(k, x, stairs, s.least, s.most, s.output_zp)
+    return divide(k, x, stairs, division, s.least, s.most, s.output_zp)
 
 
-def divide(k: Kernels, x: Value, stairs: Staircase, least: int, most: int, output_zp: int) -> Value | None:
-    """The staircase, for x (int32) in [least, most]: int32, plus `output_zp`. None without a proof."""
-    levels, channels = stairs.levels, np.arange(stairs.step.size)
-    ones = np.ones(channels.shape, np.int64)
-    fit = fit_division(stairs, least * ones, most * ones)
-    bounded = fit is None
+def divide(
+    k: Kernels, x: Value, stairs: Staircase, fit: Division | None, least: int, most: int, output_zp: int
+) -> Value | None:
+    """The staircase, for x (int32) in [least, most], for which `fit` is its division, if it has one: int32, plus
+    `output_zp`. None without a proof."""
+    levels, bounded = stairs.levels, fit is None
     if fit is None:
+        channels = np.arange(stairs.step.size)
         first = np.maximum(stairs.thresholds(levels[:1], channels)[0] - 1, least)
         last = np.minimum(stairs.thresholds(levels[-1:], channels)[0], most)
         if (last - least > _I31).any() or (most - last > _I31 + 1).any() or (last < first).any():

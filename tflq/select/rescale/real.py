@@ -19,7 +19,7 @@ from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
 from tflq.numerics.long_product import LongProduct, fit_long_product
-from tflq.numerics.staircase import float_staircase
+from tflq.numerics.staircase import fit_division, float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
@@ -41,7 +41,8 @@ def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
     y = filled(k, x, low) if low == high else None
     if y is None and x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
         levels = np.arange(low - output_zp + 1, high - output_zp + 1)
-        y = divide(k, x, float_staircase(levels, scale), least, most, output_zp)
+        stairs, ones = float_staircase(levels, scale), np.ones(scale.shape, np.int64)
+        y = divide(k, x, stairs, fit_division(stairs, least * ones, most * ones), least, most, output_zp)
     if y is None:
         lows, highs = low - output_zp, high - output_zp
         y, (below, above) = _product(op, k, x, scale, (lows, highs), (least, most))
