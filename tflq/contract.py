@@ -37,13 +37,14 @@ class Pass(ABC):
 
     takes: the form that it needs; None: any. makes: the form of its result; None: that of its operand; "any": it is
     not said. title: what users call a step of every conversion; the log has a line for it, and its errors, which speak
-    of the model, do not name the pass.
+    of the model, do not name the pass. labels: it changes names and metadata, and no op: there is nothing to verify.
     """
 
     name: ClassVar[str]
     title: ClassVar[str] = ""
     takes: ClassVar[Form | None] = None
     makes: ClassVar[Form | Literal["any"] | None] = None
+    labels: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, module: Module) -> PassResult:
@@ -93,7 +94,7 @@ class Pipeline:
                 form = None if item.makes == "any" else item.makes
             elif item.takes is not None:
                 form = item.takes
-            if result.modified:
+            if result.modified and not item.labels:
                 verify_stage(result.module, form, item.title or f"pass '{item.name}'")
             verified = time.perf_counter()
             if result.module is not module:

@@ -316,6 +316,7 @@ class Function:
         """Put values in the place of others, in every operand and output; chains of replacements are followed."""
         if not replacements:
             return
+        replaced = replacements.keys()
 
         def final(value: Value | None) -> Value | None:
             while value is not None and value in replacements:
@@ -323,28 +324,22 @@ class Function:
             return value
 
         for op in walk(self.ops):
-            if any(v in replacements for v in op.operands if v is not None):
+            if not replaced.isdisjoint(op.operands):
                 op.operands = [final(v) for v in op.operands]
         self.outputs = [final(v) or v for v in self.outputs]
 
-    def values(self) -> Iterator[Value]:
+    def values(self) -> list[Value]:
         """Every value in use, once: inputs, then operands, intermediates and results in op order, then outputs."""
-        seen: set[Value] = set()
-        for value in self._all():
-            if value is not None and value not in seen:
-                seen.add(value)
-                yield value
-
-    def _all(self) -> Iterator[Value | None]:
-        yield from self.inputs
+        found: list[Value | None] = [*self.inputs]
         for op in walk(self.ops):
-            yield from op.operands
-            yield from op.intermediates
-            yield from op.results
+            found += op.operands
+            found += op.intermediates
+            found += op.results
             for region in op.regions:
                 for block in region.blocks:
-                    yield from block.arguments
-        yield from self.outputs
+                    found += block.arguments
+        found += self.outputs
+        return [value for value in dict.fromkeys(found) if value is not None]
 
 
 @dataclass

@@ -15,14 +15,21 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width."""
+    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...), which tells it from others; `bits` is its
+    packed width."""
 
     name: str
     bits: int
     kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
     numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, ScalarType) and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def dtype(self) -> np.dtype:

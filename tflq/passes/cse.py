@@ -97,9 +97,10 @@ class CommonSubexpressionElimination(Pass):
 
 def _constant_key(value: Value) -> Hashable:
     buffer = value.buffer
+    info = attribute_key(value.info) if value.info else None
     if buffer is None or buffer.data.size > CONSTANT_LIMIT or buffer.external:
-        return (value.type, id(buffer), attribute_key(value.info))
-    return (value.type, buffer.data.tobytes(), attribute_key(value.info))
+        return (value.type, id(buffer), info)
+    return (value.type, buffer.data.tobytes(), info)
 
 
 def _final(value: Value | None, replacements: dict[Value, Value]) -> Value | None:

@@ -20,6 +20,7 @@ class StateRuntime(Pass):
 
     name: ClassVar[str] = "state-runtime"
     takes: ClassVar[Form] = "kernels"
+    labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         made = any(decision.path != "kept" for decision in Decisions.of(module))

@@ -86,6 +86,7 @@ class NameTensors(Pass):
 
     name: ClassVar[str] = "name-tensors"
     takes: ClassVar[Form] = "kernels"
+    labels: ClassVar[bool] = True
 
     def run(self, module: Module) -> PassResult:
         source = module.record.find(SourceNames) or SourceNames()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tflq.dialects.declare import Attribute, Slot
@@ -16,7 +16,7 @@ class Needs:
     """A version, and what needs it: the element type of a value, an attribute that is not 0, a rank of the first
     operand from `rank` on, operands of several shapes and of a rank from `broadcast_rank` on."""
 
-    __slots__ = ("attribute", "broadcast_rank", "element", "rank", "slot", "version")
+    __slots__ = ("holds", "version")
 
     def __init__(
         self,
@@ -29,27 +29,45 @@ class Needs:
         broadcast_rank: int = 0,
     ) -> None:
         self.version = version
-        self.slot: Final[Slot | None] = slot
-        self.element = element
-        self.attribute: Final[Attribute | None] = attribute
-        self.rank = rank
-        self.broadcast_rank = broadcast_rank
-
-    def holds(self, op: Op) -> bool:
+        self.holds: Final[Callable[[Op], bool]] = (
+            _of_rank(rank)
+            if rank
+            else _broadcasts(broadcast_rank)
+            if broadcast_rank
+            else _states(attribute)
+            if attribute is not None
+            else _of_element(slot, element)
+        )
         """Whether an op needs the version."""
-        if self.rank:
-            first = op.operands[0]
-            return first is not None and _rank(first.type.shape) >= self.rank
-        if self.broadcast_rank:
-            shapes = [v.type.shape for v in op.operands if v is not None]
-            return len(set(shapes)) > 1 and max(map(_rank, shapes)) >= self.broadcast_rank
-        if self.attribute is not None:
-            return bool(op.attributes.get(self.attribute.key))
-        slot = self.slot
-        assert slot is not None
+
+
+def _of_rank(rank: int) -> Callable[[Op], bool]:
+    def holds(op: Op) -> bool:
+        first = op.operands[0]
+        return first is not None and _rank(first.type.shape) >= rank
+
+    return holds
+
+
+def _broadcasts(rank: int) -> Callable[[Op], bool]:
+    def holds(op: Op) -> bool:
+        shapes = {v.type.shape for v in op.operands if v is not None}
+        return len(shapes) > 1 and max(map(_rank, shapes)) >= rank
+
+    return holds
+
+
+def _states(attribute: Attribute) -> Callable[[Op], bool]:
+    return lambda op: bool(op.attributes.get(attribute.key))
+
+
+def _of_element(slot: Slot, element: ScalarType | None) -> Callable[[Op], bool]:
+    def holds(op: Op) -> bool:
         values: Sequence[Value | None] = op.results if slot.is_result else op.operands
         value = values[slot.index] if slot.index < len(values) else None
-        return value is not None and value.type.storage == self.element
+        return value is not None and value.type.storage == element
+
+    return holds
 
 
 def _rank(shape: Shape) -> int:

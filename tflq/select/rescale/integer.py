@@ -59,7 +59,8 @@ class _Scaling:
     @property
     def may_divide(self) -> bool:
         """Whether the division form comes into question: few levels, and 0 maps to 0."""
-        return self.high - self.low <= 255 and self.low <= self.output_zp <= self.high and (self.multiplier >= 0).all()
+        few = self.high - self.low <= 255 and self.low <= self.output_zp <= self.high
+        return few and bool((self.multiplier >= 0).all())
 
     @property
     def levels(self) -> np.ndarray:

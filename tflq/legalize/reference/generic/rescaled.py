@@ -106,8 +106,7 @@ def _fixed_i32(
         left, seen = np.minimum(left, 0), None
     else:
         ends = bounds
-    scaled = [multiply(end.astype(np.int32), mantissa, left).astype(np.int64) for end in ends]
-    over = (scaled[0] + to.zero_point < i32.minimum) | (scaled[1] + to.zero_point > i32.maximum)
+    over = _leaves(ends, mantissa, left, to.zero_point)
     if over.any():
         result = _moved(b, b.rescale(acc, (mantissa, left), i32), to, clamp)
     else:
@@ -115,6 +114,15 @@ def _fixed_i32(
         _note_range(result, seen)
     warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (lost | over).any() else ""
     return Rescaled(b.clamp(result, *clamp), warning)
+
+
+def _leaves(ends: Bounds, mantissa: np.ndarray, left: np.ndarray, zero_point: int) -> np.ndarray:
+    """Whether sums between these ends leave int32 once they are scaled and the zero point is added, per channel."""
+    reach = max(-int(ends.low.min()), int(ends.high.max()))
+    if left.max() <= 0 and reach + abs(zero_point) <= i32.maximum:
+        return np.zeros(1, bool)  # scaled by less than 1
+    low, high = (multiply(end.astype(np.int32), mantissa, left).astype(np.int64) for end in ends)
+    return (low + zero_point < i32.minimum) | (high + zero_point > i32.maximum)
 
 
 def _moved(b: RuleBuilder, scaled: Value, to: UniformQuantizedType, clamp: tuple[int, int]) -> Value:
