@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import OptionError, Reason, TflqError, VerificationError
@@ -24,16 +24,16 @@ from tflq.logs import stage
 __all__ = ["Pass", "PassResult", "Pipeline", "Step", "verify_stage"]
 
 
-@dataclass(frozen=True, slots=True)
-class PassResult:
+class PassResult(NamedTuple):
     """The module after a pass, and whether the pass changed it."""
 
     module: Module
     modified: bool
 
 
+@dataclass(frozen=True)
 class Pass(ABC):
-    """A transformation of a module.
+    """A transformation of a module. A subclass with options is a frozen dataclass, too.
 
     takes: the form that it needs; None: any. makes: the form of its result; None: that of its operand; "any": it is
     not said. title: what users call a step of every conversion; the log has a line for it, and its errors, which speak
@@ -51,8 +51,7 @@ class Pass(ABC):
         """Transform `module`, whose IR is valid, into valid IR."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One pass of a run: the module after it and its form, as far as known; seconds of the pass and of the verifier
     after it; how many ops there were before and after."""
 

@@ -18,9 +18,8 @@ is always of its class (`Op.__new__`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import signature
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -172,8 +171,7 @@ def result(*types: Types | ScalarType, optional: bool = False, variadic: bool = 
 # --- attributes
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """What an attribute holds: in words, and whether a value is one."""
 
     text: str

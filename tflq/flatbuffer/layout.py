@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tflq.resources import resource
 
@@ -56,8 +56,7 @@ SCALAR_CODES: Final[dict[str, str]] = dict(zip(_SCALARS, "?bBhHiIqQfd", strict=T
 SCALAR_SIZES: Final[dict[str, int]] = dict(zip(_SCALARS, (1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One field. `kind` says what is stored inline, `type` names it:
 
     - `scalar`: a number of scalar type `type`; `enum`: a number of the underlying type of enum `type`

@@ -11,7 +11,7 @@ Only entry points have quantized arguments and results. One that is called, too,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tflq.dialects.calls import callees, entry_functions, renumber
 from tflq.dialects.declare import trait_of
@@ -32,16 +32,14 @@ def is_call(op: Op) -> bool:
     return calls is not None and calls.inputs is not None
 
 
-@dataclass(frozen=True)
-class Interface:
+class Interface(NamedTuple):
     """The types that a function takes and gives."""
 
     arguments: tuple[ElementType, ...]
     results: tuple[ElementType, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Passed:
+class _Passed(NamedTuple):
     """A value of a call, and the one of the function that it is copied to or from; -1: of the call itself, too."""
 
     outer: Value

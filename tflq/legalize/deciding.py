@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
@@ -46,8 +46,7 @@ _OUTLIVES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What a conversion allows: see `tflq.legalize.legalize`."""
 
     fallback: bool

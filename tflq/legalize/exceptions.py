@@ -8,7 +8,8 @@ the name of one. Rules state what parameters kernels disregard, and note what C+
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.traits.kernels import Interpolates
@@ -20,8 +21,7 @@ from tflq.legalize.rule import NotApplicable, Rewritten, Rule
 __all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Caveat:
+class Caveat(NamedTuple):
     """What a user should know of a result. `reproduced`: it is the interpreter's, which is not what the parameters say;
     else it is what the parameters say, and the interpreter's is not, or is not the same everywhere."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -58,8 +57,7 @@ _SAMPLES = 256
 _ELEMENTS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(NamedTuple):
     """Of results from the real ones, at most: counts of the result; where these are truth values, the share of wrong
     ones (else 0)."""
 

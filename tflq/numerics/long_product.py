@@ -12,7 +12,7 @@ c tells ties apart, and products that float64 rounds up to a tie: it is d >= 0 f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ _I31 = (1 << 31) - 1
 _CHUNK = 1 << 19  # thresholds looked at together: 4 MiB an array
 
 
-@dataclass(frozen=True, slots=True)
-class LongProduct:
+class LongProduct(NamedTuple):
     """The limbs int64 [C], k, the correction by sign, and the range int64 [C] that x is clamped to first."""
 
     high: np.ndarray

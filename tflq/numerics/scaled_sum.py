@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ _MOST_BITS = 28
 _ROUGHLY = 2.0**-7
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A term's multipliers, int64 of its ratios' shape, and the shift of its products."""
 
     multiplier: np.ndarray

@@ -23,8 +23,7 @@ threshold is computed exactly and compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +84,7 @@ def float_thresholds(levels: np.ndarray, scale: npt.ArrayLike) -> np.ndarray:
     return np.clip(first, -NEVER, NEVER).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Staircase:
+class Staircase(NamedTuple):
     """A requantization of C channels: its levels n int64 [L], the thresholds of any of them, and where it climbs, as
     reals.
 
@@ -122,8 +120,7 @@ def float_staircase(levels: np.ndarray, scale: npt.ArrayLike) -> Staircase:
     return Staircase(levels, lambda n, channels: float_thresholds(n, d[channels]), 0.5 / d, 1.0 / d)
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(NamedTuple):
     """f(x) = trunc((a x + sign(x) c) / b), each int64 [C]."""
 
     a: np.ndarray
@@ -224,8 +221,7 @@ def fit_divisions(stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: S
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gaps:
+class _Gaps(NamedTuple):
     """Of each channel: how often it climbs within reach, and the least distances of X(m) to integers on both sides."""
 
     climbs: np.ndarray

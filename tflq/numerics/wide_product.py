@@ -13,7 +13,7 @@ integer part (a product that far from a tie has the same result with any such h)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _SHIFTED = 1 << 58  # of |x| shifted to the left
 _LEAST_SHIFT = 8
 
 
-@dataclass(frozen=True, slots=True)
-class WideProduct:
+class WideProduct(NamedTuple):
     """The bits to shift |x| by, the limbs of M, the range that x is clamped to first, int64 [C] each; F - 58."""
 
     left: np.ndarray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
@@ -13,7 +12,6 @@ from tflq.ir.rewriting import remove_unneeded
 __all__ = ["DeadCodeElimination"]
 
 
-@dataclass(frozen=True)
 class DeadCodeElimination(Pass):
     """Removes pure ops whose results nothing reads, chains of them included."""
 

@@ -10,7 +10,6 @@ is RESCALE with one rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeGuard
 
 import numpy as np
@@ -30,7 +29,6 @@ __all__ = ["LowerRounding"]
 _MASK = (1 << LIMB) - 1
 
 
-@dataclass(frozen=True)
 class LowerRounding(Pass):
     """Lowers every tosa.rescale with a `rounding`. UnsupportedError for 48 bits, and for a result that leaves int32."""
 

@@ -7,7 +7,6 @@ type of a module can be replaced at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,7 +25,6 @@ from tflq.ir.types import (
 __all__ = ["NormalizeQuantTypes", "normalized"]
 
 
-@dataclass(frozen=True)
 class NormalizeQuantTypes(Pass):
     """Replaces quantized types by equivalent simpler ones."""
 

@@ -66,7 +66,7 @@ def _make(name: str, options: str, passes: Mapping[str, type[Pass]], readers: Re
     kind = passes.get(name)
     if kind is None:
         raise OptionError(f"there is no pass '{name}'; the passes are {', '.join(sorted(passes))}")
-    types = {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}  # type: ignore[arg-type]
+    types = {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}
     given: dict[str, Any] = {}
     for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:
         match = _OPTION.fullmatch(option)
@@ -76,7 +76,7 @@ def _make(name: str, options: str, passes: Mapping[str, type[Pass]], readers: Re
         reader = readers.get(f"{name}.{match[1]}")
         value = _option(name, match[1], types[match[1]], match[2]) if reader is None else reader(match[2])
         given[match[1].replace("-", "_")] = value
-    for field in fields(kind):  # type: ignore[arg-type]
+    for field in fields(kind):
         if field.name not in given and field.default is MISSING and field.default_factory is MISSING:
             raise OptionError(f"pass '{name}' needs its option '{field.name.replace('_', '-')}='")
     return kind(**given)

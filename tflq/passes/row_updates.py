@@ -10,7 +10,6 @@ row of x the slices fail, so that there is nothing to keep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +25,6 @@ from tflq.passes.dce import DeadCodeElimination
 __all__ = ["RowUpdates"]
 
 
-@dataclass(frozen=True)
 class RowUpdates(Pass):
     """Puts DYNAMIC_UPDATE_SLICE for rows written by slices and a concatenation, and drops the slices."""
 

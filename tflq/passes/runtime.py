@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
@@ -14,7 +13,6 @@ from tflq.records import Decisions
 __all__ = ["StateRuntime"]
 
 
-@dataclass(frozen=True)
 class StateRuntime(Pass):
     """States the release that the operators need, if the source names one."""
 

@@ -38,7 +38,6 @@ class Cut(Pass):
         return PassResult(cut_at(module, self.tensors), modified=True)
 
 
-@dataclass(frozen=True)
 class CutBeforeCustom(Pass):
     """Keeps the part up to what custom operators read."""
 
@@ -49,7 +48,6 @@ class CutBeforeCustom(Pass):
         return PassResult(cut_before_custom(module), modified=True)
 
 
-@dataclass(frozen=True)
 class RecordNames(Pass):
     """Notes the names of all tensors (`SourceNames`), so that no new tensor gets one of them."""
 

@@ -11,7 +11,6 @@ Source: kernels/rfft2d.cc, complex_support.cc.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -41,7 +40,6 @@ _LINEAR: Final = {
 }
 
 
-@dataclass(frozen=True)
 class Spectra(Pass):
     """Puts float operators for the parts of spectra that are read, and drops the spectra."""
 

@@ -10,7 +10,6 @@ value must be one that the inputs' type expresses exactly: converted, it is the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -41,7 +40,6 @@ def _state(op: Accumulating, functions: Functions) -> None:
     op.regions = [*others, *(region for region in functions if region is not None)]
 
 
-@dataclass(frozen=True)
 class DefaultConversions(Pass):
     """Writes conversions that a reduction of quantized values leaves out: identity functions."""
 
@@ -65,7 +63,6 @@ class DefaultConversions(Pass):
         return PassResult(module, modified)
 
 
-@dataclass(frozen=True)
 class FuseConversions(Pass):
     """Draws a `uniform_quantize` before a reduce or reduce_window, and one after it, into it as its conversions."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
@@ -14,7 +13,6 @@ from tflq.passes.through_floats import expressed
 __all__ = ["HybridDequantizeThenOp"]
 
 
-@dataclass(frozen=True)
 class HybridDequantizeThenOp(Pass):
     """Has ops of a floating-point lhs and a quantized rhs take the rhs dequantized: `op(lhs, dequantize(rhs))`."""
 

@@ -8,7 +8,6 @@ operands are cast to the storage types before it, and its results back after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
@@ -21,7 +20,6 @@ __all__ = ["StripFuncQuantTypes"]
 _CALLS = frozenset({"func.call", "func.call_indirect"})
 
 
-@dataclass(frozen=True)
 class StripFuncQuantTypes(Pass):
     """Replaces quantized types in function headers and calls by their storage types."""
 

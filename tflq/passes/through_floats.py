@@ -10,7 +10,6 @@ results with `quant.qcast`. The casts between neighbours are simplified away by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
 from tflq.builder import Emitter
@@ -69,7 +68,6 @@ def is_on_quantized(op: Op) -> bool:
     return any(v is not None and v.type.quantized for v in (*op.operands, *op.results))
 
 
-@dataclass(frozen=True)
 class DequantizeFallback(Pass):
     """Puts casts around every op that computes on quantized tensors. Ops that call functions, keep a state or hold
     regions are left as they are."""

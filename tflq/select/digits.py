@@ -8,7 +8,7 @@ less 128.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,14 @@ from tflq.select.lowering import Kernels
 __all__ = ["Digit", "Digits", "array_digits", "digits", "fills"]
 
 
-@dataclass(frozen=True, slots=True)
-class Digit:
+class Digit(NamedTuple):
     """One int8 tensor and its weight in the sum."""
 
     coefficient: int
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Digits:
+class Digits(NamedTuple):
     """The digits of a tensor and what is added to their sum."""
 
     parts: tuple[Digit, ...]

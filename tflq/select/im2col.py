@@ -8,7 +8,7 @@ width is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from tflq.select.lowering import Kernels
 __all__ = ["Geometry", "pad_spatial", "patches", "taps"]
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(NamedTuple):
     """Filter size, padding (top, bottom, left, right), stride and dilation (y, x)."""
 
     kernel: tuple[int, ...]

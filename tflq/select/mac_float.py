@@ -11,8 +11,7 @@ matrix product, which int8 reads faster.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,8 +39,7 @@ _MOST_CHUNKS = 32
 _FEW_ROWS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """An input, or a byte of it, as integer-valued float32, and its weight in the sum."""
 
     coefficient: int

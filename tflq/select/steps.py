@@ -47,7 +47,6 @@ class Select(Pass):
         return PassResult(select(module, mac=self.mac), modified=True)
 
 
-@dataclass(frozen=True)
 class TrimEdges(Pass):
     """Drops copies between tensors with parameters and tensors without, where a kernel disregards them."""
 
@@ -58,7 +57,6 @@ class TrimEdges(Pass):
         return PassResult(module, trim_edges(module))
 
 
-@dataclass(frozen=True)
 class MergeViews(Pass):
     """RESHAPE of a RESHAPE becomes one, or none."""
 
@@ -69,7 +67,6 @@ class MergeViews(Pass):
         return PassResult(module, merge_views(module))
 
 
-@dataclass(frozen=True)
 class KeepApart(Pass):
     """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
 
@@ -80,7 +77,6 @@ class KeepApart(Pass):
         return PassResult(module, keep_apart(module))
 
 
-@dataclass(frozen=True)
 class NameTensors(Pass):
     """Gives every tensor a name that no other has, and none of the source's (`SourceNames`) to a new one."""
 

@@ -9,8 +9,7 @@ the file says. What callers see of an entry's results is put back when the conve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.tfl.state import ReadVariable
@@ -27,8 +26,7 @@ __all__ = ["Stated", "settle"]
 _Row = tuple[Shape, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(NamedTuple):
     """What a file says of the shapes of each entry's results: by function, in order."""
 
     rows: Mapping[int, tuple[_Row, ...]]

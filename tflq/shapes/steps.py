@@ -34,7 +34,6 @@ class BindShapes(Pass):
         return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
 
 
-@dataclass(frozen=True)
 class SettleShapes(Pass):
     """Gives every result the shape that an interpreter computes. What the file says of results is noted (`Stated`)."""
 
@@ -50,7 +49,6 @@ class SettleShapes(Pass):
         return PassResult(module, changed)
 
 
-@dataclass(frozen=True)
 class StateShapes(Pass):
     """Has tensors with open dims state the shape that they are allocated with."""
 
@@ -63,7 +61,6 @@ class StateShapes(Pass):
         return PassResult(module, state_shapes(module))
 
 
-@dataclass(frozen=True)
 class RestateResults(Pass):
     """States of an entry's results what the source did, as `settle-shapes` noted it."""
 

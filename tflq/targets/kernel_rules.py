@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tflq.errors import OptionError
 from tflq.ir.core import Op, Value
@@ -19,8 +19,7 @@ _ANY = "any"
 """The variable that need not be the same type wherever it occurs."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
+class _Signature(NamedTuple):
     """Types of the operands and results in order; a variable stands for one of `choices`."""
 
     operands: tuple[str, ...]

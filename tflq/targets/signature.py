@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from tflq.dialects.declare import Slot
 from tflq.dialects.tfl import op_name
@@ -26,8 +26,7 @@ __all__ = ["Signature", "parse_signature"]
 _REST: Final = "..."
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
+class _Slot(NamedTuple):
     """A place of a signature."""
 
     port: Port

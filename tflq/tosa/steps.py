@@ -52,7 +52,6 @@ class CheckTosa(Pass):
         return PassResult(module, modified=False)
 
 
-@dataclass(frozen=True)
 class CheckLaws(Pass):
     """InvalidModelError for an operator that TOSA does not allow on any target."""
 
@@ -65,7 +64,6 @@ class CheckLaws(Pass):
         return PassResult(module, modified=False)
 
 
-@dataclass(frozen=True)
 class RaiseTosa(Pass):
     """Operators of TOSA become the integer form; each is noted as converted (`Decisions`)."""
 

@@ -12,7 +12,6 @@ from tflq.ir.core import Op
 __all__ = ["Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
 
 
-@dataclass(frozen=True, slots=True)
 class Impure(Trait):
     """It has an effect beside its results, or results that differ from run to run: it is neither removed nor merged."""
 
@@ -38,7 +37,6 @@ class Calls(Trait):
             yield from ((attribute.key, int(index)) for index in indices)
 
 
-@dataclass(frozen=True, slots=True)
 class ComputesInFloat(Trait):
     """Its reference kernel computes in float on integers, too."""
 
@@ -50,7 +48,6 @@ class Kept(Trait):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class Recurrent(Trait):
     """It keeps a state in variable tensors, which `reset_all_variables()` resets."""
 
@@ -62,6 +59,5 @@ class Unquantized(Trait):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class Undescribed(Trait):
     """Its tensors say what its options say: a file may leave the options out."""

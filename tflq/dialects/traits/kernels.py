@@ -70,16 +70,13 @@ class LacksKernel(Trait):
         self.storages: Final = frozenset(storages)
 
 
-@dataclass(frozen=True, slots=True)
 class FloatKernel(Trait):
     """A StableHLO operator that an interpreter computes on floats, without calling a function."""
 
 
-@dataclass(frozen=True, slots=True)
 class Interpolates(Trait):
     """Its int16 kernel interpolates between the entries of a table."""
 
 
-@dataclass(frozen=True, slots=True)
 class Unbounded(Trait):
     """Its results can be infinite or not a number, or as good as that."""

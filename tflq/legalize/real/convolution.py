@@ -9,7 +9,7 @@ Sources: kernels/conv3d.cc, conv3d_transpose.cc, internal/reference/conv3d_trans
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,8 +48,7 @@ def conv_3d_sums(op: Conv3D, b: RuleBuilder, terms: Terms) -> Sums:
     return Sums(_convolved(b, x, moved, terms, made, pad, stride, dilation))
 
 
-@dataclass(frozen=True, slots=True)
-class _Dim:
+class _Dim(NamedTuple):
     """One dim of a transposed convolution: taps per output, padding around the input, cells, outputs to skip."""
 
     taps: int

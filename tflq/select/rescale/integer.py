@@ -14,7 +14,7 @@ specification, RESCALE.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,7 @@ _I62, _I63 = 1 << 62, (1 << 63) - 1
 _TOGETHER = 4096  # channels whose divisions are looked for in one go, so that their candidates stay in the cache
 
 
-@dataclass(frozen=True, slots=True)
-class _Scaling:
+class _Scaling(NamedTuple):
     """One requantization: its numbers, the input's range without zero point, and the results it may give."""
 
     multiplier: np.ndarray  # int64 [1 or C]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,8 +47,7 @@ _FAR = 1 << 20
 """Beyond every result of 16 bits, whatever its zero point."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(NamedTuple):
     """How a tensor is stored: scales float64, zero points int64, both of `rank` dims."""
 
     storage: ScalarType

@@ -11,8 +11,7 @@ so that nothing overflows. A result of int32 is within one count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -63,8 +62,7 @@ _SUMS: Final[Mapping[type[_Operator], tuple[int, Callable[[Any, RuleBuilder, Ter
 """Which dim of the weights counts the channels, and what sums the products."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bias:
+class _Bias(NamedTuple):
     """The bias in counts of the sum: known, float64 [1 or C], or a tensor of the accumulator's type."""
 
     known: np.ndarray

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -66,7 +66,7 @@ def _reduction(op: NumberReduction) -> _Reduction:
         raise NotApplicable(f"sizes of '{x.name}' are not known, or no elements are reduced")
     if not op.keep_dims:
         scales, zeros = (np.expand_dims(g, axes) for g in (target.scales, target.zeros))
-        target = replace(target, scales=scales, zeros=zeros)
+        target = target._replace(scales=scales, zeros=zeros)
     return _Reduction(x, axes, math.prod(d or 1 for d in sizes), source, target)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,8 +77,7 @@ class Bounds(NamedTuple):
         return (int(self.low.min()), int(self.high.max())) if self.low.size else (0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """What an operator sums: products with `weights`, less zero points, and `bias`, both in the integer form."""
 
     weights: Value
@@ -93,8 +91,7 @@ def _itself(_: RuleBuilder, x: Value) -> Value:
     return x
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(NamedTuple):
     """An accumulator whose last dim holds the channels, `repeats` times in a row; `finish` makes the operator's result
     of it once it is scaled."""
 
