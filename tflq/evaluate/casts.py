@@ -73,6 +73,8 @@ def _parameters(type: TensorType) -> tuple[np.ndarray, np.ndarray]:
 @evaluator(Dcast)
 def _dcast(op: Dcast, x: np.ndarray) -> np.ndarray:
     scale, zero_point = _parameters(op.input.type)
+    if x.dtype.itemsize > 4 or zero_point.dtype.itemsize > 4:  # in doubles: the difference may be more than int64 holds
+        return ((x.astype(np.float64) - zero_point) * scale).astype(scale.dtype)
     return (x.astype(np.int32) - zero_point).astype(scale.dtype) * scale
 
 

@@ -34,13 +34,21 @@ _REDUCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
 
 @evaluator(tosa.ReduceAll, tosa.ReduceAny, tosa.ReduceMax, tosa.ReduceMin)
 def _reduce(op: tosa.ReduceAll | tosa.ReduceAny | tosa.ReduceMax | tosa.ReduceMin, x: np.ndarray) -> np.ndarray:
-    return np.asarray(_REDUCTIONS[type(op)](x, axis=op.axis, keepdims=True))
+    return np.asarray(_REDUCTIONS[type(op)](x, axis=op.axis, keepdims=True, **_start(op, x)))
+
+
+def _start(op: Op, x: np.ndarray) -> dict[str, Any]:
+    """What the greatest or least of no elements is: the end of the type that any other number replaces."""
+    if x.size or not isinstance(op, (tosa.ReduceMax, tosa.ReduceMin, tfl.ReduceMax, tfl.ReduceMin)):
+        return {}
+    ends = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    return {"initial": ends.min if isinstance(op, (tosa.ReduceMax, tfl.ReduceMax)) else ends.max}
 
 
 @evaluator(tfl.ReduceAll, tfl.ReduceAny, tfl.ReduceMax, tfl.ReduceMin, tfl.ReduceProd, tfl.Sum)
 def _reduce_axes(op: tfl.Reduction, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
     along = tuple(int(a) % x.ndim for a in axes.reshape(-1))
-    return np.asarray(_REDUCTIONS[type(op)](x, axis=along, keepdims=op.keep_dims))
+    return np.asarray(_REDUCTIONS[type(op)](x, axis=along, keepdims=op.keep_dims, **_start(op, x)))
 
 
 @evaluator(tosa.ReduceSum)
@@ -59,5 +67,7 @@ def _accumulator(x: np.ndarray) -> np.dtype:
 
 @evaluator(tosa.ArgMax)
 def _argmax(op: tosa.ArgMax, x: np.ndarray) -> np.ndarray:
-    """The first of equals."""
+    """The first of equals; of no elements 0."""
+    if x.shape[op.axis] == 0:
+        return np.zeros(np.delete(x.shape, op.axis), np.int32)
     return np.asarray(x.argmax(op.axis))

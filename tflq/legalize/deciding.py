@@ -24,7 +24,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
-from tflq.legalize.fallback import fall_back
+from tflq.legalize.fallback import beyond_floats, fall_back
 from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
@@ -188,6 +188,8 @@ class Decider:
         except NotApplicable as why_not:
             raise Refusal(f"{reason}; {why_not.reason}") from None
         self._name_results(op, answer, start)
+        if (beyond := beyond_floats(op)) and not case.inexact:
+            case.inexact[beyond] = "inexact"
         return Decision(op, "float", reason, _joined(*case.inexact), next(iter(case.inexact.values()), ""))
 
     def _pass_through(self, op: Op) -> None:

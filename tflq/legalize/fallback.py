@@ -31,7 +31,7 @@ from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
 
-__all__ = ["fall_back"]
+__all__ = ["beyond_floats", "fall_back"]
 
 _DISREGARDED = frozenset({"SIGN_BIT", "TANH"})
 """Fused activations that float kernels disregard, too, but for those of recurrent operators."""
@@ -107,6 +107,20 @@ def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     zero = b.emit(Equal, [divisor, b.constant(np.float32(0), f32)], TensorType(divisor.type.shape, i1))
     least = b.constant(np.finfo(np.float32).tiny, f32)
     return b.emit(SelectV2, [zero, least, divisor], divisor.type)
+
+
+def beyond_floats(op: Op) -> str:
+    """What is to be warned of where operands may hold numbers that float32 does not; empty if none does."""
+    most = np.finfo(np.float32).max
+    for value in op.operands:
+        if value is not None and value.type.quantized and not _scales(value).max() * _steps(value) <= most:
+            return f"'{value.name}' holds numbers beyond float32, in which this is computed: they are infinite there"
+    return ""
+
+
+def _steps(value: Value) -> float:
+    """How many steps from its zero point a quantized tensor can hold, about."""
+    return 2.0 ** (value.type.storage.bits - 1)
 
 
 def _far_apart(op: Op) -> bool:

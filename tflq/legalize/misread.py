@@ -31,7 +31,7 @@ from tflq.ir.types import (
     i16,
 )
 from tflq.legalize.recurrent.signatures import reads_past_state, unset
-from tflq.legalize.reference.generic.moved_parameters import parameters_differ
+from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
 from tflq.legalize.rule import AS_STATED
 
 __all__ = ["misread"]
@@ -75,7 +75,7 @@ def _of_operand(op: Op) -> str:
     """A result that the kernel takes to be of its operand's type."""
     source = next((v for v in op.operands if v is not None and v.type.quantized), None)
     result = next((v for v in op.results if v.type.quantized), None)
-    if source is None or result is None or source.type.storage == result.type.storage:
+    if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
     return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"

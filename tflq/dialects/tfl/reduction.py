@@ -8,11 +8,11 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
 from tflq.dialects.traits.effects import Unquantized
-from tflq.dialects.traits.kernels import Misreads, Unbounded
+from tflq.dialects.traits.kernels import AsksSameScale, Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
-from tflq.ir.types import i8, i16
+from tflq.ir.types import i8, i16, ui8
 
 __all__ = [
     "ArgMax",
@@ -97,7 +97,8 @@ class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
         SameScale(input, output),
         Axes(axes, input),
         SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
+        Misreads("scales", "result type"),
+        AsksSameScale(i8, ui8, i16),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -114,7 +115,8 @@ class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
         SameScale(input, output),
         Axes(axes, input),
         SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
+        Misreads("scales", "result type"),
+        AsksSameScale(i8, ui8, i16),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 

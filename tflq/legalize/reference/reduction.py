@@ -57,6 +57,8 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         reason = "no elements are reduced"
         if isinstance(op, Mean):
             raise NotApplicable(reason, f"{reason}, whose mean is no number")
+        if target.storage == i16:  # of whose two bytes it writes one
+            raise NotApplicable(reason, _MISREAD)
         zero = target.zero_point
         raise NotApplicable(
             reason, f"{reason}: the kernel stores 0, whatever the zero point is: {AS_STATED}" if zero else ""

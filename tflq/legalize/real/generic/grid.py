@@ -107,6 +107,8 @@ def grids_of(*values: Value) -> list[Grid]:
     grids: list[Grid] = []
     for value in values:
         grid = grid_of(value, values[-1].type.rank)
+        if not np.isfinite(grid.scales).all():
+            raise NotApplicable(f"'{value.name}' has an infinite scale")
         grids.append(grid)
     return grids
 
