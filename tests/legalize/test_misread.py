@@ -9,7 +9,7 @@ from support.harness import argument, const, convert_and_compare, edge_inputs, i
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16
+from tflq.ir.types import SCALARS, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i4, i8, i16, i32
 
 Q8, Q16, Q4 = (UniformQuantizedType.of(storage, 0.5) for storage in (i8, i16, i4))
 AXIS = UniformQuantizedPerAxisType.of(i8, 1, [0.25, 0.5, 1.0])
@@ -24,6 +24,12 @@ def _file(name: str, operands: list[Value], result: Value, **attributes: object)
 CASES = {
     "a scale per index": _file("relu", [argument((2, 3), AXIS)], argument((2, 3), Q8, "out")),
     "another result": _file("neg", [argument((2, 3), Q8)], argument((2, 3), Q16, "out")),
+    "the greatest as another type": _file(
+        "reduce_max",
+        [argument((2, 3), Q16), const(np.asarray([1], np.int32), i32)],
+        argument((2,), Q8, "out"),
+        keep_dims=False,
+    ),
     "packed values": _file("matrix_diag", [argument((2, 4), Q4)], argument((2, 4, 4), Q4, "out")),
     "packed values under others": _file(
         "reshape", [argument((2, 4), Q4)], argument((8,), UniformQuantizedType.of(i4, 2.0), "out"), new_shape=(8,)

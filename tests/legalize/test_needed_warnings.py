@@ -10,7 +10,18 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 
 import tflq
 from tflq.ir.core import Value
-from tflq.ir.types import ElementType, UniformQuantizedType, i1, i8, i16, i32, ui8
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    i1,
+    i4,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
 
 Quantized = UniformQuantizedType
 FINE, COARSE = Quantized.of(ui8, 0.01, 3), Quantized.of(ui8, 1e6, 200)
@@ -112,3 +123,32 @@ def test_int16_table_of_nothing() -> None:
     """Tensors without elements, of more dims than RIGHT_SHIFT takes."""
     x, y = (argument((3, 2, 2, 0, 5), Quantized.of(i16, s), n) for s, n in ((2.0**-14, "x"), (2.0**-15, "y")))
     assert warned(one_op("tfl.logistic", [x], [y], {}), [x]) is False
+
+
+@pytest.mark.parametrize(("scale", "needed"), [(1e38, True), (1e36, False)])
+def test_a_fallback_on_numbers_that_floats_do_not_hold(scale: float, needed: bool) -> None:
+    element = Quantized.of(i4, scale)
+    x = argument((2, 3), element)
+    model = one_op("tfl.expand_dims", [x, const_of(0, i32)], [argument((1, 2, 3), element, "y")], {})
+    assert warned(model, [x]) is needed
+
+
+@pytest.mark.parametrize(("storage", "needed"), [(i8, False), (i16, True)])
+def test_a_sum_of_nothing(storage: ScalarType, needed: bool) -> None:
+    """The reference kernel writes one byte of it."""
+    element = Quantized.of(storage, 0.5)
+    x = argument((8, 0), element)
+    model = one_op("tfl.sum", [x, const_of([0, 1], i32)], [argument((), element, "y")], {"keep_dims": False})
+    assert warned(model, [x]) is needed
+
+
+@pytest.mark.parametrize("name", ["prelu", "mul"])
+def test_infinite_scales_are_converted(name: str) -> None:
+    """By real semantics, too, where a quotient of two of them is no number."""
+    infinite = Quantized.of(i8, np.inf, 2)
+    several = UniformQuantizedPerAxisType.of(i8, 1, [0.02, 0.06, np.inf])
+    x, y = argument((2, 3), infinite, "x"), argument((2, 3), several, "y")
+    attributes = {} if name == "prelu" else {"fused_activation_function": "NONE"}
+    model = one_op(f"tfl.{name}", [x, y], [argument((2, 3), infinite, "z")], attributes)
+    (row,) = tflq.convert(model, semantics="real").report.rows
+    assert row.path == "float"
