@@ -169,13 +169,15 @@ class Builder(Emitter):
         output_zp: int = 0,
         rounding_mode: RescaleMode = "DOUBLE_ROUND",
         rounding: Rounding | None = None,
+        input_range: tuple[int, int] | None = None,
     ) -> Value:
         """tosa.rescale by TFLite multiplier(s) (mantissa, left shift): saturate(apply_scale(x - input_zp) +
         output_zp) in `to`.
 
         Several multipliers are per index of the last axis. An i64 input takes the 16-bit form (`reduce_to_16_bits`).
         Attributes made: multiplier int32[1 or C], shift int8[1 or C] (right shift, 31 - left shift; 15 - left shift
-        in the 16-bit form). `rounding` is a single one in that way, instead of the kernels'.
+        in the 16-bit form). `rounding` is a single one in that way, instead of the kernels'. `input_range`: bounds
+        of x - input_zp, where they are known.
         """
         mantissa = np.atleast_1d(np.asarray(multiplier[0], np.int32))
         left = np.atleast_1d(np.asarray(multiplier[1], np.int64))
@@ -197,6 +199,7 @@ class Builder(Emitter):
             scale32=scale32,
             per_channel=mantissa.size > 1,
             **({"rounding": rounding} if rounding else {}),
+            **({"input_range": input_range} if input_range else {}),
         )
 
     def table(self, x: Value, table: np.ndarray) -> Value:

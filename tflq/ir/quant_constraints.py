@@ -102,20 +102,27 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
 @constraint_of
 def one_operand_and_result(op: Op) -> bool:
     """the op must have one operand and one result"""
-    return len(op.operands) == 1 and op.operands[0] is not None and len(op.results) == 1
+    return len(op.operands) == len(op.results) == 1 and None not in op.operands
+
+
+def _types(op: Op) -> tuple[TensorType, TensorType]:
+    """Of operand and result."""
+    (operand,), (result,) = op.operands, op.results
+    assert operand is not None
+    return operand.type, result.type
 
 
 @constraint_of
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
-    element = op.operand(0).type.element
+    element = _types(op)[0].element
     return isinstance(element, ScalarType) and element.is_float
 
 
 @constraint_of
 def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
-    return is_quantized(op.operand(0).type.element)
+    return is_quantized(_types(op)[0].element)
 
 
 @constraint_of
@@ -141,14 +148,15 @@ def expressed_matches(op: Op) -> bool:
 @constraint_of
 def integer_or_quantized(op: Op) -> bool:
     """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
-    elements = (op.operand(0).type.element, op.result.type.element)
+    elements = [type.element for type in _types(op)]
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
 @constraint_of
 def one_side_quantized(op: Op) -> bool:
     """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
-    return is_quantized(op.operand(0).type.element) != is_quantized(op.result.type.element)
+    source, target = _types(op)
+    return is_quantized(source.element) != is_quantized(target.element)
 
 
 @constraint_of
@@ -167,27 +175,31 @@ def signless_integers(op: Op) -> bool:
 @constraint_of
 def both_scalars_or_tensors(op: Op) -> bool:
     """the operand and the result must be both scalars or both tensors"""
-    return isinstance(op.operand(0).type, BareType) == isinstance(op.result.type, BareType)
+    source, target = _types(op)
+    return isinstance(source, BareType) == isinstance(target, BareType)
 
 
 @constraint_of
 def both_ranked_or_unranked(op: Op) -> bool:
     """the operand and the result must be both ranked or both unranked"""
-    return (op.operand(0).type.shape is None) == (op.result.type.shape is None)
+    source, target = _types(op)
+    return (source.shape is None) == (target.shape is None)
 
 
 @constraint_of
 def same_shape(op: Op) -> bool:
     """the operand and the result must have the same shape, dynamic dims included"""
-    return op.operand(0).type.shape == op.result.type.shape
+    source, target = _types(op)
+    return source.shape == target.shape
 
 
 def _sides(op: Op) -> tuple[TensorType, TensorType]:
     """The plain type and the quantized one."""
-    source, target = op.operand(0).type, op.result.type
+    source, target = _types(op)
     return (target, source) if source.quantized else (source, target)
 
 
 def axis_integrity(op: Op) -> str | None:
     """How the type of operand or result breaks the per-axis quantization integrity."""
-    return axis_problem(op.operand(0).type) or axis_problem(op.result.type)
+    source, target = _types(op)
+    return axis_problem(source) or axis_problem(target)

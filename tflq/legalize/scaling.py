@@ -85,6 +85,7 @@ def scaled(
     *,
     input_zp: int = 0,
     output_zp: int = 0,
+    input_range: tuple[int, int] | None = None,
 ) -> Value:
     """saturate(MultiplyByQuantizedMultiplier(x - input_zp) + output_zp), for |x - input_zp| <= bound.
 
@@ -98,7 +99,7 @@ def scaled(
     multiplier = Multiplier(multiplier.mantissa, left - right)
     shifts_exactly = bound << left < 1 << 31 or not (left or input_zp)
     if shifts_exactly and (bound << left >> right) + 1 + abs(output_zp) < 1 << 31:
-        return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp)
+        return b.rescale(x, multiplier, to, input_zp=input_zp, output_zp=output_zp, input_range=input_range)
     wide = b.cast(x, i32)
     if input_zp:
         wide = b.sub(wide, b.constant(np.asarray(input_zp)))

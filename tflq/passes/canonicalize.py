@@ -15,12 +15,16 @@ folding would give it another tensor's name, the casts stay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import called_functions
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl import casts as tfl
+from tflq.dialects.tosa import casts as tosa
+from tflq.dialects.tosa.movement import Identity
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops, replace_values, take_over
 from tflq.ir.types import (
@@ -32,7 +36,7 @@ from tflq.ir.types import (
 
 __all__ = ["Canonicalize"]
 
-_CASTS = frozenset({"quant.scast", "tfl.cast", "tosa.cast", "tosa.identity"})
+_Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
 
 
 @dataclass(frozen=True)
@@ -76,35 +80,31 @@ class Canonicalize(Pass):
 
     def _source(self, op: Op, replacements: dict[Value, Value]) -> Value | None:
         """The value that the cast's result equals, if it does."""
-        inverse = self._inverse(op.name)
-        if inverse is None and op.name not in _CASTS:
+        if not isinstance(op, _Cast):
             return None
-        operand = _final(op.operand(0), replacements)
-        if op.name in _CASTS and operand.type == op.result.type:
+        operand = _final(op.input, replacements)
+        if operand.type == op.result.type and not isinstance(op, (Qcast, Dcast)):
             return operand
-        producer = operand.producer
-        if inverse is None or producer is None or producer.name != inverse:
-            return None
-        source = _final(producer.operand(0), replacements)
+        match op, operand.producer:
+            case (Scast(), Scast() as before) | (Qcast(), Dcast() as before):
+                pass
+            case Dcast(), Qcast() as before if self.semantics == "real":
+                pass
+            case _:
+                return None
+        source = _final(before.input, replacements)
         if source.type != op.result.type:
             return None
-        lossy = op.name == "quant.qcast" and self.semantics == "interpreter" and not _gives_back(op)
+        lossy = isinstance(op, Qcast) and self.semantics == "interpreter" and not _gives_back(op)
         return None if lossy else source
 
-    def _inverse(self, name: str) -> str | None:
-        if name == "quant.qcast":
-            return "quant.dcast"
-        if name == "quant.dcast" and self.semantics == "real":
-            return "quant.qcast"
-        return "quant.scast" if name == "quant.scast" else None
 
-
-def _gives_back(qcast: Op) -> bool:
+def _gives_back(qcast: Qcast) -> bool:
     """Whether quantizing what a stored value expresses gives that value: none is clamped, and the quotient of the
     product, each rounded to the expressed type, is within half of it."""
     element = qcast.result.type.element
     assert isinstance(element, (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType))
-    if is_narrowed(element) or qcast.attributes.get("rounding") == "toward_zero" or not element.expressed.numpy:
+    if is_narrowed(element) or qcast.rounding == "toward_zero" or not element.expressed.numpy:
         return False
     limits = np.finfo(element.expressed.dtype)
     one = isinstance(element, UniformQuantizedType)

@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap
 from tflq.ir.core import Op, Value
@@ -51,12 +52,12 @@ Step = Callable[[CoreBuilder, Value, Value, Value, list[Value]], Value]
 """What is computed of a value, its scale and its zero point; the sizes of its unknown dims."""
 
 
-def quantize(b: CoreBuilder, op: Op, rounding: str | None = None) -> Value:
+def quantize(b: CoreBuilder, op: Qcast, rounding: str | None = None) -> Value:
     """The result of a quant.qcast. `rounding`: of the quotient, where the op says none."""
     element, target = _uniform(op, op.result.type), op.result.type
     stored = target.stored()
-    quotient = op.attributes.get("rounding", rounding if "sum_rounding" not in op.attributes else None)
-    total = op.attributes.get("sum_rounding")
+    total = op.sum_rounding
+    quotient = op.rounding or (rounding if total is None else None)
     for name in (quotient, total):
         if name is not None and name not in ROUNDINGS:
             raise OptionError(Reason.at(op.location, f"'{name}' is no rounding", remedy=f"use {', '.join(ROUNDINGS)}"))
@@ -75,12 +76,12 @@ def quantize(b: CoreBuilder, op: Op, rounding: str | None = None) -> Value:
         y = b.cast(_converted(element, "fpto"), y, stored.storage)
         return y if rounded else _clamped(b, y, element, dims)
 
-    return b.emit("quant.scast", [_applied(b, op.operand(0), element, stored, step)], target)
+    return b.emit("quant.scast", [_applied(b, op.input, element, stored, step)], target)
 
 
-def dequantize(b: CoreBuilder, op: Op) -> Value:
+def dequantize(b: CoreBuilder, op: Dcast) -> Value:
     """The result of a quant.dcast."""
-    source = op.operand(0)
+    source = op.input
     element = _uniform(op, source.type)
 
     def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
 from tflq.passes.core_ops import CoreBuilder
@@ -20,8 +21,6 @@ from tflq.passes.lower_quant_core import dequantize, quantize
 from tflq.passes.lower_quant_tosa import lowered
 
 __all__ = ["LowerQuantOps"]
-
-_CASTS = frozenset({"quant.qcast", "quant.dcast"})
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class LowerQuantOps(Pass):
         made: list[Op] = []
         changed = False
         for op in ops:
-            if op.name in _CASTS:
+            if isinstance(op, (Qcast, Dcast)):
                 stand_for(self._lowered(op, made), op.result)
                 changed = True
                 continue
@@ -59,9 +58,9 @@ class LowerQuantOps(Pass):
             made.append(op)
         return made if changed else ops
 
-    def _lowered(self, op: Op, ops: list[Op]) -> Value:
+    def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":
             return lowered(op, ops, self.rounding or "half_away")
         b = CoreBuilder(ops)
         b.location = op.location
-        return quantize(b, op, self.rounding or None) if op.name == "quant.qcast" else dequantize(b, op)
+        return quantize(b, op, self.rounding or None) if isinstance(op, Qcast) else dequantize(b, op)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.builder import Builder
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
@@ -40,20 +41,20 @@ __all__ = ["lowered"]
 _ROUNDINGS = {"half_away": "math.round", "half_even": "math.roundeven", "toward_zero": "math.trunc"}
 
 
-def lowered(op: Op, ops: list[Op], rounding: str) -> Value:
+def lowered(op: Qcast | Dcast, ops: list[Op], rounding: str) -> Value:
     """What a quant.qcast or quant.dcast results in; its ops go to the end of `ops`. `rounding`: where the op says none.
 
     UnsupportedError for an expressed type that numpy has not, and for half_up, which no op of MLIR's rounds.
     """
     b = Builder(ops)
     b.location = op.location
-    return _quantize(b, op, rounding) if op.name == "quant.qcast" else _dequantize(b, op)
+    return _quantize(b, op, rounding) if isinstance(op, Qcast) else _dequantize(b, op)
 
 
-def _quantize(b: Builder, op: Op, rounding: str) -> Value:
+def _quantize(b: Builder, op: Qcast, rounding: str) -> Value:
     target = op.result.type
     element = _uniform(target)
-    work = _flatten(b, op.operand(0), element)
+    work = _flatten(b, op.input, element)
     scale, zero_point = _parameters(element, work)
     low, high = _bounds(element)
     scaled = _elementwise(b, "tfl.div", work.value, scale, fused_activation_function="NONE")
@@ -68,16 +69,16 @@ def _quantize(b: Builder, op: Op, rounding: str) -> Value:
     return b.scast(work.restore(whole, target.stored()), target)
 
 
-def _rounding(op: Op, default: str) -> str:
+def _rounding(op: Qcast, default: str) -> str:
     """The op of MLIR's math dialect that rounds as qcast says. UnsupportedError for half_up, which has none."""
-    rounding = op.attributes.get("rounding", default)
+    rounding = op.rounding or default
     if rounding not in _ROUNDINGS:
         raise UnsupportedError(f"lower-quant-ops has no op that rounds {rounding}; {', '.join(_ROUNDINGS)} have one")
     return _ROUNDINGS[rounding]
 
 
-def _dequantize(b: Builder, op: Op) -> Value:
-    source = op.operand(0)
+def _dequantize(b: Builder, op: Dcast) -> Value:
+    source = op.input
     element = _uniform(source.type)
     work = _flatten(b, b.scast(source, source.type.stored()), element)
     scale, zero_point = _parameters(element, work)

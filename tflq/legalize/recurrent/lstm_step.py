@@ -86,9 +86,8 @@ class Step:
         reach = max(-low, high)
         if reach << max(int(left.max()), 0) >= 1 << 31 or reach * float(scales.max()) >= 2.0**31 - 2.0**16:
             raise ValueError("the scaled product with the output state can leave int32")
-        shares = b.rescale(b.reshape(made, (self.batch, self.width)), (mantissa, left), i32)
-        assert shares.producer is not None
-        shares.producer.attributes["input_range"] = (low, high)
+        sums = b.reshape(made, (self.batch, self.width))
+        shares = b.rescale(sums, (mantissa, left), i32, input_range=(low, high))
         return b.clamp(b.add(shares, b.cast(given, i32)), i16.minimum, i16.maximum)
 
     def _activated(self, name: str, sums: Value, c: Value | None) -> Value:

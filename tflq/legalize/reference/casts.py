@@ -48,8 +48,8 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     if storage is i16 and output.storage is i16:
         symmetric(op, first, output)
     multiplier = requantize_multiplier(first.scale, output.scale)
-    zero_points = {"input_zp": first.zero_point, "output_zp": output.zero_point}
-    return scaled(b, b.value(source), multiplier, output.storage, 1 << storage.bits, **zero_points)
+    x, bound, zeros = b.value(source), 1 << storage.bits, (first.zero_point, output.zero_point)
+    return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])
 
 
 def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:

@@ -24,7 +24,6 @@ from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
 from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
 from tflq.dialects.tosa.bits import BitwiseNot
-from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.reduction import ArgMax as TosaArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
@@ -79,9 +78,8 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
         total = b.sub(total, b.constant(np.asarray(source.zero_point * count), i32))
     bounds = _offsets(source, count)
     reach = max(-bounds[0], bounds[1])
-    result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point)
-    if reach < 1 << 31 and isinstance(b.ops[-1], Rescale):
-        b.ops[-1].attributes["input_range"] = bounds
+    known = bounds if reach < 1 << 31 else None
+    result = scaled(b, total, multiplier, target.storage, reach, output_zp=target.zero_point, input_range=known)
     return _rewritten(result, misread)
 
 
@@ -160,10 +158,9 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     result, *others = b.op(Unpack, [factors], types, {"num": count, "axis": 0}).results
     for factor, bound in zip(others, bounds, strict=False):
         wide = b.mul(b.cast(result, i64), b.cast(factor, i64))
-        result = b.rescale(wide, multiplier, i32)
-        b.ops[-1].attributes["input_range"] = (-bound, bound)
-    result = b.rescale(b.cast(result, i64), multiplier, target.storage, output_zp=target.zero_point)
-    b.ops[-1].attributes["input_range"] = (-bounds[-2], bounds[-2])
+        result = b.rescale(wide, multiplier, i32, input_range=(-bound, bound))
+    last = (-bounds[-2], bounds[-2])
+    result = b.rescale(b.cast(result, i64), multiplier, target.storage, output_zp=target.zero_point, input_range=last)
     return b.reshape(result, [1 if a in axes else d for a, d in enumerate(shape)]) if op.keep_dims else result
 
 

@@ -27,8 +27,8 @@ def joined(ops: Sequence[Op], kept: frozenset[Value]) -> list[Op]:
     made: list[Op] = []
     for op in ops:
         last = made[-1] if made else None
-        users = [other for other in ops if last is not None and last.results[0] in other.operands]
-        if last is None or last.results[0] in kept or users != [op] or not _join(last, op):
+        users = [other for other in ops if last is not None and last.result in other.operands]
+        if last is None or last.result in kept or users != [op] or not _join(last, op):
             made.append(op)
     return made
 
@@ -40,8 +40,8 @@ def _join(last: Op, op: Op) -> bool:
     if type(op) in _ACTIVATIONS and fused == "NONE":
         last.attributes = {**last.attributes, "fused_activation_function": _ACTIVATIONS[type(op)]}  # type: ignore[index]
     elif isinstance(op, Add) and fused == "NONE" and bias is not None and bias.value(last) is None:
-        other = op.rhs if op.lhs is last.results[0] else op.lhs
-        if other.type.rank != 1 or other.type.shape != (last.results[0].type.shape or ())[-1:]:
+        other = op.rhs if op.lhs is last.result else op.lhs
+        if other.type.rank != 1 or other.type.shape != (last.result.type.shape or ())[-1:]:
             return False
         last.operands = [*last.operands[: bias.index], other]
         last.attributes = {**last.attributes, "fused_activation_function": op.fused_activation_function}

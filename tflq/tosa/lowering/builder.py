@@ -7,6 +7,7 @@ seen in its new shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -118,8 +119,7 @@ class TosaBuilder(Builder):
         """table[index] for an i32 index of any shape: GATHER from a constant of any type, whose buffer it shares."""
         shape: Shape = index.type.shape
         values = self.reshape(table, (1, *(table.type.shape or ()), 1))
-        known = shape is not None and None not in shape
-        count = int(np.prod([d or 1 for d in shape or ()])) if known else None
+        count = None if shape is None or None in shape else prod(d or 0 for d in shape)
         found = self.gather(values, self.reshape(index, (1, count)))
         return self.reshape(found, shape or ())
 

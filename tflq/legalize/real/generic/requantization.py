@@ -67,9 +67,7 @@ def _coarse(
 ) -> tuple[Value, np.ndarray, tuple[int, int]]:
     """A 48-bit sum without the last bits that i32 does not hold, its scale and bounds."""
     spare = max(max(-bounds[0], bounds[1]).bit_length() - 30, 0)
-    narrow = b.rescale(acc, (1 << 30, 1 - spare), i32)
-    assert narrow.producer is not None
-    narrow.producer.attributes["input_range"] = bounds
+    narrow = b.rescale(acc, (1 << 30, 1 - spare), i32, input_range=bounds)
     return narrow, scales * 2.0**spare, ((bounds[0] >> spare) - 1, (bounds[1] >> spare) + 1)
 
 
@@ -92,7 +90,5 @@ def _in_int32(
         raise NotApplicable("the sum or the result can leave 32 bits")
     if (np.abs(scales - 1) <= _ALIKE).all():
         return b.add(acc, b.constant(np.asarray(to.zero_point))) if to.zero_point else b.identity(acc)
-    result = b.rescale(acc, quantize_multipliers(scales), i32, output_zp=to.zero_point, rounding="half_away")
-    if result.producer is not None:
-        result.producer.attributes["input_range"] = bounds
-    return result
+    numbers = quantize_multipliers(scales)
+    return b.rescale(acc, numbers, i32, output_zp=to.zero_point, rounding="half_away", input_range=bounds)

@@ -101,7 +101,4 @@ def _scaled(b: RuleBuilder, sums: Value, ratio: np.ndarray, reach: int) -> Value
     """Sums times a ratio per channel; one so small that nothing is left of them is 0."""
     least = 0.25 / max(reach, 1)
     mantissa, left = quantize_multipliers(np.where(ratio < least, 1.0, ratio))
-    scaled = b.rescale(sums, (np.where(ratio < least, 0, mantissa), left), i32)
-    assert scaled.producer is not None
-    scaled.producer.attributes["input_range"] = (-reach, reach)
-    return scaled
+    return b.rescale(sums, (np.where(ratio < least, 0, mantissa), left), i32, input_range=(-reach, reach))

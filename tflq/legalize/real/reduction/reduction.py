@@ -122,6 +122,8 @@ def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     check_size(r.source, r.source.scales, r.source.zeros)
     storage, one = r.source.storage, float(r.target.scales.flat[0])
     stored = np.arange(storage.minimum, storage.maximum + 1)
+    if not one:
+        raise NotApplicable("the result has a scale of 0")
     scales = r.source.scales[..., None] * one ** (-1 / r.count)
     table = log_table(stored - r.source.zeros[..., None], scales, r.count)
     if r.target.reach * math.log(2) * (table.off + 2.0**-FRACTION_BITS / 2) > _OFF:

@@ -56,8 +56,8 @@ def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     if bounds_undefined(name, output.scale):
         b.note_undefined(f"a bound of {name} leaves int32")
     multiplier = quantize_multiplier(float_ratio(source.scale, output.scale))
-    zero_points = {"input_zp": source.zero_point, "output_zp": output.zero_point}
-    return b.clamp(scaled(b, b.value(op.input), multiplier, storage, 1 << storage.bits, **zero_points), low, high)
+    x, bound, zeros = b.value(op.input), 1 << storage.bits, (source.zero_point, output.zero_point)
+    return b.clamp(scaled(b, x, multiplier, storage, bound, input_zp=zeros[0], output_zp=zeros[1]), low, high)
 
 
 def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:

@@ -110,8 +110,8 @@ def _fixed_i32(
     if over.any():
         result = _moved(b, b.rescale(acc, (mantissa, left), i32), to, clamp)
     else:
-        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point)
-        _note_range(result, seen)
+        known = seen.range if seen else None
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=known)
     warning = _WRAPS.format("its shift wraps, as on x86-64", clamp[1] - clamp[0]) if (lost | over).any() else ""
     return Rescaled(b.clamp(result, *clamp), warning)
 
@@ -151,8 +151,7 @@ def _fixed_i64(
     lost = leaves_wide(*bounds, mantissa, left)
     low, high = bounds.range
     if not lost.any() and left.max() <= _MOST_LEFT_WIDE and low >= -_WIDEST and high < _WIDEST:
-        result = b.rescale(acc, (mantissa, left), to.storage)
-        _note_range(result, bounds)
+        result = b.rescale(acc, (mantissa, left), to.storage, input_range=bounds.range)
         return Rescaled(b.clamp(result, *clamp))
     multiplier, shift = wide_multipliers(mantissa, left)
     word = b.emit(
@@ -232,12 +231,6 @@ def _beyond(b: RuleBuilder, acc: Value, edge: np.ndarray, below: bool) -> Value:
     storage = acc.type.storage
     limit = b.constant(_squeezed(np.minimum(edge - 1, storage.maximum) * (-1 if below else 1)), storage)
     return b.greater(limit, acc) if below else b.greater(acc, limit)
-
-
-def _note_range(result: Value, bounds: Bounds | None) -> None:
-    """Notes the range of a rescale's input on the op."""
-    if bounds is not None and result.producer is not None:
-        result.producer.attributes["input_range"] = bounds.range
 
 
 def _squeezed(values: np.ndarray) -> np.ndarray:
