@@ -67,7 +67,7 @@ def _locate(module: Module, index: int, function: Function) -> None:
     """Gives operators that came without a location the one that reading a file would give them: reports go by it."""
     for number, op in enumerate(function.ops):
         if op.location is None:
-            tensor = op.results[0].name if op.results else ""
+            tensor = op.result.name if op.results else ""
             op.location = Location(module.source, index, number, op.name.removeprefix("tfl.").upper(), tensor)
 
 

@@ -53,7 +53,7 @@ def _why(op: Op) -> str:
     several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
     if isinstance(op, Conv2D) and not op.output.type.quantized and op.filter.type.storage == i16:
         return f"the kernel reads the stored integers of '{op.filter.name}' as floats"
-    if "floats" in kinds and (isinstance(op, FakeQuant) or not op.results[0].type.quantized):
+    if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
     if isinstance(op, BatchMatMul):
         several = op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
@@ -65,7 +65,7 @@ def _why(op: Op) -> str:
     if "packed" in kinds and (packed := next((v for v in quantized if v.type.storage == i4), None)) is not None:
         return f"the kernel reads '{packed.name}' of packed int4 as int8"
     if "copied" in kinds and any(v.type.storage == i4 for v in quantized) and parameters_differ(op):
-        return f"the kernel copies packed int4 to '{op.results[0].name}', which has other quantization parameters"
+        return f"the kernel copies packed int4 to '{op.result.name}', which has other quantization parameters"
     if isinstance(op, Dequantize) and op.output.type.storage != f32:
         return f"the kernel makes '{op.output.name}' of f32"
     return _of_operand(op) if "result type" in kinds else ""
@@ -90,7 +90,7 @@ def _in_blocks(op: BatchMatMul) -> Value | None:
 
 def _past_the_end(op: Op) -> str:
     """What float kernels with quantized constants look for behind a tensor."""
-    if not op.results or op.results[0].type.quantized:
+    if not op.results or op.result.type.quantized:
         return ""
     if isinstance(op, DepthwiseConv2D):
         weights, shape = op.filter, op.filter.type.shape or ()

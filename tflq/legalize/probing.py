@@ -116,7 +116,7 @@ def _function(op: Op, name: str) -> _Real | None:
 
 def _rows(op: Op) -> tuple[Op, list[np.ndarray]] | None:
     """Rows of one value each, and of random ones."""
-    x, axes = op.operand(0), op.operand(1)
+    x, axes, *_ = op.tensors
     if not x.type.shape or not axes.is_constant:
         return None
     sizes = [x.type.shape[a] for a in {int(a) % len(x.type.shape) for a in axes.array.reshape(-1)}]

@@ -33,7 +33,7 @@ def _written_out(owner: Function | Block) -> bool:
             for block in region.blocks:
                 modified |= _written_out(block)
         if isinstance(op, Operator) and op.has(Hybrid) and is_hybrid(op):
-            lhs, rhs = op.operand(0), op.operand(1)
+            lhs, rhs, *_ = op.tensors
             real = Value(expressed(rhs.type))
             ops.append(Op("stablehlo.uniform_dequantize", [rhs], [real], location=op.location))
             op.operands = [lhs, real]

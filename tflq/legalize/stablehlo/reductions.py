@@ -123,7 +123,7 @@ def _plan(op: Reduce | ReduceWindow, count: int) -> _Plan:
     body = single_op(functions.body)
     if not isinstance(body, (Add, Maximum, Minimum)):
         raise Rejected(_BY_ONE_OP)
-    source, target = (TensorType((), v.type.element) for v in (op.inputs[0], op.results[0]))
+    source, target = (TensorType((), v.type.element) for v in (op.inputs[0], op.result))
     kinds = (source, body.result.type, target)
     if not all(isinstance(kind.element, UniformQuantizedType) and kind.storage in _STORAGE for kind in kinds):
         raise Rejected("only values of one scale, stored in i8, u8, i16 or i32, are reduced in integers")

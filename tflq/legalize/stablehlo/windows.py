@@ -40,7 +40,7 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     """result = init combined with each window's elements. `op.info["body"]`: the class of the one operator of its
     function."""
     function = _COMBINES.get(op.info.get("body", Op))
-    storage = op.results[0].type.storage
+    storage = op.result.type.storage
     operands = [v for v in op.inputs if v is not None]
     if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
         raise Rejected(

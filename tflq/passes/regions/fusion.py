@@ -108,7 +108,7 @@ class _Grouping:
     def following(self, op: Op) -> tuple[Op, list[Op]] | None:
         """The only op that uses an op's only result, and the casts and statistics between them."""
         between: list[Op] = []
-        value = op.results[0]
+        value = op.result
         while len(op.results) == 1 and value not in self.outputs:
             users = self.users.get(value, ())
             if len(users) != 1:

@@ -144,7 +144,7 @@ class _Kernel:
         types = inner_types(region, ops, known, self.same_scale)
         for op in ops:
             if isinstance(op, (Qcast, Dcast, Stats)):
-                now[op.results[0]] = now[op.operand(0)]
+                now[op.result] = now[op.operand(0)]
             else:
                 self._emit(op, now, types)
         return {result: self._real(now[value], result) for result, value in zip(region.results, returned, strict=True)}

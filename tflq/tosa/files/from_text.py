@@ -82,9 +82,9 @@ def _place(module: Module, index: int, function: Function) -> None:
             continue
         named = "" if op.location is None else op.location.tensor
         if op.results and named not in taken:
-            op.results[0].name = named
+            op.result.name = named
             taken.add(named)
-        tensor = op.results[0].name if op.results else ""
+        tensor = op.result.name if op.results else ""
         op.location = Location(module.source, index, position, op.name.removeprefix("tosa.").upper(), tensor)
 
 

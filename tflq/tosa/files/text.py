@@ -197,7 +197,7 @@ class _Region:
             yield ")"
         results = ", ".join(type_text(v.type) for v in op.results)
         results = results if len(op.results) == 1 else f"({results})"
-        location = f" loc({string(op.results[0].name)})" if made and op.results[0].name else ""
+        location = f" loc({string(op.result.name)})" if made and op.result.name else ""
         yield f" : ({', '.join(types)}) -> {results}{location}\n"
 
     def _graph(self, function: Function) -> Iterator[str]:

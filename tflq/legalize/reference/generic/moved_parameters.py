@@ -35,7 +35,7 @@ def parameters_differ(op: Op) -> bool:
 def _same_numbers(op: Op) -> bool:
     """Whether all that is moved to an only result has its parameters, or is a constant of numbers that are stored
     alike under both. What a constant condition does not choose is not moved."""
-    element, moved = op.results[0].type.element, [v for v in op.operands if v is not None and v.type.quantized]
+    element, moved = op.result.type.element, [v for v in op.operands if v is not None and v.type.quantized]
     if len([v for v in op.results if v.type.quantized]) != 1 or not isinstance(element, UniformQuantizedType):
         return False
     if isinstance(op, (Select, SelectV2)) and op.condition.is_constant:
