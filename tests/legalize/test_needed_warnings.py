@@ -129,7 +129,7 @@ def test_int16_table_of_nothing() -> None:
 def test_a_fallback_on_numbers_that_floats_do_not_hold(scale: float, needed: bool) -> None:
     element = Quantized.of(i4, scale)
     x = argument((2, 3), element)
-    model = one_op("tfl.expand_dims", [x, const_of(0, i32)], [argument((1, 2, 3), element, "y")], {})
+    model = one_op("tfl.expand_dims", [x, const(np.asarray(0), i32)], [argument((1, 2, 3), element, "y")], {})
     assert warned(model, [x]) is needed
 
 
@@ -152,3 +152,28 @@ def test_infinite_scales_are_converted(name: str) -> None:
     model = one_op(f"tfl.{name}", [x, y], [argument((2, 3), infinite, "z")], attributes)
     (row,) = tflq.convert(model, semantics="real").report.rows
     assert row.path == "float"
+
+
+@pytest.mark.parametrize("target", ["integer", "kernels"])
+def test_choosing_one_element_keeps_the_stated_shape(target: str) -> None:
+    x, y = (argument((), Quantized.of(i16, 0.5), n) for n in "xy")
+    model = one_op("tfl.select_v2", [const_of([[False]], i1), x, y], [argument((), x.type.element, "z")], {})
+    assert warned(model, [x, y], target) is False
+
+
+def test_prelu_on_int16_takes_zero_points() -> None:
+    source, slope = Quantized.of(i16, 0.03, -5), Quantized.of(i8, 0.02, 1)
+    x, alpha = argument((2, 3, 4), source, "x"), argument((1, 1, 4), slope, "alpha")
+    model = one_op("tfl.prelu", [x, alpha], [argument((2, 3, 4), Quantized.of(i16, 0.04, 32767), "y")], {})
+    assert warned(model, [x, alpha]) is False
+
+
+def test_a_scalar_has_no_axis_to_sum_along() -> None:
+    """No interpreter runs this. TOSA refuses it by name."""
+    element = Quantized.of(ui8, 0.5)
+    attributes = {"exclusive": False, "reverse": False}
+    axis = const(np.asarray(0), i32)
+    model = one_op("tfl.cumsum", [argument((), element, "x"), axis], [argument((), element, "y")], attributes)
+    assert tflq.convert(model).report.rows[0].path == "float"
+    with pytest.raises(tflq.UnsupportedError, match=r"CUMSUM.*a scalar has none"):
+        tflq.convert(model, format="tosa")

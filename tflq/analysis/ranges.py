@@ -33,8 +33,19 @@ _UNKNOWN = (-(1 << 64), 1 << 64)
 _TWO_32 = 1 << 32
 
 
-def value_range(value: Value, depth: int = _DEPTH) -> Range:
+def value_range(value: Value) -> Range:
     """Least and greatest value that an integer tensor can hold; what a float makes is not followed."""
+    return _range(value, _DEPTH, {})
+
+
+def _range(value: Value, depth: int, known: dict[tuple[Value, int], Range]) -> Range:
+    found = known.get((value, depth))
+    if found is None:
+        found = known[value, depth] = _found(value, depth, known)
+    return found
+
+
+def _found(value: Value, depth: int, known: dict[tuple[Value, int], Range]) -> Range:
     storage = value.type.storage
     if storage.is_float:
         return _UNKNOWN
@@ -50,7 +61,7 @@ def value_range(value: Value, depth: int = _DEPTH) -> Range:
         rule = _moved
     if rule is None:
         return whole
-    low, high = rule(op, lambda operand: value_range(operand, depth - 1))
+    low, high = rule(op, lambda operand: _range(operand, depth - 1, known))
     return (low, high) if whole[0] <= low and high <= whole[1] else whole
 
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from tflq.dialects.tfl.comparison import Select, Where
+import math
+
+from tflq.dialects.tfl.comparison import Select, SelectV2, Where
 from tflq.ir.types import Shape
-from tflq.shapes.generic import common
-from tflq.shapes.site import Site, shape_of
+from tflq.shapes.generic import broadcast_of, common
+from tflq.shapes.site import Dims, Site, shape_of
 
 __all__: list[str] = []
 
 
-@shape_of(Select)
-def _select(op: Select, site: Site) -> Shape:
-    """A condition of rank 1 chooses rows."""
-    return common(site, [op.on_true, op.on_false])
+@shape_of(Select, SelectV2)
+def _select(op: Select | SelectV2, site: Site) -> Shape:
+    """A condition of rank 1 chooses rows in SELECT. Of one element each, both leave the result the shape that it
+    states."""
+    operands, stated = [op.condition, op.on_true, op.on_false], op.output.type.shape
+    if stated is not None and all(_single(shape) for shape in (stated, *map(site.dims, operands))):
+        return (1,) * len(stated)
+    return common(site, operands[1:]) if isinstance(op, Select) else broadcast_of(site, operands)
+
+
+def _single(dims: Dims) -> bool:
+    return math.prod(d or 0 for d in dims) == 1
 
 
 @shape_of(Where)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,13 +22,14 @@ from tflq.ir.core import Value
 from tflq.ir.types import (
     QUANTIZED_TYPES,
     SCALARS,
+    ElementType,
     ScalarType,
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
 
-__all__ = ["Port", "is_port", "parse_port"]
+__all__ = ["Kind", "Port", "is_port", "kind_of", "parse_port"]
 
 _KINDS = {
     "": (UniformQuantizedType,),
@@ -36,6 +38,15 @@ _KINDS = {
     "any": (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
 }
 _QUANTIZED = re.compile(r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?")
+
+
+Kind: TypeAlias = tuple[type[ElementType], ScalarType]
+"""What a port asks first of a tensor: the class of its element type, and its storage."""
+
+
+def kind_of(value: Value) -> Kind:
+    """The kind of a tensor."""
+    return value.type.element.__class__, value.type.storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +61,22 @@ class Port:
     low: int | None = None
     high: int | None = None
 
-    def takes(self, value: Value) -> bool:
-        """Whether a tensor fits."""
-        element = value.type.element
+    def may_take(self, kind: Kind) -> bool:
+        """Whether some tensor of a kind fits."""
         if self.kinds is None:
             return True
-        if isinstance(element, ScalarType):
-            return not self.kinds and self.storage in (None, element)
-        if not isinstance(element, QUANTIZED_TYPES) or not isinstance(element, self.kinds):
+        element, storage = kind
+        if not self.kinds and element is not ScalarType:
             return False
-        if self.storage not in (None, element.storage):
+        return (not self.kinds or issubclass(element, self.kinds)) and self.storage in (None, storage)
+
+    def takes(self, value: Value) -> bool:
+        """Whether a tensor fits."""
+        if not self.may_take(kind_of(value)):
             return False
+        element = value.type.element
+        if self.kinds is None or not isinstance(element, QUANTIZED_TYPES):
+            return True
         if self.axis is not None and getattr(element, "axis", None) != self.axis:
             return False
         if not self._holds(value, element.storage_min, element.storage_max):

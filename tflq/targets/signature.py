@@ -9,19 +9,19 @@ NAME stands for one of some ports, the same wherever it occurs in the signature
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from tflq.dialects.declare import Slot
 from tflq.dialects.tfl import op_name
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Op
 from tflq.ir.registry import op_class
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.port import Port, is_port, parse_port
+from tflq.targets.port import Kind, Port, is_port, parse_port
 
-__all__ = ["Signature", "parse_signature"]
+__all__ = ["Kinds", "Signature", "parse_signature"]
 
 _REST: Final = "..."
 
@@ -34,6 +34,9 @@ class _Slot(NamedTuple):
 
 
 _Side = tuple[_Slot, ...]
+T = TypeVar("T")
+Kinds: TypeAlias = tuple[Kind | None, ...]
+"""Of the operands or results of an op; None: left out."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,15 @@ class Signature:
     def fits(self, op: Op) -> bool:
         """Whether the op's element types are those of the signature."""
         return any(
-            _fits(operands, op.operands) and _fits(results, op.results) for operands, results in self.alternatives
+            _fits(operands, op.operands, Port.takes) and _fits(results, op.results, Port.takes)
+            for operands, results in self.alternatives
+        )
+
+    def may_fit(self, operands: Kinds, results: Kinds) -> bool:
+        """Whether some op on tensors of these kinds fits."""
+        return any(
+            _fits(left, operands, Port.may_take) and _fits(right, results, Port.may_take)
+            for left, right in self.alternatives
         )
 
     def broken(self, op: Op) -> str | None:
@@ -71,7 +82,7 @@ class Signature:
         return _misfit("operand", operands, declared.operand_slots) or _misfit("result", results, declared.result_slots)
 
 
-def _fits(slots: _Side, values: Sequence[Value | None]) -> bool:
+def _fits(slots: _Side, values: Sequence[T | None], takes: Callable[[Port, T], bool]) -> bool:
     count = max((i for i, value in enumerate(values, 1) if value is not None), default=0)
     last = slots[-1].many if slots else ""
     if last == _REST:
@@ -86,7 +97,7 @@ def _fits(slots: _Side, values: Sequence[Value | None]) -> bool:
         if value is None:
             if slot.many not in ("?", "*"):
                 return False
-        elif not slot.port.takes(value):
+        elif not takes(slot.port, value):
             return False
     return True
 

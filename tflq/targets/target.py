@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflq.dialects.forms import OF_TARGET
-from tflq.ir.core import Op
-from tflq.targets.signature import Signature
+from tflq.ir.core import Op, Value
+from tflq.targets.port import kind_of
+from tflq.targets.signature import Kinds, Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
 
@@ -40,11 +41,14 @@ class Target:
     uniform: frozenset[str] = frozenset()
     recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
+    _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Signature]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
         name = op.short_name
-        for signature in self.kernels.get(name, ()):
+        for signature in self._possible(op, name):
             if signature.fits(op):
                 broken = signature.broken(op)
                 if broken is None:
@@ -54,6 +58,16 @@ class Target:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
 
+    def _possible(self, op: Op, name: str) -> Sequence[Signature]:
+        """The signatures of a kernel that ops on tensors of these kinds may fit, remembered."""
+        operands, results = _kinds(op.operands), _kinds(op.results)
+        key = (name, operands, results)
+        known = self._remembered.get(key)
+        if known is None:
+            known = [s for s in self.kernels.get(name, ()) if s.may_fit(operands, results)]
+            self._remembered[key] = known
+        return known
+
     def agree(self, op: Op, changed: Op) -> bool:
         """Whether an op computes the same on other storage: it was measured on kernels that are right on either."""
         known = self.agreed.get(op.short_name, ())
@@ -62,3 +76,7 @@ class Target:
 
 INTEGER = Target("integer")
 """Nothing is kept."""
+
+
+def _kinds(values: Sequence[Value | None]) -> Kinds:
+    return tuple([None if value is None else kind_of(value) for value in values])

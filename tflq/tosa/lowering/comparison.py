@@ -90,4 +90,5 @@ def kernel_select(op: TflSelect | SelectV2, t: Tosa) -> Value:
     rank = op.result.type.rank or 0
     if isinstance(op, TflSelect) and condition.type.rank == 1 and rank > 1:
         condition = t.reshape(condition, (*(condition.type.shape or ()), *(1,) * (rank - 1)))
-    return t.select(condition, x, y)
+    chosen, shape = t.select(condition, x, y), op.result.type.shape or ()
+    return chosen if chosen.type.shape == shape else t.reshape(chosen, shape)

@@ -56,8 +56,8 @@ def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
         sums = b.op(op.name, [b.value(x), b.value(axis)], [op.result.type.stripped()], op.attributes)
         return Rewritten(sums.results, warning=_RAW)
     source, output = per_layer(op, [x, op.result])
-    if x.type.storage not in (i8, ui8, i16) or x.type.shape is None or None in x.type.shape or not axis.is_constant:
-        raise NotApplicable("the operand's shape or the axis is not known, or it is stored in more than 16 bits")
+    if x.type.storage not in (i8, ui8, i16) or not x.type.shape or None in x.type.shape or not axis.is_constant:
+        raise NotApplicable("the operand's shape or axis is not known, or it is stored in more than 16 bits")
     length = x.type.shape[int(axis.array.reshape(())) % len(x.type.shape)] or 0
     wide = centred(b, x, source)
     total = b.op(op.name, [wide, b.value(axis)], [wide.type], op.attributes).result

@@ -39,11 +39,12 @@ _MOST_LANES = 8
 def _unary(
     op: Relu | Relu6 | ReluN1To1 | Relu0To1 | LeakyRelu | Prelu | HardSwish, *storages: ScalarType
 ) -> tuple[UniformQuantizedType, UniformQuantizedType]:
-    """The types of the input and the result, if their storage type is the same one of `storages`."""
+    """The types of the input and the result, if their storage type is the same one of `storages`. Only PRELU takes zero
+    points on int16."""
     source, output = per_layer(op, [op.input, op.output])
     if source.storage != output.storage or source.storage not in storages:
         raise NotApplicable(f"{kernel_name(op)} has no form for {source.storage} → {output.storage}")
-    if source.storage is i16:
+    if source.storage is i16 and not isinstance(op, Prelu):
         symmetric(op, source, output)
     return source, output
 

@@ -18,8 +18,8 @@ def cumulative_sum(op: Cumsum, t: Tosa) -> Value:
         raise Refused(f"'{x.name}' is {x.type.storage}, which TOSA does not add")
     if x.type.storage.is_float:
         need_float(t, op)
-    if not axis.is_constant or x.type.shape is None:
-        raise Refused("the axis or the rank is not known")
+    if not axis.is_constant or not x.type.shape:
+        raise Refused("the axis is not known, or a scalar has none")
     along = int(axis.array.reshape(())) % len(x.type.shape)
     size = x.type.shape[along]
     if size is None:
