@@ -30,6 +30,7 @@ CASES = {
         argument((2,), Q8, "out"),
         keep_dims=False,
     ),
+    "int16 as 8 bits": _file("softmax", [argument((2, 3), Q16)], argument((2, 3), Q8, "out"), beta=1.0),
     "packed values": _file("matrix_diag", [argument((2, 4), Q4)], argument((2, 4, 4), Q4, "out")),
     "packed values under others": _file(
         "reshape", [argument((2, 4), Q4)], argument((8,), UniformQuantizedType.of(i4, 2.0), "out"), new_shape=(8,)

@@ -27,7 +27,7 @@ Quantized = UniformQuantizedType
 FINE, COARSE = Quantized.of(ui8, 0.01, 3), Quantized.of(ui8, 1e6, 200)
 
 
-def const_of(values: Sequence[object], element: ElementType, name: str = "c") -> Value:
+def const_of(values: Sequence[object] | np.ndarray, element: ElementType, name: str = "c") -> Value:
     return const(np.asarray(values), element, name)
 
 
@@ -177,3 +177,11 @@ def test_a_scalar_has_no_axis_to_sum_along() -> None:
     assert tflq.convert(model).report.rows[0].path == "float"
     with pytest.raises(tflq.UnsupportedError, match=r"CUMSUM.*a scalar has none"):
         tflq.convert(model, format="tosa")
+
+
+def test_a_product_of_nothing_with_a_left_shift() -> None:
+    element = Quantized.of(i8, 0.5)
+    x, y = argument((0, 5, 1), element, "x"), const_of(np.zeros((0, 3, 1)), element, "y")
+    attributes = {"adj_x": False, "adj_y": True, "asymmetric_quantize_inputs": False}
+    result = argument((0, 5, 3), Quantized.of(i8, 0.05, 20), "z")
+    assert warned(one_op("tfl.batch_matmul", [x, y], [result], attributes), [x]) is False

@@ -14,6 +14,7 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 from __future__ import annotations
 
 from tflq.dialects.declare import trait_of
+from tflq.dialects.tfl.activation import Softmax
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.matmul import BatchMatMul
@@ -31,7 +32,7 @@ from tflq.ir.types import (
     i16,
 )
 from tflq.legalize.recurrent.signatures import reads_past_state, unset
-from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
+from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.rule import AS_STATED
 
 __all__ = ["misread"]
@@ -77,6 +78,8 @@ def _of_operand(op: Op) -> str:
     result = next((v for v in op.results if v.type.quantized), None)
     if source is None or result is None or source.type.storage == result.type.storage or refused(op):
         return ""
+    if isinstance(op, Softmax) and (source.type.storage != i16 or any(seen_by_kernel(v)[1] for v in (source, result))):
+        return ""  # SOFTMAX makes int16 of 8 bits, and refuses int16 with zero points
     stored, stated = element_storage(source.type.element), element_storage(result.type.element)
     return f"the kernel takes '{result.name}' of {stated} for {stored}, the type of '{source.name}'"
 

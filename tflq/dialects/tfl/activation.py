@@ -166,7 +166,13 @@ class Softmax(Operator, name="tfl.softmax", newest=3):
     input: Value = operand()
     output: Value = result()
     beta: float = attribute(default=0.0, finite=True)
-    traits = (QuantizedTogether(input, output), FixedScale(UNIT), SameShape(input, output), InPlace(input))
+    traits = (
+        QuantizedTogether(input, output),
+        FixedScale(UNIT),
+        Misreads("result type"),
+        SameShape(input, output),
+        InPlace(input),
+    )
 
 
 class LogSoftmax(Operator, name="tfl.log_softmax", newest=2):

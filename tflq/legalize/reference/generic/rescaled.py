@@ -118,7 +118,7 @@ def _fixed_i32(
 
 def _leaves(ends: Bounds, mantissa: np.ndarray, left: np.ndarray, zero_point: int) -> np.ndarray:
     """Whether sums between these ends leave int32 once they are scaled and the zero point is added, per channel."""
-    reach = max(-int(ends.low.min()), int(ends.high.max()))
+    reach = max(-int(ends.low.min(initial=0)), int(ends.high.max(initial=0)))
     if left.max() <= 0 and reach + abs(zero_point) <= i32.maximum:
         return np.zeros(1, bool)  # scaled by less than 1
     low, high = (multiply(end.astype(np.int32), mantissa, left).astype(np.int64) for end in ends)
