@@ -62,8 +62,11 @@ class CommonSubexpressionElimination(Pass):
         for op in function.ops:
             if op.regions or not is_pure(op):
                 continue
-            operands = (op.name, tuple(_final(v, replacements) for v in op.operands))
-            known = self._known(first.setdefault(operands, op), alike.setdefault(operands, {}), op)
+            operands = (op.name, *[_final(v, replacements) if v in replacements else v for v in op.operands])
+            earlier = first.setdefault(operands, op)
+            if earlier is op:
+                continue
+            known = self._known(earlier, alike.setdefault(operands, {}), op)
             if known is op:
                 continue
             pairs = list(zip(known.results, op.results, strict=True))
@@ -85,8 +88,6 @@ class CommonSubexpressionElimination(Pass):
 
     def _known(self, first: Op, alike: dict[Hashable, Op], op: Op) -> Op:
         """The earlier op that `op` repeats, or itself. Keys are made only where a second op has the same operands."""
-        if first is op:
-            return op
         if not alike:
             alike[_op_key(first)] = first
         return alike.setdefault(_op_key(op), op)

@@ -97,12 +97,15 @@ class _Plan:
         trait = op.trait(InPlace) or op.trait(View)
         if trait is None or op.result in fixed:
             return None
+        size, view = _size(op.result), isinstance(trait, View)
+        if not view and size <= _SMALL:
+            return None
         for x in (v for slot in trait.slots for v in slot.values(op)):
             if x.is_constant or x in fixed:
                 continue
-            if isinstance(trait, View):
+            if view:
                 return x
-            if self.readers[x] < 2 and _size(x) == _size(op.result) > _SMALL:
+            if self.readers[x] < 2 and _size(x) == size:
                 return x if self.readers[self._owner(x)] < 2 else None
         return None
 
@@ -114,5 +117,6 @@ class _Plan:
 
 def _size(value: Value) -> tuple[int, int]:
     """How many open dims a tensor has, and its bytes but for them."""
-    shape = value.type.shape or ()
-    return shape.count(None), prod(d for d in shape if d is not None) * max(1, value.type.storage.bits // 8)
+    shape, size = value.type.shape or (), max(1, value.type.storage.bits // 8)
+    known = [d for d in shape if d is not None]
+    return len(shape) - len(known), prod(known) * size
