@@ -51,6 +51,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         return [b.emit(Cast, [b.emit(Cast, [plain], plain.type.with_element(f32))], plain.type)]
     if isinstance(op, (Bitcast, BitwiseXor, RightShift)):
         raise NotApplicable(f"{kernel_name(op)} computes on stored bits, and floats have none; store them in int8")
+    if family(op.name) == "stablehlo" and (floats := _contracted(op, b)) is not None:
+        return floats
     if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
     if problem := missing_state(op):
@@ -84,6 +86,23 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         quantized = b.qcast(new, old.type)
         results.append(b.scast(quantized, quantized.type.stripped()))
     return results
+
+
+def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
+    """A file's dot_general or convolution on dequantized operands; None of all else."""
+    from tflq.legalize.stablehlo.contracting import Contraction, spread
+    from tflq.legalize.stablehlo.contractions import Contractions, NoBuiltin
+
+    if not isinstance(op, Contraction):
+        return None
+    emitted = Contractions(b.ops)
+    emitted.location = b.location
+    try:
+        made = spread(op, emitted, _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
+    except NoBuiltin as why:
+        raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
+    quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]
+    return [b.scast(quantized, quantized.type.stripped())]
 
 
 def _real(b: RuleBuilder, value: Value) -> Value:

@@ -126,6 +126,10 @@ class RuleBuilder(Builder):
         self._plain[operand] = plain
         return plain
 
+    def became(self, tensor: Value, plain: Value) -> None:
+        """Notes what a tensor between builtins of one rule is in the integer form."""
+        self._plain[tensor] = plain
+
     def typed(self, operand: Value) -> Value:
         """The operand with its quantized type: what a kept operator reads, and what quant.dcast takes."""
         plain = self._plain.get(operand)

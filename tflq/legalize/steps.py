@@ -26,10 +26,12 @@ class BuiltinsOfText(Pass):
     keep_weights: bool = True
 
     def run(self, module: Module) -> PassResult:
-        if not any(op.name.startswith("stablehlo.") for op in module.ops()):
+        if not any("stablehlo" in op.name for op in module.ops()):
             return PassResult(module, modified=False)
-        from tflq.legalize.stablehlo.builtins_of_text import to_builtins
+        from tflq.legalize.stablehlo.builtins_of_text import stands_apart, to_builtins
 
+        if not any(map(stands_apart, module.ops())):
+            return PassResult(module, modified=False)
         to_builtins(module, keep_weights=self.keep_weights)
         return PassResult(module, modified=True)
 

@@ -7,7 +7,6 @@ operator goes if nothing that stays needs it and it is pure or behind the cut. I
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from tflq.dialects.calls import entry_functions
@@ -84,6 +83,8 @@ def _unknown(module: Module, entries: Iterable[int], name: str) -> Reason:
     if any(v.name == name for function in functions for v in function.inputs):
         return Reason(f"'{name}' is an input: there is nothing before it", module.source, value=name)
     known = [v.name for function in functions for op in function.ops for v in op.results if v.name]
+    from difflib import get_close_matches  # only on this error
+
     near = get_close_matches(name, known, 3, 0.5)
     remedy = f"did you mean {', '.join(map(repr, near))}?" if near else "`tflq inspect --ir` shows the names"
     return Reason(f"no operator gives a tensor '{name}'", module.source, value=name, remedy=remedy)

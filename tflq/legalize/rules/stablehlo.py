@@ -51,7 +51,7 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloWhile,
 )
 from tflq.legalize.rule import Rules
-from tflq.legalize.stablehlo import kernels, movement, windows
+from tflq.legalize.stablehlo import contracting, kernels, movement, windows
 
 __all__ = ["RULES"]
 
@@ -65,11 +65,11 @@ RULES: Final[Rules] = {
     StablehloCompare: (kernels.compare, kernels.builtin),
     StablehloConcatenate: (kernels.builtin,),
     StablehloConvert: (kernels.builtin,),
-    StablehloConvolution: (kernels.refuse,),
+    StablehloConvolution: (contracting.contraction,),
     StablehloCosine: (kernels.function, kernels.builtin),
     StablehloCustomCall: (kernels.refuse,),
     StablehloDivide: (kernels.builtin,),
-    StablehloDotGeneral: (kernels.builtin,),
+    StablehloDotGeneral: (contracting.contraction,),
     StablehloDynamicSlice: (movement.dynamic_slice,),
     StablehloDynamicUpdateSlice: (movement.dynamic_update_slice,),
     StablehloExponential: (kernels.function, kernels.builtin),

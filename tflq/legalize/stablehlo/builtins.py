@@ -44,6 +44,8 @@ _SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
     hlo.StablehloRsqrt: (Rsqrt, {}),
     hlo.StablehloSelect: (SelectV2, {}),
 }
+_MOST_DIMS = 5
+"""Of an operand of BATCH_MATMUL, which has two or more."""
 _COMPARED: Final[Mapping[str, type[Operator]]] = {
     "EQ": Equal,
     "NE": NotEqual,
@@ -116,7 +118,9 @@ def _slice(op: hlo.StablehloSlice) -> Op:
 def _dot_general(op: hlo.StablehloDotGeneral) -> Op | None:
     """Leading batch dims, and one dim multiplied: BATCH_MATMUL."""
     x, y = op.lhs.type, op.rhs.type
-    if any(not isinstance(t.element, UniformQuantizedType) for t in (x, y)) or x.rank is None or x.rank != y.rank:
+    if any(not isinstance(t.element, UniformQuantizedType) for t in (x, y)) or x.rank != y.rank:
+        return None
+    if x.rank is None or not 2 <= x.rank <= _MOST_DIMS:
         return None
     batch = list(range(x.rank - 2))
     sides = [

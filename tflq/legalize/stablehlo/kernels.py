@@ -40,14 +40,14 @@ from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.movement import under
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
 from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.numerics.real_tables import RealFunction, Stored, real_table, real_table_of_two
 from tflq.numerics.tables import FloatFunction
 
-__all__: list[str] = []
+__all__ = ["by_rules"]
 
 _COMPARE: Mapping[str, RealFunction] = {
     "EQ": lambda x, y: np.equal(x, y).astype(np.float64),
@@ -158,16 +158,22 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
 
 def builtin(op: Op, b: RuleBuilder) -> Answer:
     """result = the builtin's, parameters honoured."""
-    same, reasons, was = as_builtin(op), [], b.real
+    same = as_builtin(op)
     if same is None:
         raise _rejected(op)
+    return by_rules(same, b)
+
+
+def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
+    """What the first rule gives that honours the parameters."""
+    reasons, was = [], b.real
     b.real = True
     try:
-        for candidate in rules_of(type(same)):
+        for candidate in rules_of(type(op)):
             start = len(b.ops)
             try:
-                answer = candidate(same, b)
-                if not isinstance(answer, Rewritten) or not answer.warning:
+                answer = rewritten(candidate(op, b))
+                if not answer.warning:
                     return answer
                 reasons.append(answer.warning)
             except NotApplicable as inapplicable:
@@ -175,7 +181,7 @@ def builtin(op: Op, b: RuleBuilder) -> Answer:
             del b.ops[start:]
     finally:
         b.real = was
-    raise NotApplicable("; ".join(reasons) or f"{kernel_name(same)} has no integer rule")
+    raise NotApplicable("; ".join(reasons) or f"{kernel_name(op)} has no integer rule")
 
 
 def _rejected(op: Op) -> Rejected:

@@ -40,7 +40,9 @@ def real_requantized(
     activation: str,
     bounds: tuple[int, int],
 ) -> Value:
-    """`acc`, i32 or i64 within `bounds`, in the result's type."""
+    """`acc`, i32 or i64 within `bounds`, in the result's type. NotApplicable where no form computes it."""
+    if np.isnan(scales).any():
+        raise NotApplicable("the ratio of the scales is no number")
     clamp = result_range(to, activation)
     reach = max(-bounds[0], bounds[1])
     told_apart = ((1 << to.storage.bits) + 1) / limited_scales(scales, to.storage, reach)
