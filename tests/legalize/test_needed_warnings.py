@@ -11,6 +11,7 @@ from support.harness import argument, const, edge_inputs, interpret, one_op
 import tflq
 from tflq.ir.core import Value
 from tflq.ir.types import (
+    SCALARS,
     ElementType,
     ScalarType,
     UniformQuantizedPerAxisType,
@@ -185,3 +186,15 @@ def test_a_product_of_nothing_with_a_left_shift() -> None:
     attributes = {"adj_x": False, "adj_y": True, "asymmetric_quantize_inputs": False}
     result = argument((0, 5, 3), Quantized.of(i8, 0.05, 20), "z")
     assert warned(one_op("tfl.batch_matmul", [x, y], [result], attributes), [x]) is False
+
+
+@pytest.mark.parametrize("target", ["integer", "kernels"])
+def test_windows_of_no_elements(target: str) -> None:
+    """Each gives the initial value."""
+    element = Quantized.of(ui8, 0.5, 128)
+    x, init = argument((5,), element, "x"), const(np.asarray(161), element)
+    numbers = [const(np.asarray([n], np.int64), SCALARS["i64"]) for n in (0, 3, 1)]
+    model = one_op(
+        "tfl.reduce_window", [x, init, *numbers], [argument((2,), element, "y")], {"reduce_function": "MAXIMUM"}
+    )
+    assert warned(model, [x], target) is False

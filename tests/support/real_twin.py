@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tflq
+from tflq.dialects.tfl.stablehlo import StablehloConvolution
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import QuantizedType, TensorType, f32
+from tflq.legalize.stablehlo.contracting import spread
+from tflq.legalize.stablehlo.contractions import Contractions
 
 __all__ = ["float_twin", "largest_difference", "quantized", "real_values"]
 
@@ -47,6 +50,7 @@ def float_twin(model: bytes) -> bytes:
                     value._array = None
                 value.type = TensorType(value.type.shape, f32)
                 value.info = {k: v for k, v in value.info.items() if k == "is_variable"}
+        _convolutions(function)
     return bytes(write(Module(module.functions)))
 
 
@@ -58,6 +62,15 @@ def _casts(function: Function) -> None:
     for op in function.ops:
         if op.name == "tfl.conv_2d" and op.optional(2) is None:
             op.operands[2:] = [constant(np.zeros((op.result.type.shape or (0,))[-1] or 0, np.float32), name="bias")]
+
+
+def _convolutions(function: Function) -> None:
+    """Has builtins in the place of STABLEHLO_CONVOLUTION, which has no kernel."""
+    for op in [op for op in function.ops if isinstance(op, StablehloConvolution)]:
+        emitted, at = Contractions(), function.ops.index(op)
+        made = spread(op, emitted, op.lhs, op.rhs, op.output.type)
+        function.ops[at : at + 1] = emitted.ops
+        function.replace({op.output: made})
 
 
 def _values(function: Function) -> Iterator[Value]:

@@ -6,7 +6,7 @@ kernels/internal/reference/integer_ops/pooling.h, kernels/internal/reference/poo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, Rule
 from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
-__all__ = ["COMBINE", "over_windows"]
+__all__ = ["COMBINE", "over_windows", "reduced"]
 
 Combine = Callable[[RuleBuilder, Value, Value], Value]
 
@@ -82,25 +82,37 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     extreme = function in _EXTREMES
     wide = storage if extreme else i32
     y = b.cast(b.value(x), wide)
-    for axis, (size, stride, dilation) in enumerate(zip(*(v.array.reshape(-1).tolist() for v in numbers), strict=True)):
-        y = over_windows(b, y, axis, size, stride, dilation, COMBINE[function])
-    y = COMBINE[function](b, b.reshape(b.cast(b.value(init), wide), []), y)
+    windows = list(zip(*(v.array.reshape(-1).tolist() for v in numbers), strict=True))
+    y = reduced(b, y, b.reshape(b.cast(b.value(init), wide), []), windows, COMBINE[function])
     same = extreme and len({v.type.element for v in (x, init, result)}) == 1 and seen_by_kernel(x) != (0.0, 0)
     return Rewritten([b.cast(y, storage)], warning="" if same else COPIED if extreme else _REDUCED)
 
 
+def reduced(b: RuleBuilder, x: Value, start: Value, windows: Sequence[tuple[int, int, int]], combine: Combine) -> Value:
+    """A scalar combined with the elements of each window: size, stride and dilation along each axis. A window of no
+    elements leaves the scalar."""
+    if any(size == 0 for size, _, _ in windows):
+        shape = [_count(d or 0, *numbers) for d, numbers in zip(x.type.shape or (), windows, strict=True)]
+        return b.cast(b.add(b.cast(start, i32), b.constant(np.zeros(shape, np.int32))), x.type.storage)
+    for axis, numbers in enumerate(windows):
+        x = over_windows(b, x, axis, *numbers, combine)
+    return combine(b, start, x)
+
+
+def _count(length: int, size: int, stride: int, dilation: int) -> int:
+    """How many windows there are along an axis."""
+    return max((length - (size - 1) * dilation - 1) // stride + 1, 0)
+
+
 def over_windows(b: RuleBuilder, x: Value, axis: int, size: int, stride: int, dilation: int, combine: Combine) -> Value:
-    """Windows of a size along one axis, reduced."""
-    shape = [d or 0 for d in x.type.shape or ()]
-    reach = (size - 1) * dilation + 1
-    count = max((shape[axis] - reach) // stride + 1, 0)
+    """Windows of a size, at least 1, along one axis, reduced."""
+    count = _count((x.type.shape or ())[axis] or 0, size, stride, dilation)
     if size == stride == 1:
         return x
-    total: Value | None = None
-    for place in range(size):
-        part = _strided(b, x, axis, place * dilation, count, stride)
-        total = part if total is None else combine(b, total, part)
-    return x if total is None else total
+    total = _strided(b, x, axis, 0, count, stride)
+    for place in range(1, size):
+        total = combine(b, total, _strided(b, x, axis, place * dilation, count, stride))
+    return total
 
 
 def _strided(b: RuleBuilder, x: Value, axis: int, start: int, count: int, stride: int) -> Value:

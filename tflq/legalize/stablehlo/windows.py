@@ -19,7 +19,7 @@ from tflq.dialects.tfl.stablehlo import (
 )
 from tflq.ir.core import Op
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.legalize.reference.pooling import COMBINE, over_windows
+from tflq.legalize.reference.pooling import COMBINE, reduced
 from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
 from tflq.legalize.stablehlo.movement import padded
 
@@ -62,8 +62,7 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     extreme = function.endswith("IMUM")
     wide = storage if extreme else i32
     y = b.cast(y, wide)
-    for axis, numbers in enumerate(zip(window, strides, dilations, strict=True)):
-        y = over_windows(b, y, axis, *numbers, COMBINE[function])
-    y = COMBINE[function](b, b.cast(start, wide), y)
+    windows = list(zip(window, strides, dilations, strict=True))
+    y = reduced(b, y, b.cast(start, wide), windows, COMBINE[function])
     same = extreme and len({v.type.element for v in op.tensors}) == 1
     return Rewritten([b.cast(y, storage)], warning="" if same else _RAW)
