@@ -12,10 +12,10 @@ import pytest
 from tflq import Extension
 from tflq.cli import main
 from tflq.contract import Pipeline
-from tflq.extensions import named_passes
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.registry import dialect, op_class
+from tflq.named_passes import named_passes
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.lower_quant_ops import LowerQuantOps

@@ -6,12 +6,13 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from tflq.contract import Pipeline, Step
+from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
 from tflq.formats import Format, Source, named_by, read, serialize
@@ -23,6 +24,7 @@ from tflq.report import Report
 from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
+    from tflq.extensions import Extension
     from tflq.tosa.target import Target
 
 __all__ = ["Conversion", "Timing", "convert"]
@@ -123,6 +125,7 @@ def convert(
     signature: str | None = None,
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
+    rules: Sequence[Extension | str | os.PathLike[str]] = (),
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
@@ -151,6 +154,8 @@ def convert(
     cut: convert the part up to these tensors, by name: they become outputs, with their quantization. Outputs that do
         not depend on them stay; a signature that loses an output is dropped, with a warning.
     cut_before_custom: likewise, up to what custom operators read.
+    rules: extensions, or files of Python with an EXTENSION, whose rules for operators are tried first; those of
+        installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
     force: replace existing files.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
@@ -172,6 +177,7 @@ def convert(
         signature=signature,
         cut=cut,
         cut_before_custom=cut_before_custom,
+        rules=rules,
     )
 
 
@@ -183,6 +189,7 @@ def observed(
     target: str | None = None,
     force: bool = False,
     dump_ir: str | os.PathLike[str] | None = None,
+    rules: Sequence[Extension | str | os.PathLike[str]] = (),
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
@@ -197,6 +204,10 @@ def observed(
     form = form_of(module)
     if form == "tosa":
         check_for_source_of_tosa(options, target)
+    if rules or any(op.name == Custom.op_name for op in module.ops()):
+        from tflq.extensions import rules_for
+
+        options = replace(options, rules=rules_for(module, rules))
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump

@@ -1,4 +1,4 @@
-"""What packages and files of a user add: passes by name; dialects are found by `tflq.ir.registry`.
+"""What packages and files of a user add: passes by name, and rules; dialects are found by `tflq.ir.registry`.
 
 A package names an `Extension` by an entry point in the group `tflq.rules`; a file of Python has it as `EXTENSION`.
 """
@@ -6,41 +6,51 @@ A package names an `Extension` by an entry point in the group `tflq.rules`; a fi
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tflq.code_generation import QuantCodegen
-from tflq.contract import Pass
+from tflq.dialects.tfl.control import Custom
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
-from tflq.passes.pipeline_text import PASSES
-from tflq.steps import STEPS
-from tflq.tosa_pipeline import TflToTosa
+from tflq.ir.core import Module, Op
 
-__all__ = ["Extension", "extension_of", "named_passes"]
+if TYPE_CHECKING:
+    from tflq.contract import Pass
+    from tflq.legalize.rule import Rule
+
+__all__ = ["Extension", "extension_of", "installed", "rules_for"]
 
 _GROUP = "tflq.rules"
 
 
 @dataclass(frozen=True)
 class Extension:
-    """What is added. `passes`: classes with a `name` that no other pass has."""
+    """What is added.
+
+    passes: classes with a `name` that no other pass has.
+    rules: how operators become the integer form, in the order in which they are tried: of a custom operator by its
+        code, of TFLite's own by their class (`tflq.dialects.tfl.activation.Gelu`), before the rules of tflq. A rule is
+        a function of an op and a `tflq.legalize.rule.RuleBuilder`. It gives the results, or raises `NotApplicable`.
+    """
 
     passes: Sequence[type[Pass]] = ()
+    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
 
 @cache
-def _installed() -> tuple[Extension, ...]:
+def installed() -> tuple[Extension, ...]:
     """The extensions of installed packages. OptionError if one is none."""
     found = []
     for entry in entry_points(group=_GROUP):
         loaded = entry.load()
         if not isinstance(loaded, Extension):
-            raise OptionError(Reason(f"the entry point '{entry.name}' of group {_GROUP}", value=entry.value))
+            raise OptionError(Reason(f"the entry point '{entry.name}' of group {_GROUP} is no Extension", entry.value))
         found.append(loaded)
     return tuple(found)
 
@@ -60,12 +70,19 @@ def extension_of(path: Path) -> Extension:
     return made
 
 
-def named_passes(*files: Path) -> Mapping[str, type[Pass]]:
-    """Every pass by its name: those of tflq, of installed packages and of files. OptionError if two have one name."""
-    own = {item.name: item for item in (QuantCodegen, TflToTosa)}
-    passes: dict[str, type[Pass]] = {**PASSES, **STEPS, **own}
-    for extension in (*_installed(), *map(extension_of, files)):
-        for item in extension.passes:
-            if passes.setdefault(item.name, item) is not item:
-                raise OptionError(f"there are two passes '{item.name}': {passes[item.name]} and {item}")
-    return passes
+def rules_for(
+    module: Module, given: Sequence[Extension | str | os.PathLike[str]]
+) -> Mapping[str | type[Op], tuple[Rule, ...]]:
+    """The rules of extensions, or of files of Python, that were given; and, for custom operators that a module has and
+    these do not know, of installed packages."""
+    rules: dict[str | type[Op], tuple[Rule, ...]] = {}
+    for each in given:
+        extension = each if isinstance(each, Extension) else extension_of(Path(each))
+        for key, added in extension.rules.items():
+            rules[key] = (*rules.get(key, ()), *added)
+    codes = {str(op.attributes.get("custom_code")) for op in module.ops() if isinstance(op, Custom)} - rules.keys()
+    for code in sorted(codes):
+        found = tuple(rule for extension in installed() for rule in extension.rules.get(code, ()))
+        if found:
+            rules[code] = found
+    return rules

@@ -15,6 +15,8 @@ from tflq.targets import Target as Kernels
 from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
+    from tflq.ir.core import Op
+    from tflq.legalize.rule import Rule
     from tflq.tosa.target import Target
 
 __all__ = ["Fallback", "Options", "Semantics", "State", "asked", "check_for_source_of_tosa"]
@@ -29,7 +31,7 @@ class Options:
     """What is asked of a conversion: see `tflq.convert`.
 
     kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. fallback: an
-    operator without an integer rule is computed in float.
+    operator without an integer rule is computed in float. rules: those of a user (`tflq.Extension`).
     """
 
     format: Format = "tflite"
@@ -45,6 +47,7 @@ class Options:
     signature: str | None = None
     cut: Sequence[str] = ()
     cut_before_custom: bool = False
+    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
 
 def asked(

@@ -108,7 +108,7 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     from tflq.shapes.steps import SettleShapes
 
     state = options.state if options.tosa is None else "lowered"
-    legalize = Legalize(options.kernels, options.fallback, options.semantics, state)
+    legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
     of_text = BuiltinsOfText(keep_weights=options.tosa is None)
     return [of_text, SettleShapes(), legalize, *_simplification(options.semantics)]
 

@@ -11,10 +11,10 @@ import pytest
 import tflq
 from tflq.cli import main
 from tflq.contract import Pipeline
-from tflq.extensions import named_passes
 from tflq.flatbuffer.writer import write
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.named_passes import named_passes
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.steps import READERS, STEPS
 

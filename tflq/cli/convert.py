@@ -29,7 +29,9 @@ JSON_VERSION = 2
 
 class _Convert(SectionedCommand):
     sections: ClassVar = {
-        "What the result is": (*("target", "format", "mac", "fallback", "semantics", "state", "reset_signature"),),
+        "What the result is": (
+            *("target", "format", "mac", "fallback", "semantics", "state", "reset_signature", "rules"),
+        ),
         "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
         "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
         "What happens inside": ("dump_ir", "timings"),
@@ -91,6 +93,13 @@ class _Convert(SectionedCommand):
     "--reset-signature",
     is_flag=True,
     help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys then.",
+)
+@click.option(
+    "--rules",
+    metavar="FILE.py",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="Python with rules for operators, custom ones too, as its EXTENSION; they are tried first.",
 )
 @click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
 @shape_option()

@@ -24,9 +24,9 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...]) -> None:
 
     Without passes it prints the model as it is. The text holds the whole model: `tflq opt` and `tflq convert` read it.
     """
-    from tflq.extensions import named_passes
     from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
+    from tflq.named_passes import named_passes
     from tflq.passes.pipeline_text import parse_pipeline
     from tflq.steps import READERS
 

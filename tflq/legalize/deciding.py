@@ -1,5 +1,6 @@
 """The path of one operator, the first of these that it can take:
 
+    given        by a user's rules (`tflq.Extension`)
     as it is     no quantized tensor; custom, recurrent: its quantized tensors stay behind `quant.scast`
     hybrid       floats with quantized constants, where a kernel takes these
     kernel       one that the target has for its signature
@@ -12,7 +13,7 @@ refused: in float its state would be another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -20,6 +21,7 @@ from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
 from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.tfl.casts import Dequantize
+from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import Decision, Refusal, kept
@@ -53,6 +55,7 @@ class Policy(NamedTuple):
     state: State
     semantics: Semantics
     target: Target
+    rules: Mapping[str | type[Op], Sequence[Rule]]
 
     @property
     def real(self) -> bool:
@@ -84,6 +87,8 @@ class Decider:
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
+        if self._policy.rules and (decision := self._by_given(op)) is not None:
+            return decision
         if not any(v.type.quantized for v in op.tensors):
             self._pass_through(op)
             return Decision(op, "kept", UNQUANTIZED)
@@ -103,6 +108,27 @@ class Decider:
         for result in op.results:
             if result.type.quantized:
                 self.plain[result] = self.b.scast(result, result.type.stripped())
+
+    def _by_given(self, op: Op) -> Decision | None:
+        """By the rules that a user gives for its class, or for the code of a custom operator."""
+        key = str(op.attributes.get("custom_code")) if isinstance(op, Custom) else type(op)
+        for rule in self._policy.rules.get(key, ()):
+            start = len(self.b.ops)
+            try:
+                answer = rewritten(rule(op, self.b))
+                self._name_results(op, answer.results, start)
+            except Rejected as rejected:
+                raise Refusal(rejected.reason) from None
+            except NotApplicable:
+                del self.b.ops[start:]
+                continue
+            except Exception as error:
+                error.add_note(f"in the rule '{rule.__name__}' for {op.location or op.name}")
+                raise
+            floats = any(v.type.storage.is_float for made in self.b.ops[start:] for v in made.results)
+            exception = answer.exception if answer.warning else ""
+            return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception)
+        return None
 
     def _case(self, op: Op) -> _Case:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)

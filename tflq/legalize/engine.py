@@ -6,14 +6,17 @@ operator takes, `calls.py` which functions there are. All refusals are collected
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tflq.errors import UnsupportedError
-from tflq.ir.core import Function, Module
+from tflq.ir.core import Function, Module, Op
 from tflq.ir.notes import COPIED
 from tflq.legalize.accepted import accept
 from tflq.legalize.calls import Calls, copied
 from tflq.legalize.deciding import Policy, Semantics, State
 from tflq.legalize.decision import Decision
 from tflq.legalize.densified import densified
+from tflq.legalize.rule import Rule
 from tflq.legalize.variables import variables_of
 from tflq.legalize.walk import Shared, Walk
 from tflq.targets import INTEGER, Target
@@ -30,6 +33,7 @@ def legalize(
     state: State = "kept",
     semantics: Semantics = "interpreter",
     target: Target = INTEGER,
+    rules: Mapping[str | type[Op], Sequence[Rule]] | None = None,
 ) -> tuple[Module, list[Decision]]:
     """The module in the integer form, and one decision per operator; the values of the module given are used on.
 
@@ -37,11 +41,11 @@ def legalize(
     with a warning, since they outlive `reset_all_variables()`) or TOSA's ("lowered").
     semantics: what holds where a reference kernel disregards quantization parameters: the kernel ("interpreter", with
     a warning), or the parameters ("real").
-    target: whose quantized kernels are kept.
+    target: whose quantized kernels are kept. rules: a user's, by custom code or class.
     UnsupportedError lists every operator refused, or every tensor whose type cannot be honoured.
     """
     decisions: list[Decision] = []
-    policy, accepted = Policy(fallback, state, semantics, target), accept(module)
+    policy, accepted = Policy(fallback, state, semantics, target, rules or {}), accept(module)
     calls = Calls(module, strips=not target.kernels, real=policy.real)
     shared = Shared(policy, calls, variables_of(module), bounds=accepted.bounds)
     functions: list[Function] = []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
-from tflq.ir.core import Module
+from tflq.ir.core import Module, Op
 from tflq.legalize.engine import legalize
+from tflq.legalize.rule import Rule
 from tflq.records import Decisions
 from tflq.targets import INTEGER, Target
 
@@ -43,6 +45,7 @@ class Legalize(Pass):
     target: whose quantized kernels are kept. fallback: an operator without a rule is computed in float. semantics: what
     holds where a kernel disregards parameters. state: operators with variable tensors are kept, or become variables of
     TFLite's or of TOSA's ("lowered"); by default kept, if the target runs recurrent operators.
+    rules: a user's (`tflq.Extension`).
     """
 
     name: ClassVar[str] = "legalize"
@@ -53,11 +56,12 @@ class Legalize(Pass):
     fallback: bool = True
     semantics: Literal["interpreter", "real"] = "interpreter"
     state: Literal["kept", "variables", "lowered"] | None = None
+    rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
         module, decisions = legalize(
-            module, fallback=self.fallback, state=state, semantics=self.semantics, target=self.target
+            module, fallback=self.fallback, state=state, semantics=self.semantics, target=self.target, rules=self.rules
         )
         module.record.note(Decisions(decisions))
         return PassResult(module, modified=True)
