@@ -80,7 +80,7 @@ def rules_for(
         extension = each if isinstance(each, Extension) else extension_of(Path(each))
         for key, added in extension.rules.items():
             rules[key] = (*rules.get(key, ()), *added)
-    codes = {str(op.attributes.get("custom_code")) for op in module.ops() if isinstance(op, Custom)} - rules.keys()
+    codes = {op.code for op in module.ops() if isinstance(op, Custom)} - rules.keys()
     for code in sorted(codes):
         found = tuple(rule for extension in installed() for rule in extension.rules.get(code, ()))
         if found:

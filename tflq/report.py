@@ -169,5 +169,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         "; ".join(warnings),
         made[op.location],
         next(filter(None, exceptions), ""),
-        str(op.attributes.get("custom_code", "")) if isinstance(op, Custom) else "",
+        op.code if isinstance(op, Custom) else "",
     )

@@ -111,7 +111,7 @@ class Decider:
 
     def _by_given(self, op: Op) -> Decision | None:
         """By the rules that a user gives for its class, or for the code of a custom operator."""
-        key = str(op.attributes.get("custom_code")) if isinstance(op, Custom) else type(op)
+        key = op.code if isinstance(op, Custom) else type(op)
         for rule in self._policy.rules.get(key, ()):
             start = len(self.b.ops)
             try:

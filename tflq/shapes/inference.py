@@ -12,6 +12,7 @@ from typing import TypeAlias
 from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
+from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
@@ -126,7 +127,7 @@ class Inference:
 
     def _stated(self, op: Op) -> list[Shape]:
         """What the file says of an operator's results, if it is as the file says otherwise."""
-        name = op.attributes.get("custom_code") or op.name
+        name = (op.code if isinstance(op, Custom) else "") or op.name
         stated = [v.type.shape for v in op.results]
         if not all(is_complete(s) for s in stated):
             raise NotInferred(f"what shape {name} gives is not known, and the file does not say it")

@@ -62,6 +62,11 @@ class Custom(Operator, name="tfl.custom"):
     outputs: list[Value] = result(variadic=True)
     traits = (Kept("custom operator"), Impure())
 
+    @property
+    def code(self) -> str:
+        """The name that the interpreter knows it by."""
+        return str(self.attributes.get("custom_code") or "")
+
 
 class Delegate(Operator, name="tfl.delegate"):
     """What a delegate runs; an interpreter makes it."""
