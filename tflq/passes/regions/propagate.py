@@ -263,11 +263,12 @@ class _Propagation:
 
 def _topological(function: Function) -> Sequence[Region]:
     """The regions, each after those that it needs, in the order in which the results need them; such as no result
-    needs are last."""
+    needs are last, by what they say."""
     order: list[Region] = []
     seen: set[Op] = set()
     starts = [value.producer for value in function.outputs]
-    for start in (*starts, *regions_of(function.ops)):
+    unneeded = sorted(regions_of(function.ops), key=lambda op: (op.kernel, str(op.input_specs), str(op.output_specs)))
+    for start in (*starts, *unneeded):
         stack: list[tuple[Op | None, bool]] = [(start, False)]
         while stack:
             op, finished = stack.pop()
