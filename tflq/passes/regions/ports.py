@@ -9,7 +9,10 @@ from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ElementType, NoQuantizedType, ScalarType
 
-__all__ = ["Port", "is_quantizable", "ports", "regions_of"]
+__all__ = ["ORIGINS", "Port", "is_quantizable", "ports", "regions_of"]
+
+ORIGINS = "tflq.origins"
+"""The attribute of a region that says where the parameters of each port come from, inputs first."""
 
 
 @dataclass(frozen=True, slots=True)

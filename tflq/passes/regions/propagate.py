@@ -19,7 +19,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Qcast
@@ -31,27 +32,34 @@ from tflq.passes.regions.annotations import stated_before
 from tflq.passes.regions.calibrated import parameters
 from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
-from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
+from tflq.passes.regions.ports import ORIGINS, Port, is_quantizable, ports, regions_of
+from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.load import Kernels, load_kernels
 from tflq.targets.quant_functions import quant_functions
 
 __all__ = ["ORIGINS", "QuantPropagate"]
 
-ORIGINS = "tflq.origins"
-
 
 @dataclass(frozen=True)
 class QuantPropagate(Pass):
-    """Gives the ports of regions their parameters. `target`: a target's file, whose kernels have the constraints."""
+    """Gives the ports of regions their parameters. `target`: a target's file, whose kernels have the constraints.
+    `annotations`: a file of constraints by names of tensors, in the place of the model's. `ranges`: which ports take
+    the min and max that the model's file has of their tensors: those without constraints (`missing`), or all, in the
+    place of parameters too; what `annotations` says comes before."""
 
     name: ClassVar[str] = "quant-propagate"
     target: str = ""
+    annotations: str = ""
+    ranges: Literal["none", "missing", "all"] = "none"
 
     def run(self, module: Module) -> PassResult:
         if not self.target:
             raise OptionError("pass 'quant-propagate' needs a target: quant-propagate{target=FILE.toml}")
         kernels = load_kernels(self.target)
-        modified = inline_calls(module)
+        modified = self.ranges != "none" and take_ranges(module, all_ports=self.ranges == "all")
+        if self.annotations:
+            modified |= constrain_by_file(module, Path(self.annotations))
+        modified |= inline_calls(module)
         for function in module.functions:
             outputs = list(function.outputs)
             modified |= _Propagation(function, kernels).run()
