@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,8 @@ from tflq.dialects.quant.regions import Region
 from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.print_types import type_text
+from tflq.ir.types import BareType, UniformQuantizedPerAxisType
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.materialize import QuantMaterialize
@@ -105,7 +107,7 @@ def rebuilt(real: Path, twin: Path) -> Twin:
         QuantMaterialize(str(target), "tfl").run(module)
     DeadCodeElimination().run(module)
     if other.main.inputs[0].type.quantized:
-        _take_integers(module)
+        _take_integers(module, other.main)
     made.differences = list(_differences(module.main, other.main))
     return made
 
@@ -129,18 +131,30 @@ def _follows(port: Port) -> bool:
     return is_bias or is_made or not is_quantizable(port.spec) or port.region.kernel in _FOLLOWING
 
 
-def _take_integers(module: Module) -> None:
-    """Leaves out the casts at the ends: inputs and outputs become quantized."""
+def _take_integers(module: Module, twin: Function) -> None:
+    """Leaves out the casts at the ends: inputs and outputs are quantized, under the twin's names."""
     function = module.main
-    for cast in [op for op in function.ops if isinstance(op, Quantize) and op.input in function.inputs]:
-        function.ops.remove(cast)
-        cast.result.producer = None
-        cast.result.name = cast.input.name
-        function.inputs[function.inputs.index(cast.input)] = cast.result
-    for cast in [op for op in function.ops if isinstance(op, Dequantize) and op.result in function.outputs]:
-        function.ops.remove(cast)
-        function.outputs[function.outputs.index(cast.result)] = cast.input
-    module.signatures = None
+    ends: dict[Value, Value] = {}
+    for op in list(function.ops):
+        if isinstance(op, Quantize) and op.input in function.inputs:
+            ends[op.input] = op.result
+            op.result.producer = None
+            function.ops.remove(op)
+        elif isinstance(op, Dequantize) and op.result in function.outputs:
+            ends[op.result] = op.input
+            function.ops.remove(op)
+    function.inputs = [ends.get(value, value) for value in function.inputs]
+    function.outputs = [ends.get(value, value) for value in function.outputs]
+    for made, wanted in zip((*function.inputs, *function.outputs), (*twin.inputs, *twin.outputs), strict=True):
+        made.name = wanted.name
+    module.signatures = module.signatures and [
+        replace(
+            signature,
+            inputs=[(name, ends.get(value, value)) for name, value in signature.inputs or ()],
+            outputs=[(name, ends.get(value, value)) for name, value in signature.outputs or ()],
+        )
+        for signature in module.signatures
+    ]
 
 
 def _differences(made: Function, twin: Function) -> Iterator[str]:
@@ -160,13 +174,25 @@ def _port(value: Value | None, wanted: Value | None) -> Sequence[str]:
     if value is None or wanted is None:
         return [] if value is wanted else ["left out"]
     if value.type.element != wanted.type.element:
-        return [f"{value.type}, not {wanted.type}"]
+        return [_parameters(value, wanted)]
     if not wanted.is_constant:
         return []
     if not value.is_constant or value.array.shape != wanted.array.shape:
         return ["not the constant"]
     apart = np.abs(value.array.astype(np.int64) - wanted.array.astype(np.int64))
     return [f"{np.count_nonzero(apart)} of {apart.size} integers differ, by {apart.max()}"] if apart.any() else []
+
+
+def _parameters(value: Value, wanted: Value) -> str:
+    """How the element types of two tensors differ."""
+    one, other = value.type.element, wanted.type.element
+    if not isinstance(one, UniformQuantizedPerAxisType) or not isinstance(other, UniformQuantizedPerAxisType):
+        return f"{type_text(BareType.of(one))}, not {type_text(BareType.of(other))}"
+    if one.scales.shape != other.scales.shape:
+        return f"{one.scales.size} scales, not {other.scales.size}"
+    apart = np.flatnonzero(one.scales != other.scales)
+    listed = ", ".join(f"{one.scales[i]!r} for {other.scales[i]!r}" for i in apart[:5])
+    return f"{apart.size} of {one.scales.size} scales differ: {listed}"
 
 
 def main() -> None:
@@ -176,9 +202,9 @@ def main() -> None:
         made = rebuilt(real, twin)
         said = f"{made.annotated} annotated, {made.propagated} propagated of {made.ports}"
         result = tflq.verify(twin, bytes(write(made.module)))
-        print(f"{real.name} as {twin.name}: {said}; {len(made.differences)} differences; interpreter: {result}")
-        for line in made.differences[:20]:
-            print("   ", line)
+        outputs = [str(difference) for difference in result.outputs.values()]
+        print(f"{real.name} as {twin.name}: {said}; differences: {len(made.differences)}; {result.verdict}: {outputs}")
+        print(*(f"    {line}" for line in (*made.differences[:20], *result.interface)), sep="\n")
 
 
 if __name__ == "__main__":
