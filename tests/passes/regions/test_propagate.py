@@ -109,6 +109,25 @@ def test_a_bias_has_the_product_of_the_scales(target: Path) -> None:
     assert specs(regions(found)[0])[2] == "!quant.uniform<i32:f32, 0.125>"
 
 
+@pytest.mark.parametrize(
+    ("bias", "made"),
+    [
+        (1.0, ["!quant.uniform<i8:f32, 1.8626451e-09>", "!quant.uniform<i32:f32, 9.313226e-10>"]),
+        (-0.1, ["!quant.uniform<i8:f32, 1.8626452e-10>", "!quant.uniform<i32:f32, 9.313226e-11>"]),
+        (0.01, ["!quant.uniform<i8:f32, 1.0e-10>", "!quant.uniform<i32:f32, 5.0e-11>"]),
+    ],
+)
+def test_a_constant_bias_fits_its_storage(bias: float, made: list[str], target: Path) -> None:
+    constants = (
+        '%w = "tfl.pseudo_const"() {value = dense<1.0e-8> : tensor<4xf32>} : () -> tensor<4xf32>',
+        f'%c = "tfl.pseudo_const"() {{value = dense<{bias}> : tensor<4xf32>}} : () -> tensor<4xf32>',
+    )
+    seen = "!quant.calibrated<f32<-1.28e-08:1.27e-08>>"
+    op = region("%r", "fully_connected", "%a, %w, %c", f"{A}, {seen}, f32", B)
+    (found,) = regions(propagated(module(*constants, op), target))
+    assert specs(found)[1:3] == made
+
+
 def test_a_width_is_the_least(target: Path) -> None:
     found = propagated(module(region("%r", "maximum", "%a, %b", "!quant.any<i16:f32>, f32", "f32")), target)
     assert specs(regions(found)[0]) == ["!quant.any<i16:f32>", "f32", "f32"]

@@ -20,7 +20,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Qcast
@@ -29,6 +29,7 @@ from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
 from tflq.passes.regions.annotations import stated_before
+from tflq.passes.regions.biases import fitted
 from tflq.passes.regions.calibrated import parameters
 from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
@@ -38,6 +39,8 @@ from tflq.targets.load import Kernels, load_kernels
 from tflq.targets.quant_functions import quant_functions
 
 __all__ = ["ORIGINS", "QuantPropagate"]
+
+_ACCUMULATES: Final = "multiplier_accumulator_scale"
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class _Propagation:
         for region in self.order:
             self._calibrate(region)
         self._neighbours()
+        for region in self.order:
+            self._fit_bias(region)
         modified = self._write()
         return self._rescale() or modified
 
@@ -210,6 +215,20 @@ class _Propagation:
             return None
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
         return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
+
+    def _fit_bias(self, region: Region) -> None:
+        """Widens the scales of a constant bias that would not fit its storage, and of its constant weights; none that
+        is annotated."""
+        match = self._match(region, {})
+        names = [name for name, _ in match.signature.constraints] if match else []
+        ports = self._side(region, False)
+        if _ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+            return
+        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != _ACCUMULATES:
+            return
+        x, weights, bias = (self.types[port] for port in ports[:3])
+        for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
+            self._set(port, kind, _ACCUMULATES)
 
     # --- what comes of it
 
