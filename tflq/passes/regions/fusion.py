@@ -28,6 +28,7 @@ from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType
 from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
+from tflq.passes.regions.batch_norm import folded
 from tflq.passes.regions.calls import copied
 from tflq.passes.regions.patterns import patterns
 from tflq.passes.through_floats import expressed
@@ -166,6 +167,7 @@ class _Wrapping:
 
     def _wrap(self, b: Emitter, kernel: str, ops: Sequence[Op]) -> None:
         b.location = ops[-1].location
+        ops = folded(ops)
         made = {result for op in ops for result in op.results}
         arguments: list[Value] = []
         operands: list[Value] = []
