@@ -23,8 +23,8 @@ FIGURES = {
 
 DIFFERENCES = {
     # A channel of weights of 1e-34, whose scale the converter widened until the bias fits. It kept the scale of the
-    # bias, and divided for that of the weights, of which the file has 24 bits: their product is another by one bit. That of
-    # vww_96 multiplied.
+    # bias, and divided for that of the weights, of which the file has 24 bits: their product is another by one bit.
+    # The converter of vww_96 multiplied.
     "pretrainedResnet_large_int8.tflite": ["operator 8 conv_2d, port 2: 1 of 160 scales differ: "],
 }
 
