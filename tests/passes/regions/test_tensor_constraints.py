@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ from support.region_graphs import KERNELS, A, B, rescales, shown, specs
 
 from tflq.dialects.quant.regions import Region
 from tflq.errors import FileError, OptionError
-from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.ir.types import CalibratedQuantizedType, TensorType, UniformQuantizedType, f32, i8, i16
+from tflq.ir.types import CalibratedQuantizedType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.ir.verifier import verify
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.fusion import KernelFusion
@@ -132,3 +133,53 @@ def test_ranges_can_take_the_place_of_parameters(tmp_path: Path) -> None:
     target.write_text('[target]\nname = "wide"\n[kernels]\ntanh = "qi16:0 -> qi16:0"\n')
     wide = parse_pipeline(f"quant-propagate{{target={target} ranges=all}}").run(module).module
     assert found(wide) == [[shown(UniformQuantizedType.of(i16, 1 / 32767))] * 2]
+
+
+WIDE = """
+[target]
+name = "wide"
+[kernels]
+fully_connected = "qi16:0 qi8:0 qi64:0 -> qi16:0; multiplier_accumulator_scale"
+"""
+
+
+def test_a_network_of_int8_becomes_one_of_int16_by_its_ranges(tmp_path: Path) -> None:
+    def tensor(shape: tuple[int, ...], scale: float, name: str) -> Value:
+        info = {"min": (-128 * scale,), "max": (127 * scale,)}
+        return Value(TensorType(shape, UniformQuantizedType.of(i8, scale)), name, info=info)
+
+    def fixed(array: list[object], kind: UniformQuantizedType, **info: tuple[float]) -> Value:
+        made = constant(np.array(array, kind.storage.dtype))
+        made.type, made.info = made.type.with_element(kind), info
+        return made
+
+    x, h, y = (tensor((1, 2), scale, name) for scale, name in ((0.5, "x"), (0.25, "h"), (1.0, "y")))
+    weights = fixed([[127, -64], [3, 5]], UniformQuantizedType.of(i8, 0.125), min=(-15.875,), max=(15.875,))
+    biases = [fixed([100, -7], UniformQuantizedType.of(i32, scale)) for scale in (0.0625, 0.03125)]
+    ops = [Op("tfl.fully_connected", [a, weights, b], [c], {}) for a, b, c in zip((x, h), biases, (h, y), strict=True)]
+    module = Module([Function("f", [x], [y], ops)])
+    (tmp_path / "wide.toml").write_text(WIDE)
+    passes = (
+        f"kernel-fusion,quant-propagate{{target={tmp_path}/wide.toml ranges=all}},quant-materialize,canonicalize,dce"
+    )
+    made = parse_pipeline(passes).run(module).module
+    verify(made)
+    first, second = (op for op in made.main.ops if op.name == "tfl.fully_connected")
+    assert first.result is second.operand(0)
+    assert shown(first.result.type.element) == shown(UniformQuantizedType.of(i16, 32 / 32768))
+    assert first.operand(1).array.tolist() == weights.array.tolist()
+    assert second.operand(2).type.storage.name == "i64"
+    real = biases[1].array * 0.03125
+    scale = second.operand(2).type.element.scale  # type: ignore[union-attr]
+    np.testing.assert_array_equal(second.operand(2).array, np.round(real / scale))
+
+
+def test_tensors_between_kernels_keep_their_names(tmp_path: Path) -> None:
+    kind = UniformQuantizedType.of(i8, 1.0)
+    values = [Value(TensorType((4,), kind), name) for name in ("in", "mid", "out")]
+    ops = [Op("tfl.relu", [a], [b], {}) for a, b in pairwise(values)]
+    module = Module([Function("f", values[:1], values[-1:], ops)])
+    KernelFusion().run(module)
+    made = run(module, tmp_path, f'[tensors]\n"*" = "{A}"\n')
+    assert found(made) == [[A, A], [A, A]]
+    assert [v.name for op in made.main.ops if isinstance(op, Region) for v in op.results] == ["mid", ""]

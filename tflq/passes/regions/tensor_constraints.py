@@ -29,7 +29,15 @@ from tflq.ir.core import Module, Op, Value
 from tflq.ir.parse_types import TypeParser
 from tflq.ir.print_types import type_text
 from tflq.ir.quant_constraints import axis_problem
-from tflq.ir.types import BareType, CalibratedQuantizedType, ElementType, NoQuantizedType, ScalarType, TensorType
+from tflq.ir.types import (
+    BareType,
+    CalibratedQuantizedType,
+    ElementType,
+    NoQuantizedType,
+    ScalarType,
+    TensorType,
+    is_quantized,
+)
 from tflq.passes.regions.ports import ORIGINS, Port, ports, regions_of
 from tflq.rules_file import RulesFile
 
@@ -37,6 +45,7 @@ __all__ = ["constrain", "constrain_by_file", "take_ranges"]
 
 _SECTION: Final = "tensors"
 _NONE: Final = "none"
+_ACCUMULATED: Final = 32
 
 Constraints = Mapping[str, ElementType | None]
 """By pattern; None: the tensors stay as they are."""
@@ -169,7 +178,8 @@ def _set(port: Port, spec: ElementType) -> bool:
 
 def take_ranges(module: Module, *, all_ports: bool) -> bool:
     """Gives ports the ranges that the model's file has of their tensors, one min and one max each: those without any
-    constraint, or all of reals, also in the place of parameters. Whether any changed."""
+    constraint, or all of reals, also in the place of parameters; those of accumulators, stored in 32 bits or more, are
+    dropped then, since they follow from others. Whether any changed."""
     ranges: dict[Port, tuple[float, float]] = {}
     for port, value in _ports(module):
         if port not in ranges and (found := _range(value)) is not None:
@@ -180,6 +190,11 @@ def take_ranges(module: Module, *, all_ports: bool) -> bool:
         free = isinstance(port.spec, ScalarType) or all_ports
         if free and isinstance(element, ScalarType) and element.is_float and not isinstance(port.spec, NoQuantizedType):
             modified |= _set(port, CalibratedQuantizedType.of(element, low, high))
+    if all_ports and ranges:
+        regions = (region for function in module.functions for region in regions_of(function.ops))
+        for port in (port for region in regions for port in ports(region)):
+            if is_quantized(port.spec) and port.spec.storage.bits >= _ACCUMULATED:
+                modified |= _set(port, port.value.type.element)
     return modified
 
 
