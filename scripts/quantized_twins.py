@@ -34,7 +34,7 @@ from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
 from tflq.passes.regions.propagate import QuantPropagate
 from tflq.passes.regions.questions import is_fully_quantized, report
 
-__all__ = ["PAIRS", "Twin", "found", "rebuilt"]
+__all__ = ["PAIRS", "TARGET", "Twin", "found", "rebuilt"]
 
 PAIRS = (
     ("pretrainedResnet_large_float.tflite", "pretrainedResnet_large_int8.tflite"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.tosa_integers import single
@@ -17,6 +22,7 @@ from tflq.ir.verifier import verify
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.merged_rescales import merge_rescales
+from tflq.tosa.files.text import mlir_text
 
 SUM = """
 func.func @f(%a: tensor<256x1xf32>, %b: tensor<1x256xf32>) -> tensor<256x256xf32> {{
@@ -141,3 +147,22 @@ def test_one_step_is_allowed_if_asked_for() -> None:
 def test_a_value_that_is_read_twice_stays() -> None:
     links: Chain = ((1024.0, -3, 0, i32), (0.25, 0, 0, i32))
     assert not merge_rescales(chained(links, read_twice=True).main, step=False)
+
+
+@pytest.mark.parametrize("rescales", ["kernel", "exact"])
+def test_code_runs_on_iree_and_gives_what_the_kernel_gives(rescales: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("iree.runtime", reason="needs IREE: pip install iree-base-compiler iree-base-runtime")
+    tool = shutil.which("iree-compile", path=str(Path(sys.executable).parent)) or shutil.which("iree-compile")
+    if tool is None:
+        pytest.skip("needs iree-compile: pip install iree-base-compiler")
+    numbers = (0.5, -3, 0.3, 5, 0.9, 7)
+    arrays = real(*numbers[:2]).reshape(-1, 1), real(*numbers[2:4]).reshape(1, -1)
+    module = coded(SUM.format(*numbers, kernel="add"), rescales)
+    text, compiled = tmp_path / "model.mlir", tmp_path / "model.vmfb"
+    text.write_text(mlir_text(module))
+    flags = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
+    subprocess.run([tool, *flags, "--iree-llvmcpu-target-cpu=host", text, "-o", compiled], check=True)
+    context = runtime.SystemContext(config=runtime.Config("local-task"))
+    context.add_vm_module(runtime.VmModule.mmap(context.instance, str(compiled)))
+    found = np.asarray(context.modules.module["main"](*arrays).to_host())
+    np.testing.assert_array_equal(found, results(coded(SUM.format(*numbers, kernel="add"), "kernel"), *arrays))

@@ -8,8 +8,11 @@ import pytest
 from support.corpus import CORPUS, needs_corpus
 
 import tflq
-from scripts.quantized_twins import PAIRS, rebuilt
+from scripts.quantized_twins import PAIRS, TARGET, rebuilt
 from tflq.flatbuffer.writer import write
+from tflq.ir.print_types import type_text
+from tflq.ir.types import BareType
+from tflq.passes.pipeline_text import parse_pipeline
 
 pytestmark = needs_corpus
 
@@ -42,6 +45,24 @@ def test_a_float_network_becomes_its_twin(real: str, twin: str) -> None:
     result = tflq.verify(paths[1], bytes(write(made.module)))
     assert result.outputs
     assert all(difference.equal for difference in result.outputs.values())
+
+
+def test_the_parameters_can_come_from_a_file_of_annotations(tmp_path: Path) -> None:
+    real, twin = _path("model_ToyCar.tflite"), _path("model_ToyCar_quant_fullint.tflite")
+    kernels = [op for op in tflq.read(twin).main.ops if op.name == "tfl.fully_connected"]
+    pairs = zip(tflq.read(real).main.ops, kernels, strict=True)
+    types = {
+        value.name: type_text(BareType.of(other.type.element))
+        for op, op_of_twin in pairs
+        for value, other in zip((*op.operands, *op.results), (*op_of_twin.operands, *op_of_twin.results), strict=True)
+        if value is not None and other is not None and other.type.storage.name == "i8"
+    }
+    annotations, target = tmp_path / "tensors.toml", tmp_path / "int8.toml"
+    annotations.write_text("[tensors]\n" + "".join(f'"{name}" = "{text}"\n' for name, text in types.items()))
+    target.write_text(TARGET)
+    propagate = f"quant-propagate{{target={target} annotations={annotations}}}"
+    made = parse_pipeline(f"kernel-fusion,{propagate},quant-materialize{{casts=tfl}},dce").run(tflq.read(real)).module
+    assert bytes(write(made)) == bytes(write(rebuilt(real, twin).module))
 
 
 def _path(name: str) -> Path:

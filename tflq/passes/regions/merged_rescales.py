@@ -218,8 +218,9 @@ def _multiplier(factor: Fraction) -> tuple[int, int]:
 
 
 def _attributes(op: Rescale, form: _Form, zero: int) -> dict[str, object]:
+    kept = {key: value for key, value in op.attributes.items() if key != "input_range"}
     return {
-        **op.attributes,
+        **kept,
         "multiplier": np.asarray([form.multiplier], np.int32),
         "shift": np.asarray([form.shift], np.int8),
         "input_zp": zero,
