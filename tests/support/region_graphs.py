@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -104,6 +105,11 @@ def _from_results(function: Function) -> list[Op]:
 
     for value in function.outputs:
         visit(value.producer)
-    for op in sorted(function.ops, key=lambda op: str(list(op.attributes.items()))):
+    said: dict[Op, str] = {}
+    inputs = {value: str(place) for place, value in enumerate(function.inputs)}
+    for op in function.ops:
+        needed = [inputs.get(v) or said.get(v.producer) for v in op.operands if v is not None]  # type: ignore[arg-type]
+        said[op] = hashlib.sha256(f"{op.name} {list(op.attributes.items())} {needed}".encode()).hexdigest()
+    for op in sorted(function.ops, key=lambda op: (isinstance(op, Rescale), said[op])):
         visit(op)
     return list(made)

@@ -16,6 +16,7 @@ same.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -294,7 +295,7 @@ def _topological(function: Function) -> Sequence[Region]:
     order: list[Region] = []
     seen: set[Op] = set()
     starts = [value.producer for value in function.outputs]
-    unneeded = sorted(regions_of(function.ops), key=lambda op: (op.kernel, str(op.input_specs), str(op.output_specs)))
+    unneeded = sorted(regions_of(function.ops), key=_descriptions(function).__getitem__)
     for start in (*starts, *unneeded):
         stack: list[tuple[Op | None, bool]] = [(start, False)]
         while stack:
@@ -309,3 +310,16 @@ def _topological(function: Function) -> Sequence[Region]:
             stack.append((op, True))
             stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
     return order
+
+
+def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
+    """What each op says of itself, and a sum of that and of all that it needs: the same in any order of the ops."""
+    known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
+    found = {}
+    for op in function.ops:
+        said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
+        needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
+        total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
+        found[op] = said, total
+        known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
+    return found

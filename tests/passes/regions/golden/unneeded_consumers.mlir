@@ -10,13 +10,13 @@ module attributes {tflq.version = 3} {
       %3 = "tfl.tanh"(%b1) : (tensor<4xf32>) -> tensor<4xf32>
       "quant.return"(%3) : (tensor<4xf32>) -> ()
     }) {input_specs = [!quant.uniform<i8:f32, 0.5:-3>], output_specs = [!quant.uniform<i8:f32, 0.25>], kernel = "tanh", tflq.origins = ["annotation", "neighbour"]} : (tensor<4xf32>) -> tensor<4xf32>
-    %4 = "quant.rescale"(%2) {from = !quant.uniform<i8:f32, 0.25>, to = !quant.uniform<i8:f32, 2.0:7>} : (tensor<4xf32>) -> tensor<4xf32>
-    %5 = "quant.region"(%2) ({
+    %4 = "quant.region"(%2) ({
     ^bb0(%b2: tensor<4xf32>):
-      %6 = "tfl.relu"(%b2) : (tensor<4xf32>) -> tensor<4xf32>
-      "quant.return"(%6) : (tensor<4xf32>) -> ()
+      %5 = "tfl.relu"(%b2) : (tensor<4xf32>) -> tensor<4xf32>
+      "quant.return"(%5) : (tensor<4xf32>) -> ()
     }) {input_specs = [!quant.uniform<i8:f32, 0.25>], output_specs = [!quant.uniform<i8:f32, 0.25>], kernel = "relu", tflq.origins = ["same_scale", "annotation"]} : (tensor<4xf32>) -> tensor<4xf32>
-    %7 = "quant.region"(%4) ({
+    %6 = "quant.rescale"(%2) {from = !quant.uniform<i8:f32, 0.25>, to = !quant.uniform<i8:f32, 2.0:7>} : (tensor<4xf32>) -> tensor<4xf32>
+    %7 = "quant.region"(%6) ({
     ^bb0(%b3: tensor<4xf32>):
       %8 = "tfl.relu"(%b3) : (tensor<4xf32>) -> tensor<4xf32>
       "quant.return"(%8) : (tensor<4xf32>) -> ()
