@@ -1,4 +1,4 @@
-"""Constants of reals, quantized as TensorFlow Lite's converter does."""
+"""Constants of reals, quantized as TensorFlow Lite's converter does, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tflq.ir.types import (
     f32,
 )
 
-__all__ = ["quantized_constant"]
+__all__ = ["quantized_constant", "real_constant"]
 
 
 def quantized_constant(value: Value, kind: ElementType) -> Value | None:
@@ -23,13 +23,7 @@ def quantized_constant(value: Value, kind: ElementType) -> Value | None:
         return None
     if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.storage.bits < 8:
         return None
-    shape = [1] * len(value.type.shape)
-    if isinstance(kind, UniformQuantizedPerAxisType):
-        shape[kind.axis] = -1
-        scales, zeros = kind.scales.reshape(shape), kind.zero_points.reshape(shape)
-    else:
-        scales, zeros = np.asarray(kind.scale, np.float32), np.asarray(kind.zero_point, np.int64)
-    scales = scales.astype(np.float32)
+    scales, zeros = _parameters(kind, len(value.type.shape))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = value.array * (np.float32(1) / scales) if kind.storage.bits >= 32 else value.array / scales
     away = np.trunc(np.abs(ratio).astype(np.float64) + 0.5) * np.sign(ratio)
@@ -37,3 +31,23 @@ def quantized_constant(value: Value, kind: ElementType) -> Value | None:
     made = constant(stored.astype(kind.storage.dtype), kind.storage, value.name)
     made.type = TensorType(value.type.shape, kind)
     return made
+
+
+def real_constant(value: Value) -> Value | None:
+    """The reals that a quantized constant stands for, scale · (x - zero point) in float32. None if it is none."""
+    kind = value.type.element
+    if not value.is_constant or value.type.shape is None:
+        return None
+    if not isinstance(kind, (UniformQuantizedType, UniformQuantizedPerAxisType)) or kind.expressed != f32:
+        return None
+    scales, zeros = _parameters(kind, len(value.type.shape))
+    return constant((value.array.astype(np.int64) - zeros).astype(np.float32) * scales, name=value.name)
+
+
+def _parameters(kind: UniformQuantizedType | UniformQuantizedPerAxisType, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scales in float32 and zero points, which broadcast to tensors of a rank."""
+    if isinstance(kind, UniformQuantizedType):
+        return np.asarray(kind.scale, np.float32), np.asarray(kind.zero_point, np.int64)
+    shape = [1] * rank
+    shape[kind.axis] = -1
+    return kind.scales.reshape(shape).astype(np.float32), kind.zero_points.reshape(shape)

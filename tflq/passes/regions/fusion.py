@@ -28,6 +28,7 @@ from tflq.ir.core import Region as OpRegion
 from tflq.ir.rewriting import remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType
 from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
+from tflq.passes.regions.batch_norm import folded
 from tflq.passes.regions.calls import copied
 from tflq.passes.regions.patterns import patterns
 from tflq.passes.through_floats import expressed
@@ -53,13 +54,24 @@ class KernelFusion(Pass):
         groups = {f: _Grouping(module, f, kernels).groups() for f in fused}
         touched = {v for found in groups.values() for _, ops in found for op in ops for v in op.tensors}
         plain = made_plain(touched)
+        real: dict[Value, Value] = {}
         for function, found in groups.items():
             if found:
-                _Wrapping(module, function, plain).run(found)
+                real |= _Wrapping(module, function, plain).run(found)
         modified = any(groups.values())
         if modified:
             remove_unneeded(module, lambda op: isinstance(op, (Qcast, Dcast, Stats)))
+            _label(module, real)
         return PassResult(module, modified)
+
+
+def _label(module: Module, real: Mapping[Value, Value]) -> None:
+    """Gives the reals that stand for quantized tensors which are no more their names and ranges."""
+    kept = {value for function in module.functions for value in function.values()}
+    for value, quantized in real.items():
+        if quantized not in kept:
+            value.name = quantized.name
+            value.info = {key: quantized.info[key] for key in ("min", "max") if key in quantized.info}
 
 
 _Group = tuple[str, list[Op]]
@@ -151,8 +163,10 @@ class _Wrapping:
         self.users = function.users()
         self.outputs = frozenset(function.outputs)
         self.replacements: dict[Value, Value] = {}
+        self.real: dict[Value, Value] = {}
 
-    def run(self, groups: Sequence[_Group]) -> None:
+    def run(self, groups: Sequence[_Group]) -> dict[Value, Value]:
+        """The reals that stand for quantized results."""
         last = {group[1][-1]: group for group in groups}
         inside = {op for _, ops in groups for op in ops}
         b = Emitter()
@@ -163,9 +177,11 @@ class _Wrapping:
                 b.ops.append(op)
         self.function.ops = b.ops
         replace_values(self.module, self.function, self.replacements)
+        return self.real
 
     def _wrap(self, b: Emitter, kernel: str, ops: Sequence[Op]) -> None:
         b.location = ops[-1].location
+        ops = folded(ops)
         made = {result for op in ops for result in op.results}
         arguments: list[Value] = []
         operands: list[Value] = []
@@ -208,6 +224,7 @@ class _Wrapping:
         b.ops.append(Op(Region.op_name, list(operands), outers, attributes, b.location, regions=body))
         for outer, value in zip(outers, finals, strict=True):
             if outer is not value:
+                self.real[outer] = value
                 b.ops.append(Op(Qcast.op_name, [outer], [value], {}, b.location))
 
     def _input(self, b: Emitter, value: Value) -> tuple[Value, ElementType]:

@@ -24,7 +24,7 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import ElementType, is_quantized
-from tflq.passes.regions.constants import quantized_constant
+from tflq.passes.regions.constants import quantized_constant, real_constant
 from tflq.passes.regions.inline import body, inlined
 from tflq.passes.regions.inner import inner_types, joined
 from tflq.passes.regions.lookup import lookup
@@ -109,7 +109,8 @@ def _stored(b: Emitter, value: Value, kind: ElementType) -> Value:
         return value
     if isinstance(value.producer, Dcast) and value.producer.input.type.element == kind:
         return value.producer.input
-    return quantized_constant(value, kind) or b.emit(Qcast, [value], value.type.with_element(kind))
+    real = real_constant(value.producer.input) if isinstance(value.producer, Dcast) else value
+    return (real and quantized_constant(real, kind)) or b.emit(Qcast, [value], value.type.with_element(kind))
 
 
 class _Kernel:

@@ -10,6 +10,7 @@ from typing import Final
 
 from tflq.dialects.declare import Operator
 from tflq.ir.core import Op, Value
+from tflq.passes.regions.batch_norm import is_foldable
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
 
@@ -37,6 +38,7 @@ _NOTES: Final[Mapping[str, Callable[[Op, Value | None], bool]]] = {
     "bias": _is_bias,
     "biased": _is_biased,
     "unbiased": _is_unbiased,
+    "folded": is_foldable,
 }
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ElementType, ScalarType, is_quantized
+from tflq.ir.types import ElementType, NoQuantizedType, ScalarType
 
-__all__ = ["Port", "is_quantizable", "ports", "regions_of"]
+__all__ = ["ORIGINS", "Port", "is_quantizable", "ports", "regions_of"]
+
+ORIGINS = "tflq.origins"
+"""The attribute of a region that says where the parameters of each port come from, inputs first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +56,6 @@ def regions_of(ops: list[Op]) -> Iterator[Region]:
 
 def is_quantizable(spec: ElementType) -> bool:
     """Whether a port could have parameters: it is of reals, and not to be kept as it is."""
-    return is_quantized(spec) or not isinstance(spec, ScalarType) or spec.is_float
+    if isinstance(spec, ScalarType):
+        return spec.is_float
+    return not isinstance(spec, NoQuantizedType)

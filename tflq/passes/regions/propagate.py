@@ -16,10 +16,12 @@ same.
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Final, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Qcast
@@ -28,30 +30,40 @@ from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import CalibratedQuantizedType, ElementType, ScalarType, is_quantized
 from tflq.passes.regions.annotations import stated_before
+from tflq.passes.regions.biases import fitted
 from tflq.passes.regions.calibrated import parameters
 from tflq.passes.regions.calls import inline_calls
 from tflq.passes.regions.lookup import Match, admits, lookup, stored_as
-from tflq.passes.regions.ports import Port, is_quantizable, ports, regions_of
+from tflq.passes.regions.ports import ORIGINS, Port, is_quantizable, ports, regions_of
+from tflq.passes.regions.tensor_constraints import constrain_by_file, take_ranges
 from tflq.targets.load import Kernels, load_kernels
 from tflq.targets.quant_functions import quant_functions
 
 __all__ = ["ORIGINS", "QuantPropagate"]
 
-ORIGINS = "tflq.origins"
+_ACCUMULATES: Final = "multiplier_accumulator_scale"
 
 
 @dataclass(frozen=True)
 class QuantPropagate(Pass):
-    """Gives the ports of regions their parameters. `target`: a target's file, whose kernels have the constraints."""
+    """Gives the ports of regions their parameters. `target`: a target's file, whose kernels have the constraints.
+    `annotations`: a file of constraints by names of tensors, in the place of the model's. `ranges`: which ports take
+    the min and max that the model's file has of their tensors: those without constraints (`missing`), or all, in the
+    place of parameters too; what `annotations` says comes before."""
 
     name: ClassVar[str] = "quant-propagate"
     target: str = ""
+    annotations: str = ""
+    ranges: Literal["none", "missing", "all"] = "none"
 
     def run(self, module: Module) -> PassResult:
         if not self.target:
             raise OptionError("pass 'quant-propagate' needs a target: quant-propagate{target=FILE.toml}")
         kernels = load_kernels(self.target)
-        modified = inline_calls(module)
+        modified = self.ranges != "none" and take_ranges(module, all_ports=self.ranges == "all")
+        if self.annotations:
+            modified |= constrain_by_file(module, Path(self.annotations))
+        modified |= inline_calls(module)
         for function in module.functions:
             outputs = list(function.outputs)
             modified |= _Propagation(function, kernels).run()
@@ -83,6 +95,8 @@ class _Propagation:
         for region in self.order:
             self._calibrate(region)
         self._neighbours()
+        for region in self.order:
+            self._fit_bias(region)
         modified = self._write()
         return self._rescale() or modified
 
@@ -203,6 +217,20 @@ class _Propagation:
         first = min(others, key=lambda p: (not p.is_output, self.place[p.region], p.index))
         return self.overridden.get(first, self.types[first]) if first.is_output else self.types[first]
 
+    def _fit_bias(self, region: Region) -> None:
+        """Widens the scales of a constant bias that would not fit its storage, and of its constant weights; none that
+        is annotated."""
+        match = self._match(region, {})
+        names = [name for name, _ in match.signature.constraints] if match else []
+        ports = self._side(region, False)
+        if _ACCUMULATES not in names or len(ports) < 3 or not all(port.value.is_constant for port in ports[1:3]):
+            return
+        if self.origins[ports[1]] == "annotation" or self.origins[ports[2]] != _ACCUMULATES:
+            return
+        x, weights, bias = (self.types[port] for port in ports[:3])
+        for port, kind in zip(ports[1:3], fitted(x, weights, bias, ports[2].value.array) or (), strict=False):
+            self._set(port, kind, _ACCUMULATES)
+
     # --- what comes of it
 
     def _write(self) -> bool:
@@ -263,11 +291,12 @@ class _Propagation:
 
 def _topological(function: Function) -> Sequence[Region]:
     """The regions, each after those that it needs, in the order in which the results need them; such as no result
-    needs are last."""
+    needs are last, by what they say."""
     order: list[Region] = []
     seen: set[Op] = set()
     starts = [value.producer for value in function.outputs]
-    for start in (*starts, *regions_of(function.ops)):
+    unneeded = sorted(regions_of(function.ops), key=_descriptions(function).__getitem__)
+    for start in (*starts, *unneeded):
         stack: list[tuple[Op | None, bool]] = [(start, False)]
         while stack:
             op, finished = stack.pop()
@@ -281,3 +310,16 @@ def _topological(function: Function) -> Sequence[Region]:
             stack.append((op, True))
             stack += [(value.producer, False) for value in reversed(op.operands) if value is not None]
     return order
+
+
+def _descriptions(function: Function) -> dict[Op, tuple[str, str]]:
+    """What each op says of itself, and a sum of that and of all that it needs: the same in any order of the ops."""
+    known = {value: f"argument {place}" for place, value in enumerate(function.inputs)}
+    found = {}
+    for op in function.ops:
+        said = f"{op.name} {[str(op.attributes.get(key)) for key in ('kernel', 'input_specs', 'output_specs')]}"
+        needed = [known.get(v, f"{v.name} {v.type}") if v is not None else "" for v in op.operands]
+        total = hashlib.sha256(f"{said} {needed}".encode()).hexdigest()
+        found[op] = said, total
+        known |= {value: f"{total} {place}" for place, value in enumerate(op.results)}
+    return found

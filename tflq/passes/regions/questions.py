@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from tflq.dialects.quant.regions import Region
 from tflq.ir.core import Module
 from tflq.ir.types import is_quantized
-from tflq.passes.regions.ports import is_quantizable, ports, regions_of
-from tflq.passes.regions.propagate import ORIGINS
+from tflq.passes.regions.ports import ORIGINS, is_quantizable, ports, regions_of
 
 __all__ = ["PortReport", "is_fully_quantized", "is_quantized_model", "report"]
 

@@ -1,0 +1,208 @@
+"""Model constraints by the names of tensors: from a program, from a file of annotations, from a model's own ranges.
+
+A file of annotations is TOML. Its section `tensors` has a line for each pattern of names (`*`: any characters, `?`:
+one) and the constraint on such tensors, as IR writes types; `none`: they stay as they are. The first pattern that fits
+a name wins.
+
+    [tensors]
+    "input" = "!quant.uniform<i8:f32, 0.5:-3>"
+    "block_?/*" = "!quant.calibrated<f32<-1.0:3.0>>"
+    "logits" = "!quant.any<i16:f32>"
+    "*softmax*" = "none"
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.quant.regions import SPECS
+from tflq.errors import OptionError, ParseError, Reason
+from tflq.ir.core import Module, Op, Value
+from tflq.ir.parse_types import TypeParser
+from tflq.ir.print_types import type_text
+from tflq.ir.quant_constraints import axis_problem
+from tflq.ir.types import (
+    BareType,
+    CalibratedQuantizedType,
+    ElementType,
+    NoQuantizedType,
+    ScalarType,
+    TensorType,
+    is_quantized,
+)
+from tflq.passes.regions.ports import ORIGINS, Port, ports, regions_of
+from tflq.rules_file import RulesFile
+
+__all__ = ["constrain", "constrain_by_file", "take_ranges"]
+
+_SECTION: Final = "tensors"
+_NONE: Final = "none"
+_ACCUMULATED: Final = 32
+
+Constraints = Mapping[str, ElementType | None]
+"""By pattern; None: the tensors stay as they are."""
+_Fail = Callable[[str, str, str], OptionError]
+"""The error at a pattern: what is wrong, the tensor, the remedy."""
+
+
+def constrain(module: Module, constraints: Constraints) -> bool:
+    """Gives the ports of all regions whose tensors have such names these specs; whether any changed.
+
+    OptionError if no port's tensor has a name that fits a pattern, or a type does not express one's element type or has
+    not its axes.
+    """
+
+    def fail(pattern: str, what: str, remedy: str) -> OptionError:
+        return OptionError(Reason(f"'{pattern}': {what}", value=pattern, remedy=remedy))
+
+    return _constrain(module, constraints, fail)
+
+
+def constrain_by_file(module: Module, path: Path) -> bool:
+    """`constrain` by a file of annotations. OptionError, with its line, also for what else is wrong with it; FileError
+    if it cannot be read."""
+    file = RulesFile(path)
+    for name in file.content:
+        if name != _SECTION:
+            file.fail(f"'{name}' is no section", "", name, known=(_SECTION,))
+    section = file.content.get(_SECTION, {})
+    if not isinstance(section, dict):
+        file.fail(f"'{_SECTION}' is not a section", "", _SECTION)
+    constraints = {pattern: _type(file, pattern, text) for pattern, text in section.items()}
+
+    def fail(pattern: str, what: str, remedy: str) -> OptionError:
+        place = str(file.line(_SECTION, pattern))
+        return OptionError(Reason(f"'{pattern}': {what}", str(path), place=place, value=pattern, remedy=remedy))
+
+    return _constrain(module, constraints, fail)
+
+
+def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
+    """The constraint that a line states."""
+    if not isinstance(text, str):
+        file.fail(f"'{pattern}' is not a string, which a type is written in", _SECTION, pattern)
+    if text == _NONE:
+        return None
+    parser = TypeParser(text, str(file.path))
+    try:
+        found = parser.type()
+        parser.skip()
+    except ParseError as error:
+        file.fail(f"'{pattern}': {error.reasons[0].what}", _SECTION, pattern)
+    if parser.pos < len(text) or not isinstance(found, (*SPECS, ScalarType)):
+        known = ("!quant.uniform<...>", "!quant.calibrated<f32<min:max>>", "!quant.any<i16:f32>", _NONE)
+        file.fail(f"'{pattern}': '{text}' is no constraint", _SECTION, pattern, known=known)
+    return found
+
+
+def _constrain(module: Module, constraints: Constraints, fail: _Fail) -> bool:
+    matchers = {pattern: _matcher(pattern) for pattern in constraints}
+    named: dict[str, list[Port]] = {}
+    for port, value in _ports(module):
+        if value.name:
+            named.setdefault(value.name, []).append(port)
+    for pattern, matches in matchers.items():
+        if not any(map(matches, named)):
+            near = difflib.get_close_matches(pattern, named, 3, 0.4)
+            remedy = f"near are {', '.join(repr(name) for name in near)}" if near else "see `tflq inspect` for names"
+            raise fail(pattern, "no tensor between kernels has such a name", remedy)
+    modified = False
+    for name, found in named.items():
+        for pattern in [p for p, matches in matchers.items() if matches(name)][:1]:
+            for port in found:
+                element = port.value.type.element
+                if isinstance(element, ScalarType) and not element.is_float and pattern != name:
+                    continue  # a pattern is of reals
+                modified |= _set(port, _spec(port.value.type, name, pattern, constraints[pattern], fail))
+    return modified
+
+
+def _matcher(pattern: str) -> Callable[[str], object]:
+    """Whether a name fits a pattern."""
+    words = {"*": ".*", "?": "."}
+    expression = "".join(words.get(letter, re.escape(letter)) for letter in pattern)
+    return re.compile(expression, re.DOTALL).fullmatch
+
+
+def _ports(module: Module) -> Iterator[tuple[Port, Value]]:
+    """The ports of all regions, and the tensor of the model that each is: its value, or what that was quantized as."""
+    for function in module.functions:
+        users = function.users()
+        for region in regions_of(function.ops):
+            for port in ports(region):
+                yield from ((port, value) for value in _tensors(port.value, users))
+
+
+def _tensors(value: Value, users: Mapping[Value, list[Op]]) -> Iterator[Value]:
+    """A value, and the quantized tensors of the model that it stands for."""
+    yield value
+    if isinstance(value.producer, Dcast):
+        yield value.producer.input
+    yield from (op.result for op in users.get(value, ()) if isinstance(op, Qcast))
+
+
+def _spec(type: TensorType, name: str, pattern: str, spec: ElementType | None, fail: _Fail) -> ElementType:
+    """A constraint, as the spec of a port of a type."""
+    element = type.element
+    assert isinstance(element, ScalarType)
+    tensor = f"tensor '{name}' is of {element}"
+    if not element.is_float:
+        raise fail(pattern, f"{tensor}, and only reals have constraints", "")
+    if spec is None:
+        return NoQuantizedType(element)
+    expressed = spec if isinstance(spec, ScalarType) else getattr(spec, "expressed", None)
+    if expressed != element:
+        shown = type_text(BareType.of(spec))
+        raise fail(pattern, f"{tensor}, which {shown} does not express", f"write a type that expresses {element}")
+    if (problem := axis_problem(TensorType(type.shape, spec))) is not None:
+        raise fail(pattern, f"tensor '{name}': {problem}", "")
+    return spec
+
+
+def _set(port: Port, spec: ElementType) -> bool:
+    """Gives a port a spec that is an annotation; whether it had another."""
+    if port.spec == spec:
+        return False
+    port.set(spec)
+    port.region.attributes.pop(ORIGINS, None)
+    return True
+
+
+def take_ranges(module: Module, *, all_ports: bool) -> bool:
+    """Gives ports the ranges that the model's file has of their tensors, one min and one max each: those without any
+    constraint, or all of reals, also in the place of parameters; those of accumulators, stored in 32 bits or more, are
+    dropped then, since they follow from others. Whether any changed."""
+    ranges: dict[Port, tuple[float, float]] = {}
+    for port, value in _ports(module):
+        if port not in ranges and (found := _range(value)) is not None:
+            ranges[port] = found
+    modified = False
+    for port, (low, high) in ranges.items():
+        element = port.value.type.element
+        free = isinstance(port.spec, ScalarType) or all_ports
+        if free and isinstance(element, ScalarType) and element.is_float and not isinstance(port.spec, NoQuantizedType):
+            modified |= _set(port, CalibratedQuantizedType.of(element, low, high))
+    if all_ports and ranges:
+        regions = (region for function in module.functions for region in regions_of(function.ops))
+        for port in (port for region in regions for port in ports(region)):
+            if is_quantized(port.spec) and port.spec.storage.bits >= _ACCUMULATED:
+                modified |= _set(port, port.value.type.element)
+    return modified
+
+
+def _range(value: Value) -> tuple[float, float] | None:
+    """The min and max that a file has of a tensor; None if it has none, or several."""
+    said = {**(value.info.get("quantization") or {}), **value.info}
+    ends = [np.asarray(() if said.get(key) is None else said[key], np.float64).reshape(-1) for key in ("min", "max")]
+    if any(end.size != 1 for end in ends):
+        return None
+    low, high = (float(end[0]) for end in ends)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
