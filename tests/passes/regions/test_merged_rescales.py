@@ -14,11 +14,11 @@ from support.tosa_integers import single
 from tflq.builder import Builder
 from tflq.dialects.tosa.casts import Rescale
 from tflq.evaluate import evaluate_function
-from tflq.extensions import named_passes
 from tflq.ir.core import Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.types import ScalarType, i8, i32
 from tflq.ir.verifier import verify
+from tflq.named_passes import named_passes
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.merged_rescales import merge_rescales
