@@ -151,15 +151,14 @@ class Encoder:
         """A table and all below it; its `end`. Numbers at their default and None are left out."""
         found: dict[int, Any] = {}
         schema, there = self.schema, 0
-        for field in schema.table(name).fields:
-            value = values.get(field.name)
+        for own, slot, kind, default, field in schema.table(name).entries:
+            value = values.get(own)
             if value is None:
                 continue
-            kind, slot = field.kind, field.slot
             if kind == "scalar" or kind == "enum":
                 if kind == "enum":
                     value = schema.enum(field.type).values[value]
-                if value == field.default:
+                if value == default:
                     continue
                 found[slot] = value
             elif kind == "union":

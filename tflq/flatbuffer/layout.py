@@ -98,6 +98,16 @@ class TableLayout:
     def by_name(self) -> dict[str, Field]:
         return {field.name: field for field in self.fields}
 
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each field in the table."""
+        return tuple(field.size for field in self.fields)
+
+    @cached_property
+    def entries(self) -> tuple[tuple[str, int, Kind, int | float | bool | None, Field], ...]:
+        """Name, slot, kind and default of each field, and the field."""
+        return tuple((field.name, field.slot, field.kind, field.default, field) for field in self.fields)
+
 
 @dataclass(frozen=True)
 class Enum:

@@ -125,7 +125,7 @@ class _Walk:
         entry = np.arange(4, 4 + 2 * len(fields), 2)
         known = entry < length[:, None]
         slots = np.where(known, self.u16[np.where(known, vtable[:, None] + entry, 0) >> 1], 0).astype(np.int64)
-        bad = (slots != 0) & ((slots < 4) | (slots + [field.size for field in fields] > extent[:, None]))
+        bad = (slots != 0) & ((slots < 4) | (slots + wave.table.sizes > extent[:, None]))
         if bad.any():
             column = int(np.argmax(bad.any(0)))
             self._reject(wave, bad[shared, column], fields[column].name, "field is outside its table")
@@ -179,15 +179,17 @@ class _Walk:
         """Where references at `place` lead; at least a uint32 is inside the file there."""
         offset = self.u32[place >> 2].astype(np.int64)
         target = place + offset
-        self._reject(wave, offset < 4, field, "reference to itself", some)
-        self._reject(wave, target > self.size - 4, field, "reference outside the file", some)
-        self._reject(wave, target & 3 != 0, field, "reference is misaligned", some)
+        own, outside, odd = offset < 4, target > self.size - 4, target & 3 != 0
+        if (own | outside | odd).any():
+            self._reject(wave, own, field, "reference to itself", some)
+            self._reject(wave, outside, field, "reference outside the file", some)
+            self._reject(wave, odd, field, "reference is misaligned", some)
         return target
 
     def _known(self, wave: _Wave, field: Field, values: np.ndarray, some: np.ndarray) -> None:
-        bad = ~np.isin(values, list(self.schema.enum(field.type).names))
-        if bad.any():
-            first = int(np.argmax(bad))
+        known = self.schema.enum(field.type).names
+        if not set(np.unique(values).tolist()) <= known.keys():
+            first = int(np.argmin(np.isin(values, list(known))))
             wave.fail(some[first], field.name, f"unknown {field.type} {values[first]}")
 
     def _numbers(self, place: np.ndarray, scalar: str) -> np.ndarray:

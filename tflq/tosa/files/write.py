@@ -17,7 +17,7 @@ from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import VerificationError
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
 from tflq.flatbuffer.layout import TOSA
-from tflq.ir.core import Buffer, Function, Module, Op, Value
+from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
 from tflq.tosa.files.attributes import attribute_table, member
 from tflq.tosa.files.dtypes import dtype, packed
@@ -62,6 +62,7 @@ class _Block:
         self.tensors: dict[str, dict[str, Any]] = {}
         self.shapes: list[dict[str, Any]] = []
         self._constants: dict[tuple[str, bytes], str] = {}
+        self._places: dict[int, str] = {}
 
     def fill(self, fetch: Sequence[Value] = ()) -> None:
         """Builds all of it; `fetch` become results too."""
@@ -102,7 +103,9 @@ class _Block:
     def _operator(self, op: Op) -> None:
         if isinstance(op, Variable):
             return
-        location = op.info.get("location", "" if op.location is None else str(replace(op.location, file="")))
+        location = op.info.get("location")
+        if location is None:
+            location = self._place(op.location)
         inputs = [
             self._constant(v, location) if isinstance(v, Constant) else self.use(v, location) for v in operands(op)
         ]
@@ -112,6 +115,15 @@ class _Block:
             side = inputs if isinstance(op, VariableRead) else outputs
             side.append(self.variables[op.variable][1])
         self._add(operator, inputs, outputs, attribute_table(op, self.regions), location)
+
+    def _place(self, location: Location | None) -> str:
+        """A location without its file; ops that come from one operator share it."""
+        if location is None:
+            return ""
+        known = self._places.get(id(location))
+        if known is None:
+            known = self._places[id(location)] = str(replace(location, file=""))
+        return known
 
     def _add(
         self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
