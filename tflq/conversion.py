@@ -32,8 +32,8 @@ __all__ = ["Conversion", "Timing", "convert"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a pass took: milliseconds of its own and of the verifier after it, and how many ops there were before and
-    after."""
+    """What a pass took: milliseconds of its own and of the verifier, if that ran after it, and how many ops there were
+    before and after."""
 
     name: str
     modified: bool
@@ -214,7 +214,8 @@ def observed(
 
         dump = Dump(dump_ir, module, force=force)
     timings = []
-    for step in Pipeline([*narrowing(options, form), *lowering(options, form)], form).steps(module):
+    passes = [*narrowing(options, form), *lowering(options, form)]
+    for step in Pipeline(passes, form, each=dump is not None).steps(module):
         module = step.module
         timings.append(Timing.of(step))
         if dump is not None:
