@@ -258,7 +258,7 @@ class Stumbles(Pass):
     name: ClassVar[str] = "stumbles"
 
     def run(self, module: Module) -> PassResult:
-        raise KeyError("shape")
+        raise KeyError(f"shape of {module.main.name}")
 
 
 def test_passes_of_a_form_are_verified_together() -> None:
@@ -267,5 +267,5 @@ def test_passes_of_a_form_are_verified_together() -> None:
     with pytest.raises(VerificationError, match="pass 'compare' left invalid IR") as raised:
         Pipeline([Compare(), Stumbles()], "integer", each=False).run(module(add()))
     assert isinstance(raised.value.__context__.__context__, KeyError)  # type: ignore[union-attr]
-    with pytest.raises(KeyError, match="shape"):
+    with pytest.raises(KeyError, match="shape of"):
         Pipeline([Stumbles()], "integer", each=False).run(module(add()))
