@@ -87,6 +87,16 @@ class CustomParser(OpParser):
             self.expect(":")
             form.given = self.listed_types()
 
+    def _quant_return(self, form: Form) -> None:
+        """`%x, %y : type, type`, or `%x, %y`, as the proposal of quant.region writes it."""
+        if self.peek("{"):
+            form.attributes = self.dictionary()
+        form.operands = self.operand_names()
+        if self.accept(":"):
+            form.given = self.listed_types()
+        else:
+            form.given = [self.type_of(name, form.at) for name in form.operands]
+
     def _constant(self, form: Form) -> None:
         """`{...}? 1.0 : f32`"""
         start = self.pos
@@ -258,7 +268,7 @@ Reader = Callable[[Any, Form], None]
 
 CustomParser.readers.update(
     {
-        **dict.fromkeys(("linalg.yield", "quant.return", "stablehlo.return", "func.return"), CustomParser._terminator),
+        **dict.fromkeys(("linalg.yield", "stablehlo.return", "func.return"), CustomParser._terminator),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
         "arith.select": CustomParser._select,
@@ -275,5 +285,6 @@ CustomParser.readers.update(
         "linalg.generic": CustomParser._generic_linalg,
         "linalg.index": CustomParser._linalg_index,
         "quant.region": CustomParser._quant_region,
+        "quant.return": CustomParser._quant_return,
     }
 )

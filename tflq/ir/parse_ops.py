@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value
+from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value, walk
 from tflq.ir.parse_attributes import AttributeParser, Blob
-from tflq.ir.syntax import CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
+from tflq.ir.syntax import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
 from tflq.ir.types import TensorType, bf16
 from tflq.numerics.bfloat16 import bfloat16_bits
 
@@ -251,11 +251,21 @@ class OpParser(AttributeParser):
         info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
         for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
             attributes.pop(key, None)
+        if op in CLOSED_OPS:
+            self._closed(op, form.regions, at)
         made = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
         if form.regions:
             made.regions = form.regions
             made.normalize()
         self.scope.ops.append(made)
+
+    def _closed(self, op: str, regions: Sequence[Region], at: int) -> None:
+        """Refuses constants of around an op whose regions read their own values alone. Once read, a constant is in no
+        block: only the text says where it stands."""
+        inside = (v for inner in walk(o for r in regions for b in r.blocks for o in b.ops) for v in inner.operands)
+        constants = {value for value in inside if value is not None and value.buffer is not None}
+        if constants and not constants.isdisjoint(self.scope.symbols.values()):
+            self.fail(f"the values that ops inside of {op} read must be its operands, constants from outside, too", at)
 
     def _data(self, attributes: dict[str, Any], kind: TensorType, at: int) -> Buffer:
         """A constant's buffer."""
