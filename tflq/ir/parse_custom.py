@@ -26,6 +26,8 @@ COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", 
 
 _SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
 _FLAGS = {"fastmath": ("fastmath", "#arith.fastmath"), "overflow": ("overflowFlags", "#arith.overflow")}
+_UNSAID = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overflow<none>"}
+"""Attributes that the generic form says and the custom form leaves out."""
 _INDEX = BareType.of(index)
 
 
@@ -43,6 +45,19 @@ class CustomParser(OpParser):
         form.operands = self.operand_names()
         self.flags(form)
         self.signature(form)
+        return form
+
+    def generic(self, name: str) -> Form:
+        """The generic form, with attributes as the custom form has them."""
+        form = super().generic(name)
+        for key, default in _UNSAID.items():
+            value = form.attributes.get(key)
+            if isinstance(value, Opaque) and value.text == default:
+                del form.attributes[key]
+        if form.name == "linalg.generic":
+            form.attributes["iterator_types"] = [
+                _iterator(item) for item in form.attributes.get("iterator_types") or []
+            ]
         return form
 
     def flags(self, form: Form) -> None:

@@ -15,12 +15,12 @@ from tflq.ir.syntax import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP
 from tflq.ir.types import TensorType, bf16
 from tflq.numerics.bfloat16 import bfloat16_bits
 
-__all__ = ["Form", "OpParser", "Scope", "Types"]
+__all__ = ["LABEL", "Form", "OpParser", "Scope", "Types"]
 
 Types = list[TensorType | None]
 
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
-_LABEL = re.compile(r"\^[\w$.-]+")
+LABEL = re.compile(r"\^[\w$.-]+")
 _NONE = "none"
 _MOST_RESULTS = 1 << 16
 
@@ -72,10 +72,11 @@ class OpParser(AttributeParser):
         """One op, which goes to the end of the scope's ops."""
         names = self._results()
         generic = self.string_or_none()
-        form = self._generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
+        form = self.generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
         self._finish(names, form, at)
 
-    def _generic(self, name: str) -> Form:
+    def generic(self, name: str) -> Form:
+        """`(%x, ...) <dict>? (regions)? dict? : (types) -> types`"""
         form = Form(name)
         self.expect("(")
         form.operands = self.operand_names()
@@ -105,7 +106,7 @@ class OpParser(AttributeParser):
         if not self.peek("^") and not self.peek("}"):
             blocks.append(self._block([value for _, value in arguments]))
         while not self.accept("}"):
-            self.take(_LABEL, "a block")
+            self.take(LABEL, "a block")
             given: list[Value] = []
             if self.accept("("):
                 while not self.accept(")"):
