@@ -17,7 +17,7 @@ __all__ = ["PURE_DIALECTS", "is_pure"]
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
 
-_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return"})
+_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "tensor.yield"})
 
 
 def is_pure(op: Op) -> bool:
