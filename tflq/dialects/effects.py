@@ -18,7 +18,7 @@ __all__ = ["PURE_DIALECTS", "inner_blocks", "is_pure", "is_variable", "own_block
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
 
-_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return"})
+_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "tensor.yield"})
 
 
 def is_pure(op: Op) -> bool:
