@@ -3,7 +3,7 @@
     plain    two thirds 1x1 CONV_2D with a scale per channel, one third ADD over two layers
     mixed    fourteen kinds in turns: convolutions, arithmetic, pooling, activations, QUANTIZE
 
-All tensors are 1x8x8x16. Scales, zero points and weights are drawn from the seed, and no two operators share theirs.
+All tensors are 1x8x8x32. Scales, zero points and weights are drawn from the seed, and no two operators share theirs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, 
 
 __all__ = ["KINDS", "network"]
 
-SIZE, CHANNELS = 8, 16
+SIZE, CHANNELS = 8, 32
 SHAPE: Final = (1, SIZE, SIZE, CHANNELS)
 NONE: Final = {"fused_activation_function": "NONE"}
 PLAIN: Final = ("conv_2d", "conv_2d", "add")

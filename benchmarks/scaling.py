@@ -3,7 +3,8 @@
     python benchmarks/scaling.py [--counts 100 1000 10000 50000] [--kinds plain mixed] [--plot scaling.svg]
 
 For networks of `networks.py`, to integer TFLite, to TFLite with the kernels kept, and to TOSA: reading, converting and
-writing, in a process of its own that has converted a small network before. KiB: how much the peak of its memory grew.
+writing, in a process of its own that has converted a small network before. Time is the
+processor's, so that other work disturbs less. KiB: how much the peak of its memory grew.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ import tflq
 warm, model, out, options = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 tflq.convert(warm, out, force=True, **options)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.perf_counter()
+start = time.process_time()
 tflq.convert(model, out, force=True, **options)
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

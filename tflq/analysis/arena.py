@@ -10,7 +10,6 @@ Source: ArenaPlanner in tflite/arena_planner.cc, SimpleMemoryArena::Allocate in 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,11 +102,6 @@ class _Span:
     @property
     def always(self) -> bool:
         return self.first == 0 and self.last == _ALWAYS
-
-    @property
-    def order(self) -> tuple[int, int, int]:
-        """Sorts spans as the planner does. It leaves the order of equal ones open."""
-        return (0, 0, 0) if self.always else (1, -self.size, self.first)
 
 
 class _Plan:
@@ -233,38 +227,40 @@ def _end(spans: Sequence[_Span]) -> int:
 
 
 def _place(spans: Sequence[_Span]) -> list[int]:
-    """The offset of each span. Only spans that live with it are looked at: those alive when it begins, and those that
-    begin later."""
+    """The offset of each span: one behind the other of those that live all the time. Of the others only those that live
+    with a span are looked at: those alive when it begins, and those that begin later."""
     places = [0] * len(spans)
-    standing: list[tuple[int, int]] = []
+    end = 0
+    for i in sorted((i for i, span in enumerate(spans) if span.always and span.size), key=lambda i: spans[i].number):
+        places[i] = _aligned(end)
+        end = places[i] + spans[i].size
     alive: dict[int, list[int]] = {}
     begun: dict[int, list[int]] = {}
     last = max((s.first if s.last == _ALWAYS else s.last for s in spans), default=0)
-    for i in sorted(range(len(spans)), key=lambda i: (*spans[i].order, spans[i].number if spans[i].always else -i)):
-        span = spans[i]
-        if not span.size:
-            continue
-        end = min(span.last, last)
-        others = [*alive.get(span.first, ()), *(j for n in range(span.first + 1, end + 1) for j in begun.get(n, ()))]
-        taken = sorted([*standing, *((places[j], places[j] + spans[j].size) for j in others)])
-        places[i] = _gap(taken, span.size)
-        if span.always:
-            insort(standing, (places[i], places[i] + span.size))
-            continue
+    others = (i for i, span in enumerate(spans) if not span.always and span.size)
+    for i in sorted(others, key=lambda i: (-spans[i].size, spans[i].first, -i)):
+        span, until = spans[i], min(spans[i].last, last)
+        met = {*alive.get(span.first, ()), *(j for n in range(span.first + 1, until + 1) for j in begun.get(n, ()))}
+        taken = sorted((places[j], places[j] + spans[j].size) for j in met)
+        places[i] = _gap(taken, span.size, end)
         begun.setdefault(span.first, []).append(i)
-        for n in range(span.first, end + 1):
+        for n in range(span.first, until + 1):
             alive.setdefault(n, []).append(i)
     return places
 
 
-def _gap(taken: Sequence[tuple[int, int]], size: int) -> int:
-    """Where a tensor goes between others, sorted by where they begin."""
-    best, fit, at = None, None, 0
+def _aligned(at: int) -> int:
+    return -(-at // _ALIGNMENT) * _ALIGNMENT
+
+
+def _gap(taken: Sequence[tuple[int, int]], size: int, at: int) -> int:
+    """Where a tensor goes between others, sorted by where they begin, from a place on."""
+    best, fit = None, None
     for begin, end in taken:
-        aligned = -(-at // _ALIGNMENT) * _ALIGNMENT
+        aligned = _aligned(at)
         if aligned + size <= begin and (fit is None or begin - aligned < fit):
             best, fit = aligned, begin - at
         at = max(at, end)
         if fit == 0:
             break
-    return -(-at // _ALIGNMENT) * _ALIGNMENT if best is None else best
+    return _aligned(at) if best is None else best

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from tflq.dialects.declare import Operator
@@ -40,7 +41,7 @@ class Scratch(NamedTuple):
 
 def bytes_of(value: Value) -> int:
     """Bytes of a tensor as the file states its shape: an open dim is 1."""
-    return _sized(_dims(value), value.type.storage)
+    return _sized(value.type.shape or (), value.type.storage)
 
 
 def scratch_of(op: Op) -> Scratch | None:
@@ -56,9 +57,10 @@ def _dims(value: Value) -> tuple[int, ...]:
     return tuple(1 if dim is None else dim for dim in value.type.shape or ())
 
 
-def _sized(dims: tuple[int, ...], element: ScalarType) -> int:
+@lru_cache(maxsize=1024)
+def _sized(dims: tuple[int | None, ...], element: ScalarType) -> int:
     bits = max(element.bits, 8) if element.bits == 1 else element.bits
-    return -(-math.prod(dims) * bits // 8)
+    return -(-math.prod(1 if dim is None else dim for dim in dims) * bits // 8)
 
 
 def _conv_2d(op: Conv2D) -> Scratch:
