@@ -24,6 +24,7 @@ from tflq.report import Report
 from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
+    from tflq.analysis.arena import Arena
     from tflq.extensions import Extension
     from tflq.tosa.target import Target
 
@@ -91,6 +92,16 @@ class Conversion:
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """The bytes of the file of one entry, constants uncopied."""
         return serialize(self.module, self.format, function, self.target)
+
+    @cached_property
+    def arena(self) -> Arena | None:
+        """The memory that activations of a TFLite file need while it runs (`bytes`, `shared`, `kept`), as the
+        interpreter's optimized kernels plan it with one thread; None for TOSA."""
+        if self.format != "tflite":
+            return None
+        from tflq.analysis.arena import arena_of
+
+        return arena_of(self.module)
 
     @property
     def data(self) -> bytes:
