@@ -30,7 +30,7 @@ import numpy as np
 
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
-__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization"]
+__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization", "gains"]
 
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
@@ -102,7 +102,7 @@ def fit_float_requantization(
     live = ((thresholds > low) & (thresholds <= high)).any(0)
     if (np.maximum(-low, high)[live] >= EXACT).any():
         return None
-    gain = np.full(low.shape, next(_gains(clamp, thresholds.shape[0])), np.float32)
+    gain = np.full(low.shape, next(gains(clamp, thresholds.shape[0])), np.float32)
     lone = (thresholds <= low).sum(0) - clamp.middle  # the one result of a channel that is not live
     m, e, c = (np.zeros(low.shape, np.float32) for _ in range(3))
     c[~live] = ((lone + 0.5) / gain)[~live]
@@ -119,7 +119,7 @@ def fit_float_requantization(
     return fit
 
 
-def _gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
+def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
     """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
     if clamp is N1_TO_1:
         yield np.nextafter(np.float32(128), np.float32(0))  # the product is the neighbour of one by 128: no rounding
@@ -187,7 +187,7 @@ def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -
 
 
 def _candidates(clamp: Clamp, levels: int) -> Iterator[tuple[np.float32, int]]:
-    for i, gain in enumerate(_gains(clamp, levels)):
+    for i, gain in enumerate(gains(clamp, levels)):
         for step in _STEPS[min(i, 1)]:
             yield gain, step
 
