@@ -18,6 +18,7 @@ from tflq.ir.types import TensorType
 from tflq.registering import Registry
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of
+from tflq.select.twins import Twin
 
 __all__ = ["Kernels", "Lowering", "Mac", "lowering"]
 
@@ -36,6 +37,7 @@ class Kernels(KernelBuilder):
         self.mac = mac
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
+        self.twins: Final[dict[Value, Twin]] = {}
         self._start = 0
         self._users = function.users()
         self._outputs = frozenset(function.outputs)

@@ -23,10 +23,12 @@ from tflq.numerics.convolution import window
 from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels
 from tflq.select.sums import WeightedSum
+from tflq.select.twins import centred
 
 __all__ = [
     "conv_options",
     "exact_runs",
+    "few_rows",
     "float_convolve",
     "float_depthwise",
     "float_parts",
@@ -56,7 +58,7 @@ def float_convolve(
     element: ScalarType,
 ) -> Value | None:
     """CONV_2D with constant weights [O, KH, KW, I], plus bias, in `element`; None where not exact, or slower."""
-    if not weights.is_constant or _few_rows(x, geometry):
+    if not weights.is_constant or few_rows(x, geometry):
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
     magnitude = np.abs(filters).sum((1, 2), dtype=np.float64)
@@ -108,7 +110,8 @@ def float_depthwise(
     return sums.plus(_integers(k, rest, element))
 
 
-def _few_rows(x: Value, geometry: Geometry) -> bool:
+def few_rows(x: Value, geometry: Geometry) -> bool:
+    """Whether a matrix product has so few rows that reading its weights is what it takes: int8 ones are read faster."""
     batch, height, width, _ = x.type.shape or (None,) * 4
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 
@@ -129,6 +132,8 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         high = k.emit(Floor, [scaled], scaled.type)
         low = k.cast(k.cast(x, ui8), f32)
         return [_Part(256, high), _Part(1, low)]
+    if x.type.storage.bits == 8:
+        return [_Part(1, centred(k, x, zero_point))]
     value = k.cast(x, f32)
     if zero_point:
         value = k.sub(value, k.constant(np.asarray(zero_point), f32))

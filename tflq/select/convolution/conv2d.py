@@ -18,10 +18,11 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
 from tflq.select.convolution.floats import activated, conv2d_of_floats
+from tflq.select.convolution.requantized import requantized_convolve
 from tflq.select.digits import Digit, Digits, digits, fills
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.mac_float import float_convolve
+from tflq.select.mac_float import few_rows, float_convolve
 from tflq.select.sums import WeightedSum, fits_int32
 
 __all__ = ["convolve"]
@@ -41,6 +42,10 @@ def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value,
     if x.type.storage.is_float:
         return conv2d_of_floats(k, x, weights, bias, geometry)
     zero_points = (op.input_zp, op.weight_zp)
+    if k.mac == "float32" and not few_rows(x, geometry):
+        result = requantized_convolve(k, op, x, weights, bias, geometry)
+        if result is not None:
+            return result
     acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None

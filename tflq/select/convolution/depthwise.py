@@ -21,6 +21,7 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution.conv2d import convolve
 from tflq.select.convolution.floats import activated, depthwise_of_floats
+from tflq.select.convolution.requantized import requantized_depthwise
 from tflq.select.digits import digits, fills
 from tflq.select.im2col import Geometry, pad_spatial, taps
 from tflq.select.lowering import Kernels, lowering
@@ -48,6 +49,9 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     if k.mac == "float32":
+        result = requantized_depthwise(k, op, x, weights, bias, geometry)
+        if result is not None:
+            return result
         result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
         if result is not None:
             return k.cast(result, acc)

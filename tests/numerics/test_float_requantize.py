@@ -1,0 +1,107 @@
+"""A requantization in float32 that passes its proof equals the one of integers on every accumulator it may meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tflq.numerics.fixed_point import quantize_multipliers, rescale
+from tflq.numerics.float_requantize import EXACT, N1_TO_1, RELU6, Clamp, FloatRequantization, fit_float_requantization
+from tflq.numerics.staircase import float_thresholds, rescale_thresholds
+
+CLAMPS = [RELU6, N1_TO_1]
+
+
+def fitted(
+    scales: np.ndarray, zero_point: int, low: np.ndarray, high: np.ndarray, clamp: Clamp, *, double_round: bool
+) -> tuple[FloatRequantization | None, np.ndarray, np.ndarray]:
+    """The requantization of int8 by scales, with multiplier and shift."""
+    mantissa, left = quantize_multipliers(scales)
+    shift = 31 - left.astype(np.int64)
+    thresholds = rescale_thresholds(
+        np.arange(-127 - zero_point, 128 - zero_point), mantissa, shift, double_round=double_round
+    )
+    return fit_float_requantization(thresholds, mantissa / 2.0**shift, low, high, clamp), mantissa, shift
+
+
+def wanted(
+    x: np.ndarray, mantissa: np.ndarray, shift: np.ndarray, zero_point: int, *, double_round: bool
+) -> np.ndarray:
+    """Levels 0 ... 255."""
+    return np.clip(rescale(x, mantissa, shift, double_round=double_round) + zero_point, -128, 127) + 128
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    zero_point=st.sampled_from([-128, -127, -7, 0, 127]),
+    bits=st.integers(1, 14),
+    double_round=st.booleans(),
+    clamp=st.sampled_from(CLAMPS),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_accumulator(seed: int, zero_point: int, bits: int, double_round: bool, clamp: Clamp) -> None:
+    rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
+    scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
+    low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
+    fit, mantissa, shift = fitted(scales, zero_point, low, high, clamp, double_round=double_round)
+    if fit is None:
+        return  # no proof, another form is used
+    x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
+    want = wanted(x, mantissa, shift, zero_point, double_round=double_round)
+    np.testing.assert_array_equal(fit(x) + clamp.middle, want)
+
+
+@pytest.mark.parametrize("clamp", CLAMPS, ids=lambda c: c.activation)
+@pytest.mark.parametrize("zero_point", [-128, 3])
+def test_layers_as_they_are(zero_point: int, clamp: Clamp) -> None:
+    """Both sides of every threshold and random accumulators, of scales and sums as networks have them."""
+    rng = np.random.default_rng(zero_point % 7)
+    scales = 2.0 ** rng.uniform(-9, -3, 100)
+    low, high = -rng.integers(1 << 16, 1 << 22, 100), rng.integers(1 << 16, 1 << 22, 100)
+    fit, mantissa, shift = fitted(scales, zero_point, low, high, clamp, double_round=True)
+    assert fit is not None
+    edges = rescale_thresholds(np.arange(-127 - zero_point, 128 - zero_point), mantissa, shift)
+    near = np.concatenate([edges, edges - 1, rng.integers(low, high, (4000, 100)), low[None], high[None]])
+    x = np.clip(near, low, high)
+    want = wanted(x, mantissa, shift, zero_point, double_round=True)
+    np.testing.assert_array_equal(fit(x) + clamp.middle, want)
+
+
+def test_rounding_in_double() -> None:
+    """A FULLY_CONNECTED rounds the product of doubles half away from zero, and has no second rounding to be odd for."""
+    scales, bound = np.asarray([0.5, 0.125, 0.0173, 0.25]), np.full(4, 3000)
+    thresholds = float_thresholds(np.arange(-127, 128), scales)
+    fit = fit_float_requantization(thresholds, scales, -bound, bound, N1_TO_1)
+    assert fit is not None
+    x = np.arange(-3000, 3001)[:, None]
+    product = x * scales
+    want = np.clip(np.sign(product) * np.floor(np.abs(product) + 0.5), -128, 127)
+    np.testing.assert_array_equal(fit(x), want)
+
+
+@pytest.mark.parametrize("clamp", CLAMPS, ids=lambda c: c.activation)
+def test_one_result_needs_no_exact_sums(clamp: Clamp) -> None:
+    """A channel whose bias saturates it is a constant, however large its sums."""
+    low, high = np.asarray([-(1 << 30), -500]), np.asarray([-(1 << 29), 500])
+    fit, _, _ = fitted(np.asarray([1e-6, 0.3]), -128, low, high, clamp, double_round=True)
+    assert fit is not None
+    assert fit.m[0] == 0
+    assert (fit(np.stack([low, high]))[:, 0] + clamp.middle == 0).all()
+
+
+def test_sums_beyond_float32_have_no_proof() -> None:
+    bound = np.asarray([EXACT])
+    assert fitted(np.asarray([1e-5]), 0, -bound, bound, N1_TO_1, double_round=True)[0] is None
+    assert fitted(np.asarray([1e-5]), 0, 1 - bound, bound - 1, N1_TO_1, double_round=False)[0] is None
+
+
+def test_fewer_levels_are_those_of_relu6() -> None:
+    """A range of 10 levels, as a fused activation leaves: RELU_N1_TO_1 has 256 and no other."""
+    thresholds, bound = float_thresholds(np.arange(1, 11), np.asarray([0.37])), np.asarray([200])
+    assert fit_float_requantization(thresholds, np.asarray([0.37]), -bound, bound, N1_TO_1) is None
+    fit = fit_float_requantization(thresholds, np.asarray([0.37]), -bound, bound, RELU6)
+    assert fit is not None
+    x = np.arange(-200, 201)[:, None]
+    np.testing.assert_array_equal(fit(x), np.clip(np.floor(x * 0.37 + 0.5), 0, 10))

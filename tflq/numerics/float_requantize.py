@@ -1,0 +1,212 @@
+"""Requantization in float32, proven at every threshold.
+
+An accumulator x below 2^24 is exact in float32. A requantization of x to levels 0 ... L is monotone, so it is known by
+its thresholds T(n), the smallest x with a result of at least n (`tflq.numerics.staircase`). The same function in
+float32, each operation correctly rounded, as a kernel of its own:
+
+    f(x) = floor(gain * clamp(x * m + sign(x) * e + c))        sign(x) e only where the formula is odd around 0
+
+The clamp is RELU6 or RELU_N1_TO_1, which ADD fuses; gain brings its bounds to the ends of the levels:
+
+    RELU6            [0, 6]     gain in [L / 6, (L + 1) / 6)    results 0 ... L
+    RELU_N1_TO_1     [-1, 1]    gain in (127, 128)              results -128 ... 127, for L = 255
+
+Every operation is monotone in x for m, e >= 0, and so is f. It equals the requantization on [low, high] if f(T(n)) has
+reached n and f(T(n) - 1) has not, for every T(n) of that range, and the same at the range's ends: that is the proof, by
+evaluation of f itself in float32. No multiplication and addition may be contracted into one rounding: they are
+separate kernels, so none is.
+
+Where to look for the constants: a gain and a factor m leave an interval to c (to c + e and c - e on both sides of
+zero), whose middle is tried. How each product is rounded is chance, so where the thresholds are dense it takes some
+tries: neighbours of m, and other gains, of which the clamp leaves many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tflq.numerics.float_thresholds import float_steps, from_steps
+
+__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization", "gains"]
+
+EXACT: Final = 1 << 24
+"""Integers below it in magnitude are exact in float32."""
+
+_STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real factor, with the first gain and any other
+_GAINS: Final = 256
+_HOPELESS: Final = 0.6  # where this share of more than a few channels is left after a few tries, there are too many
+_FEW: Final = 16
+
+_F32: TypeAlias = np.ndarray
+
+
+class Clamp(NamedTuple):
+    """A fused activation, its bounds, and what a result of 0 stands for as a level of 0 ... 255."""
+
+    activation: Literal["RELU6", "RELU_N1_TO_1"]
+    low: float
+    high: float
+    middle: int
+
+
+RELU6: Final = Clamp("RELU6", 0.0, 6.0, 0)
+N1_TO_1: Final = Clamp("RELU_N1_TO_1", -1.0, 1.0, 128)
+
+
+class FloatRequantization(NamedTuple):
+    """f(x) = floor(gain * clamp(x * m + sign(x) * e + c)): float32 [C] each, e None for no such term."""
+
+    clamp: Clamp
+    gain: _F32
+    m: _F32
+    c: _F32
+    e: _F32 | None
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """f of integers below 2^24 [..., C], operation by operation in float32."""
+        real = np.asarray(x).astype(np.float32)
+        total = real * self.m
+        if self.e is not None:
+            total += np.clip(real, np.float32(-1), np.float32(1)) * self.e
+        total += self.c
+        np.clip(total, np.float32(self.clamp.low), np.float32(self.clamp.high), out=total)
+        return np.floor(total * self.gain)
+
+
+class _Thresholds(NamedTuple):
+    """What f has to meet, [L, C] each: from `reached` on at least `level`, and below it at `missed`; NaN where the
+    range has no such accumulator."""
+
+    level: np.ndarray  # [L, 1], as f counts them
+    reached: np.ndarray
+    missed: np.ndarray
+
+    def of(self, channels: np.ndarray) -> _Thresholds:
+        return _Thresholds(self.level, self.reached[:, channels], self.missed[:, channels])
+
+
+def fit_float_requantization(
+    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp
+) -> FloatRequantization | None:
+    """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
+    about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
+    proof.
+
+    A channel with one result on its whole range is that number whatever x is; of any other the range is below 2^24.
+    """
+    if clamp is N1_TO_1 and thresholds.shape[0] != 255:
+        return None
+    live = ((thresholds > low) & (thresholds <= high)).any(0)
+    if (np.maximum(-low, high)[live] >= EXACT).any():
+        return None
+    gain = np.full(low.shape, next(gains(clamp, thresholds.shape[0])), np.float32)
+    lone = (thresholds <= low).sum(0) - clamp.middle  # the one result of a channel that is not live
+    m, e, c = (np.zeros(low.shape, np.float32) for _ in range(3))
+    c[~live] = ((lone + 0.5) / gain)[~live]
+    left, odd = np.nonzero(live)[0], False
+    if left.size:
+        given = _thresholds(thresholds[:, left], low[left], high[left], clamp)
+        odd = _is_odd(given, slope[left])
+        found = _search(given, slope[left], clamp, odd=odd)
+        if found is None:
+            return None
+        gain[left], m[left], c[left], e[left] = found.gain, found.m, found.c, 0 if found.e is None else found.e
+    fit = FloatRequantization(clamp, gain, m, c, e if odd else None)
+    assert (fit(np.zeros((1, low.size)))[0] == lone)[~live].all()
+    return fit
+
+
+def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
+    """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
+    if clamp is N1_TO_1:
+        yield np.nextafter(np.float32(128), np.float32(0))  # the product is the neighbour of one by 128: no rounding
+    least, most = (127.0, 128.0) if clamp is N1_TO_1 else (levels / 6, (levels + 1) / 6)
+    for i in range(_GAINS):
+        yield np.float32(least + (most - least) * ((0.5 + i * 0.6180339887498949) % 1.0))
+
+
+def _thresholds(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp) -> _Thresholds:
+    level = np.arange(1, thresholds.shape[0] + 1)[:, None] - clamp.middle
+    reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
+    missed = np.where(thresholds > low, np.minimum(thresholds - 1, high), np.nan)
+    return _Thresholds(level, reached, missed)
+
+
+def _interval(given: _Thresholds, slope: np.ndarray, sign: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """What the thresholds leave to c for lines of a slope, in levels, float64 [C] each; by accumulators of one sign
+    alone if it is given."""
+    at_least, below = given.level - given.reached * slope, given.level - given.missed * slope
+    if sign is not None:
+        at_least = np.where(given.reached * sign > 0, at_least, np.nan)
+        below = np.where(given.missed * sign > 0, below, np.nan)
+    return np.fmax.reduce(at_least, 0), np.fmin.reduce(below, 0)
+
+
+def _is_odd(given: _Thresholds, slope: np.ndarray) -> bool:
+    """Whether most channels have no line on both sides of zero, as if rounding twice."""
+    with np.errstate(invalid="ignore"):
+        low, high = _interval(given, slope)
+        return bool((low > high).mean() > 0.5)
+
+
+def _middle(low: np.ndarray, high: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """The middle of an interval; near the one end that it has."""
+    low, high = np.fmax(low, high - slope), np.fmin(high, low + slope)
+    return (low + high) / 2
+
+
+def _lines(given: _Thresholds, slope: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """c and e in levels, float64 [C], for lines of a slope."""
+    if not odd:
+        return _middle(*_interval(given, slope), slope), None
+    above, below = (_middle(*_interval(given, slope, sign), slope) for sign in (1, -1))
+    above, below = np.where(np.isnan(above), below, above), np.where(np.isnan(below), above, below)
+    return (above + below) / 2, np.maximum((above - below) / 2, 0)
+
+
+def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -> FloatRequantization | None:
+    """The first proven line of each channel; None if one has none."""
+    size = slope.size
+    found = FloatRequantization(clamp, *(np.zeros(size, np.float32) for _ in range(4)))
+    left = np.arange(size)
+    for number, (gain, step) in enumerate(_candidates(clamp, given.level.size)):
+        if number == _FEW and left.size > max(_HOPELESS * size, _FEW):
+            break
+        tried = _line(given, slope[left], clamp, gain, step, odd=odd)
+        proven = _proven(tried, given)
+        for kept, new in zip(found[1:], tried[1:], strict=True):
+            if new is not None:
+                kept[left[proven]] = new[proven]
+        left, given = left[~proven], given.of(~proven)
+        if not left.size:
+            return found if odd else found._replace(e=None)
+    return None
+
+
+def _candidates(clamp: Clamp, levels: int) -> Iterator[tuple[np.float32, int]]:
+    for i, gain in enumerate(gains(clamp, levels)):
+        for step in _STEPS[min(i, 1)]:
+            yield gain, step
+
+
+def _line(
+    given: _Thresholds, slope: np.ndarray, clamp: Clamp, gain: np.float32, step: int, *, odd: bool
+) -> FloatRequantization:
+    """One try: m is `step` floats away from the real factor, c and e are in the middle of what that leaves."""
+    real = float(gain)
+    m = from_steps(np.maximum(float_steps((slope / real).astype(np.float32)) + step, 0))
+    offset, jump = _lines(given, m.astype(np.float64) * real, odd=odd)
+    c, e = ((None if v is None else (v / real).astype(np.float32)) for v in (offset, jump))
+    assert c is not None
+    return FloatRequantization(clamp, np.full(m.shape, gain), m, c, e)
+
+
+def _proven(fit: FloatRequantization, given: _Thresholds) -> np.ndarray:
+    """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
+    with np.errstate(invalid="ignore"):
+        late, early = fit(given.reached) < given.level, fit(given.missed) >= given.level
+    bottom, top = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
+    return ~(late | early).any(0) & (bottom == given.level[0] - 1) & (top == given.level[-1])

@@ -1,0 +1,99 @@
+"""RESCALE in float32 kernels, where that is proven equal (`tflq.numerics.float_requantize`).
+
+    MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
+
+Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in float32.
+The result is the float twin of the stored integers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tflq.dialects.ext.rescale import RescaleF64
+from tflq.dialects.tfl.activation import ReluN1To1
+from tflq.dialects.tfl.unary import Floor
+from tflq.dialects.tosa.activation import Clamp
+from tflq.dialects.tosa.casts import Rescale
+from tflq.ir.core import Value
+from tflq.ir.types import f32, i32
+from tflq.numerics import float_requantize as numbers
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, fit_float_requantization
+from tflq.numerics.staircase import float_thresholds, rescale_thresholds
+from tflq.select.lowering import Kernels
+from tflq.select.rescale.integer import result_range, squeezed
+from tflq.select.twins import Twin, integers_of
+
+__all__ = ["FloatRescale", "float_rescale"]
+
+
+class FloatRescale(NamedTuple):
+    """A RESCALE, with the clamp that is part of it, in float32; the result is a whole number, `offset` less than the
+    stored one."""
+
+    op: Rescale | RescaleF64
+    clamp: Clamp | None
+    fit: FloatRequantization
+    offset: int
+
+    def emit(self, k: Kernels, x: Value) -> Value:
+        """The result for accumulators in float32, as integers, with a float twin; the ops count as selected."""
+        total = k.mul(x, _row(k, self.fit.m))
+        if self.fit.e is not None:
+            sign = k.emit(ReluN1To1, [x], x.type)  # of whole numbers
+            total = k.add(total, k.mul(sign, _row(k, self.fit.e)))
+        total = k.add(total, _row(k, self.fit.c), self.fit.clamp.activation)
+        total = k.mul(total, _row(k, self.fit.gain))
+        twin = Twin(k.emit(Floor, [total], total.type), self.offset)
+        result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
+        if self.clamp is not None:
+            result = k.fuse(self.clamp, result)
+        k.twins[result] = twin
+        return result
+
+
+def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: np.ndarray) -> FloatRescale | None:
+    """A RESCALE of accumulators that are in [low, high], int64 [C], in float32; None without a proof."""
+    least, most, clamp = result_range(op, k)
+    if op.output.type.storage.bits != 8 or not least < most or (isinstance(op, Rescale) and op.input_zp):
+        return None
+    if low.min() < i32.minimum or high.max() > i32.maximum:  # the kernel's accumulator wraps
+        return None
+    steps = _Steps.of(op, least, most)
+    if steps is None:
+        return None
+    preferred = (RELU6, N1_TO_1) if least == op.output_zp else (N1_TO_1, RELU6)
+    uniform = steps.slope.size == 1 and max(-low.min(), high.max()) < numbers.EXACT
+    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if uniform else []
+    for bounds in (*ranges, (low, high)):
+        thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
+        for kind in preferred:
+            fit = fit_float_requantization(thresholds, slope, *bounds, kind)
+            if fit is not None:
+                return FloatRescale(op, clamp, fit, least + kind.middle)
+    return None
+
+
+class _Steps(NamedTuple):
+    """The thresholds of a rescaling, int64 [L, C], and levels per unit, float64 [C]; C is 1 for all channels alike."""
+
+    thresholds: np.ndarray
+    slope: np.ndarray
+
+    @classmethod
+    def of(cls, op: Rescale | RescaleF64, least: int, most: int) -> _Steps | None:
+        levels = np.arange(least - op.output_zp + 1, most - op.output_zp + 1)
+        if isinstance(op, RescaleF64):
+            scale = np.atleast_1d(np.asarray(op.scale, np.float64))
+            return cls(float_thresholds(levels, scale), scale)
+        multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
+        if (multiplier < 0).any():
+            return None
+        twice = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
+        return cls(rescale_thresholds(levels, multiplier, shift, double_round=twice), np.ldexp(multiplier, -shift))
+
+
+def _row(k: Kernels, values: np.ndarray) -> Value:
+    return k.constant(squeezed(values), f32)
