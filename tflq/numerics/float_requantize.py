@@ -178,7 +178,7 @@ def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -
         tried = _line(given, slope[left], clamp, gain, step, odd=odd)
         proven = _proven(tried, given)
         for kept, new in zip(found[1:], tried[1:], strict=True):
-            if new is not None:
+            if kept is not None and new is not None:
                 kept[left[proven]] = new[proven]
         left, given = left[~proven], given.of(~proven)
         if not left.size:
