@@ -29,7 +29,7 @@ def test_views_and_parts() -> None:
     assert np.array_equal(expanded, X.reshape(2, 3, 2, 2))
     assert np.array_equal(part, X[1, :, 1::2])
     assert element == X[1, 1, 1]
-    assert (dim, rank) == (3, 3)
+    assert (int(dim), int(rank)) == (3, 3)
 
 
 def test_tensors_made_of_elements() -> None:

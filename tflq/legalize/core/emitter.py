@@ -1,7 +1,7 @@
 """Emitting what computes ops of the core dialects.
 
 Integers of up to 32 bits are computed in i32, in which TFLite has all of it, and narrowed, which wraps; those of 64
-bits by builtins. An index is an i64. A value may have fewer dims than the tensor that it stands for, and broadcasts to it.
+bits by builtins. An index is an i64. A value may have fewer dims than the tensor that it stands for: it broadcasts.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Arithmetic of floats, f32: TFLite's builtins, and what makes them compute what MLIR says of NaN and of zeros.
 
-rem        of |x| by |y| by FLOOR_MOD, exact, with the sign of x; NaN where y is 0, by which the kernel does not
-           divide
-maximum    NaN where an operand is one; of 0 and -0 their sum, which is 0
-round      floor(|x|), 1 more if what is left, which is exact, is a half or more; with the sign of x
-trunc      the integer part, below 0 rounded up
+    rem        of |x| by |y| by FLOOR_MOD, exact, with the sign of x; NaN where y is 0, by which the kernel does not
+               divide
+    maximum    NaN where an operand is one; of 0 and -0 their sum, which is 0
+    round      floor(|x|), 1 more if what is left, which is exact, is a half or more; with the sign of x
+    roundeven  the same, but of a half only if the floor is odd
+    trunc      floor(|x|) with the sign of x
+    ceil       -floor(-x)
+
+CEIL and ROUND are not used: the reference kernels do not have them.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from tflq.dialects.math import functions, rounding
 from tflq.dialects.math.several import ClampF, PowF
 from tflq.dialects.tfl import activation, unary
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.comparison import Equal, GreaterEqual, Less
-from tflq.dialects.tosa.bits import LogicalAnd
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less
+from tflq.dialects.tosa.bits import LogicalAnd, LogicalOr
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1
 from tflq.legalize.core.emitter import CoreEmitter
@@ -35,9 +39,7 @@ _BUILTINS: Final[dict[type[Op], tuple[type[Operator], dict[str, Any]]]] = {
     arith.DivF: (tfl.Div, {"fused_activation_function": "NONE"}),
     arith.NegF: (unary.Neg, {}),
     rounding.AbsF: (unary.Abs, {}),
-    rounding.Ceil: (unary.Ceil, {}),
     rounding.Floor: (unary.Floor, {}),
-    rounding.RoundEven: (unary.Round, {}),
     functions.Cos: (unary.Cos, {}),
     functions.Exp: (unary.Exp, {}),
     functions.Log: (unary.Log, {}),
@@ -70,8 +72,7 @@ def _remainder(op: arith.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
     if not (y.is_constant and y.array.all()):
         by = b.choose(b.each(Equal, y, zero, to=i1), b.number(1), by)
     rest = b.each(tfl.FloorMod, b.each(unary.Abs, x), by)
-    signed = b.choose(b.each(Less, x, zero, to=i1), b.each(unary.Neg, rest), rest)
-    signed = b.choose(b.each(Equal, x, zero, to=i1), x, signed)  # -0 stays
+    signed = _with_sign(b, x, rest)
     if y.is_constant and y.array.all():
         return signed
     return b.choose(b.each(Equal, y, zero, to=i1), b.number(np.nan), signed)
@@ -107,18 +108,32 @@ def _clamped(op: ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> V
     return extreme(b, extreme(b, x, low, greater=True), high, greater=False)
 
 
+def _with_sign(b: CoreEmitter, x: Value, size: Value) -> Value:
+    """A number from 0 up with the sign of x; x itself where that is 0 or -0."""
+    zero = b.number(0)
+    signed = b.choose(b.each(Less, x, zero, to=i1), b.each(unary.Neg, size), size)
+    return b.choose(b.each(Equal, x, zero, to=i1), x, signed)
+
+
 @form(rounding.Trunc)
 def _truncated(op: rounding.Trunc, b: CoreEmitter, x: Value) -> Value:
-    below = b.each(Less, x, b.number(0), to=i1)
-    return b.choose(below, b.each(unary.Ceil, x), b.each(unary.Floor, x))
+    return _with_sign(b, x, b.each(unary.Floor, b.each(unary.Abs, x)))
 
 
-@form(rounding.Round)
-def _away(op: rounding.Round, b: CoreEmitter, x: Value) -> Value:
-    zero = b.number(0)
-    size = b.each(unary.Abs, x)
+@form(rounding.Ceil)
+def _ceiling(op: rounding.Ceil, b: CoreEmitter, x: Value) -> Value:
+    return b.each(unary.Neg, b.each(unary.Floor, b.each(unary.Neg, x)))
+
+
+@form(rounding.Round, rounding.RoundEven)
+def _nearest(op: rounding.Round | rounding.RoundEven, b: CoreEmitter, x: Value) -> Value:
+    size, half = b.each(unary.Abs, x), b.number(0.5)
     whole = b.each(unary.Floor, size)
-    up = b.each(GreaterEqual, _sub(b, size, whole), b.number(0.5), to=i1)
-    whole = b.choose(up, _add(b, whole, b.number(1)), whole)
-    signed = b.choose(b.each(Less, x, zero, to=i1), b.each(unary.Neg, whole), whole)
-    return b.choose(b.each(Equal, x, zero, to=i1), x, signed)
+    rest = _sub(b, size, whole)
+    up = b.each(GreaterEqual, rest, half, to=i1)
+    if isinstance(op, rounding.RoundEven):
+        halved = b.each(tfl.Mul, whole, half, fused_activation_function="NONE")
+        odd = b.each(Greater, _sub(b, halved, b.each(unary.Floor, halved)), b.number(0), to=i1)
+        more = b.each(Greater, rest, half, to=i1)
+        up = b.each(LogicalOr, more, b.each(LogicalAnd, up, odd))
+    return _with_sign(b, x, b.choose(up, _add(b, whole, b.number(1)), whole))
