@@ -5,7 +5,7 @@ A float that the integer type does not hold saturates, and NaN is 0: `arith` lea
 
 from __future__ import annotations
 
-from typing import Final
+import numpy as np
 
 from tflq.dialects.arith import casts as arith
 from tflq.dialects.tfl.arithmetic import Maximum, Minimum
@@ -18,9 +18,6 @@ from tflq.legalize.core.emitter import CoreEmitter, NoForm, plain_type
 from tflq.legalize.core.registry import form
 
 __all__: list[str] = []
-
-_LARGEST: Final = {31: 2147483520.0, 32: 4294967040.0}
-"""The largest float32 below 2^31, 2^32."""
 
 
 def _target(op: Op) -> ScalarType:
@@ -54,7 +51,8 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
 
 @form(arith.SIToFP)
 def _from_signed(op: arith.SIToFP, b: CoreEmitter, x: Value) -> Value:
-    return b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
+    made = b.converted(b.signed(x) if x.type.storage == i1 else x, f32)
+    return b.within(made, 2.0 ** (x.type.storage.bits - 1))
 
 
 @form(arith.UIToFP)
@@ -63,10 +61,12 @@ def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     if storage == i64:
         raise NoForm("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
-        return b.converted(b.converted(b.each(Bitcast, x, to=ui32), i64), f32)
-    if storage == i8:
-        return b.converted(b.each(Bitcast, x, to=ui8), f32)
-    return b.converted(b.unsigned(x), f32)
+        made = b.converted(b.converted(b.each(Bitcast, x, to=ui32), i64), f32)
+    elif storage == i8:
+        made = b.converted(b.each(Bitcast, x, to=ui8), f32)
+    else:
+        made = b.converted(b.unsigned(x), f32)
+    return b.within(made, 2.0**storage.bits)
 
 
 @form(arith.FPToSI, arith.FPToUI)
@@ -75,16 +75,17 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     bits = 1 if to == i1 else to.bits
     if to == i64 and not signed:
         raise NoForm("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
-    y = b.choose(b.each(Equal, x, x, to=i1), x, b.number(0))
+    y = x if b.reach(x) is not None else b.choose(b.each(Equal, x, x, to=i1), x, b.number(0))
     if to == i64:
         return b.converted(y, i64)
     if to == i32 and signed:
         return b.converted(y, i32)  # saturates
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if signed else (0.0, 2.0**bits - 1)
-    high = _LARGEST.get(bits, high)
+    if bits == 32:  # 2^32 is a float, and what is below it none
+        wide = b.converted(b.each(Minimum, b.each(Maximum, y, b.number(low)), b.number(2.0**32)), i64)
+        return b.converted(b.each(Minimum, wide, b.constant(np.int64((1 << 32) - 1), i64)), i32)
     y = b.each(Minimum, b.each(Maximum, y, b.number(low)), b.number(high))
-    whole = b.converted(b.converted(y, i64), i32) if bits == 32 else b.converted(y, i32)
-    return b.narrowed(whole, to)
+    return b.narrowed(b.converted(y, i32), to)
 
 
 @form(arith.Bitcast)

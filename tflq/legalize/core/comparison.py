@@ -91,7 +91,11 @@ def _floats(op: CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
 @form(Select)
 def _select(op: Select, b: CoreEmitter, condition: Value, x: Value, y: Value) -> Value:
     storage = x.type.storage
-    if storage in (f32, i64):
+    if storage == f32:
+        reaches = [b.reach(v) for v in (x, y)]
+        known = [reach for reach in reaches if reach is not None]
+        return b.within(b.choose(condition, x, y), max(known) if len(known) == 2 else None)
+    if storage == i64:
         return b.choose(condition, x, y)
     if storage == i1:
         return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), i1)

@@ -6,7 +6,7 @@ bits by builtins. An index is an i64. A value may have fewer dims than the tenso
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ COMPUTED = frozenset({i1, i8, i16, i32, i64, index, f32})
 """The element types that TFLite's arithmetic has."""
 
 
+_LARGE: Final = 2.0**126
+
+
 class NoForm(Exception):  # noqa: N818 caught where the refusals of a module are collected
     """An op has no exact form: why, and what the user can do."""
 
@@ -39,7 +42,27 @@ def plain_type(type: TensorType) -> TensorType:
 
 
 class CoreEmitter(Builder):
-    """Ops on integers and floats, elementwise; operands broadcast."""
+    """Ops on integers and floats, elementwise; operands broadcast.
+
+    Of some floats it is known how large they can be (`reach`): these are neither infinite nor NaN.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reach: dict[Value, float] = {}
+
+    def reach(self, x: Value) -> float | None:
+        """A bound of |x|; None if there is none, or x can be NaN."""
+        if not x.is_constant:
+            return self._reach.get(x)
+        most = float(np.abs(x.array.astype(np.float64)).max(initial=0))
+        return most if np.isfinite(most) else None
+
+    def within(self, x: Value, reach: float | None) -> Value:
+        """x, whose bound is noted, with what roundings add; one near the end of f32 says nothing."""
+        if reach is not None and reach < _LARGE:
+            self._reach[x] = reach * (1 + 2.0**-20)
+        return x
 
     def each(self, kind: type[Operator], *operands: Value, to: ScalarType | None = None, **attributes: Any) -> Value:
         """An op of each element; its result is of its first operand's element type, or of `to`."""

@@ -84,13 +84,14 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
     shape = [x.type.shape[dims.index(d)] if d in dims else 1 for d in range(len(space))]  # type: ignore[index]
     if x.is_constant:
         return t.constant(held_array(x).transpose(order).reshape([n or 0 for n in shape]), x.type)
+    reach = t.b.reach(x)
     if order != list(range(len(order))):
         x = t.b.transpose(x, order)
-    if len(dims) == len(space):
-        return x
-    if shape.count(None) > 1:
-        raise NoForm("more than one dim of an operand is not known", "state the dims")
-    return t.b.reshape(x, shape)
+    if len(dims) < len(space):
+        if shape.count(None) > 1:
+            raise NoForm("more than one dim of an operand is not known", "state the dims")
+        x = t.b.reshape(x, shape)
+    return t.b.within(x, reach)
 
 
 def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int | None]) -> Value:

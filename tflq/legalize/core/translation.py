@@ -19,6 +19,7 @@ from tflq.errors import Reason
 from tflq.evaluate import evaluate_op
 from tflq.evaluate.held import held_array
 from tflq.ir.core import Buffer, Function, Location, Op, Value
+from tflq.ir.parameters import parameters
 from tflq.ir.rewriting import copied
 from tflq.ir.syntax import pack
 from tflq.ir.types import (
@@ -224,6 +225,8 @@ class Translation:
         op.operands = operands
         op.location = self.b.location
         self.b.ops.append(op)
+        if isinstance(op, Dcast):
+            self.b.within(op.result, _largest(op.input.type))
 
     # --- calls
 
@@ -256,6 +259,13 @@ _MISSING = {
     "tensor.generate": "TFLite runs no body for each element",
     "tensor.insert": "TFLite writes no single elements",
 }
+
+
+def _largest(type: TensorType) -> float:
+    """The largest number that a quantized tensor can hold, without its sign."""
+    scale, zero_point = parameters(type)
+    steps = np.maximum(type.storage.maximum - zero_point, zero_point - type.storage.minimum)
+    return float((np.asarray(scale, np.float64) * steps).max())
 
 
 def _is_cast(op: Op) -> bool:
