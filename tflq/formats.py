@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from tflq.dialects.forms import CORE
 from tflq.errors import OptionError, Reason
 from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Format", "Source", "is_tosa", "named_by", "read", "read_any_form", "serialize", "write"]
 
 Format = Literal["tflite", "tosa", "mlir"]
+_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 
 
@@ -91,7 +93,7 @@ class _Named(io.BytesIO):
 def is_tosa(module: Module) -> bool:
     """Whether a module is in the tosa form, as files of TOSA are read."""
     return any(op.name.startswith("tosa.") for op in module.ops()) and not any(
-        op.name.startswith(("tfl.", "ext.", "quant.")) for op in module.ops()
+        op.name.startswith(_NOT_OF_TOSA) for op in module.ops()
     )
 
 

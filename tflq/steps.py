@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
-from tflq.legalize.steps import BuiltinsOfText, Legalize
+from tflq.legalize.steps import BuiltinsOfText, CoreToInteger, Legalize
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.row_updates import RowUpdates
 from tflq.passes.runtime import StateRuntime
@@ -29,7 +29,7 @@ STEPS: Final[Mapping[str, type[Pass]]] = {
     for item in (
         *(ExtractSignature, Cut, CutBeforeCustom, RecordNames, RowUpdates, Spectra),
         *(BindShapes, SettleShapes, StateShapes, RestateResults),
-        *(BuiltinsOfText, Legalize, Tabulate, LowerRounding),
+        *(CoreToInteger, BuiltinsOfText, Legalize, Tabulate, LowerRounding),
         *(DeclareVariables, Select, TrimEdges, MergeViews, KeepApart, NameTensors, StateRuntime, CheckLegality),
         *(CheckLaws, RaiseTosa, LowerToTosa, CheckTosa),
     )
