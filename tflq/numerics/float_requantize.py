@@ -30,7 +30,7 @@ import numpy as np
 
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
-__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization", "gains"]
+__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization", "gains", "line_slope"]
 
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
@@ -119,6 +119,19 @@ def fit_float_requantization(
     return fit
 
 
+def line_slope(thresholds: np.ndarray) -> float | None:
+    """Levels per unit of a line that climbs where T(1) ... T(L) int64 [L] say, in the middle of what these leave to it:
+    of any two, it gains less between T(i) and T(j) - 1 than j - i levels. None if there is no such line."""
+    levels = np.arange(thresholds.size)
+    run, rise = thresholds - 1 - thresholds[:, None], levels - levels[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(run > 0, rise / run, np.inf).min(initial=np.inf)
+        least = np.where(run < 0, rise / run, 0).max(initial=0)
+    if ((run == 0) & (rise <= 0)).any() or not least < most:
+        return None
+    return float(least + most) / 2 if np.isfinite(most) else float(least) * 2 or 1.0
+
+
 def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
     """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
     if clamp is N1_TO_1:
@@ -178,7 +191,7 @@ def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -
         tried = _line(given, slope[left], clamp, gain, step, odd=odd)
         proven = _proven(tried, given)
         for kept, new in zip(found[1:], tried[1:], strict=True):
-            if new is not None:
+            if kept is not None and new is not None:
                 kept[left[proven]] = new[proven]
         left, given = left[~proven], given.of(~proven)
         if not left.size:
