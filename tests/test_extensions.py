@@ -12,6 +12,8 @@ import pytest
 from tflq import Extension
 from tflq.cli import main
 from tflq.contract import Pipeline
+from tflq.dialects.tfl.movement import Transpose
+from tflq.extensions import extension_of
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.registry import dialect, op_class
@@ -49,6 +51,28 @@ def test_a_file_adds_a_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     rules.write_text("")
     assert main.run(["opt", str(model), "--rules", str(rules), "-p", "cse"]) == 2
     assert "EXTENSION" in capsys.readouterr().err
+
+
+TRANSPOSES = """
+func.func @f(%x: tensor<2x3x4xi8>) -> tensor<{shape}xi8> {{
+  %p = "tfl.pseudo_const"() {{value = dense<[2, 0, 1]> : tensor<3xi32>}} : () -> tensor<3xi32>
+  %q = "tfl.pseudo_const"() {{value = dense<{second}> : tensor<3xi32>}} : () -> tensor<3xi32>
+  %0 = "tfl.transpose"(%x, %p) : (tensor<2x3x4xi8>, tensor<3xi32>) -> tensor<4x2x3xi8>
+  %1 = "tfl.transpose"(%0, %q) : (tensor<4x2x3xi8>, tensor<3xi32>) -> tensor<{shape}xi8>
+  %2 = "tfl.abs"(%1) : (tensor<{shape}xi8>) -> tensor<{shape}xi8>
+  return %2 : tensor<{shape}xi8>
+}}
+"""
+
+
+@pytest.mark.parametrize(("second", "shape", "left"), [([1, 2, 0], "2x3x4", None), ([0, 2, 1], "4x3x2", [2, 1, 0])])
+def test_the_example_of_a_pass(second: list[int], shape: str, left: list[int] | None) -> None:
+    (merge,) = extension_of(Path(__file__).parents[1] / "examples" / "custom_pass.py").passes
+    module = parse_module(TRANSPOSES.format(second=second, shape=shape))
+    assert Pipeline([merge()]).run(module).modified
+    kept = [op for op in module.ops() if isinstance(op, Transpose)]
+    assert [op.perm.array.tolist() for op in kept] == ([left] if left else [])
+    assert not Pipeline([merge()]).run(module).modified
 
 
 @pytest.fixture

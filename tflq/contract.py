@@ -2,8 +2,8 @@
 
 A pass is a frozen dataclass whose fields are its options. `run` changes the module in place, or makes another, and
 answers with it and whether anything changed. A pass says which form it takes and which it makes; what it found out for
-later passes and for the report it notes in `Module.record`. After each pass that changed something the IR is verified,
-and its form; a failure names the pass.
+later passes and for the report it notes in `Module.record`. The IR and its form are verified after each pass that
+changed something, or once for the passes of a form; a failure names the pass, or these.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import ClassVar, Literal, NamedTuple
 
 from tflq.dialects.forms import Form, verify_form
@@ -67,10 +68,14 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Passes run one after the other on a module in `form`; None: it is not known."""
+    """Passes run one after the other on a module in `form`; None: it is not known.
+
+    each: the IR is verified after each pass; else once before a pass that makes another form, and at the end.
+    """
 
     passes: Sequence[Pass]
     form: Form | None = None
+    each: bool = True
 
     def run(self, module: Module) -> PassResult:
         """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind; OptionError if the
@@ -83,24 +88,38 @@ class Pipeline:
     def steps(self, module: Module) -> Iterator[Step]:
         """The same, pass by pass: each is run when it is asked for."""
         form, before = self.form, _size(module)
-        for item in self.passes:
+        unverified: list[Pass] = []
+        for item, following in zip_longest(self.passes, self.passes[1:]):
             if item.takes is not None and item.takes != form:
                 _check_form(item, module, form)
             start = time.perf_counter()
-            result = _result(item, module)
+            result = self._result(item, module, form, unverified)
             done = time.perf_counter()
             if item.makes is not None:
                 form = None if item.makes == "any" else item.makes
             elif item.takes is not None:
                 form = item.takes
             if result.modified and not item.labels:
-                verify_stage(result.module, form, item.title or f"pass '{item.name}'")
+                unverified.append(item)
+            if unverified and (self.each or following is None or following.makes not in (None, form)):
+                _verify_after(unverified, result.module, form)
+                unverified = []
             verified = time.perf_counter()
             if result.module is not module:
                 result.module.record.join(module.record)
             module, after = result.module, _size(result.module)
             yield Step(item, module, form, result.modified, done - start, verified - done, before, after)
             before = after
+
+    def _result(self, item: Pass, module: Module, form: Form | None, unverified: Sequence[Pass]) -> PassResult:
+        try:
+            return _result(item, module)
+        except TflqError:
+            raise
+        except Exception:
+            if unverified:  # what it stumbled over may be what they left
+                _verify_after(unverified, module, form)
+            raise
 
 
 def _result(item: Pass, module: Module) -> PassResult:
@@ -129,6 +148,10 @@ def _check_form(item: Pass, module: Module, form: Form | None) -> None:
 
 def _size(module: Module) -> int:
     return sum(len(function.ops) for function in module.functions)
+
+
+def _verify_after(passes: Sequence[Pass], module: Module, form: Form | None) -> None:
+    verify_stage(module, form, ", ".join(item.title or f"pass '{item.name}'" for item in passes))
 
 
 def verify_stage(module: Module, form: Form | None, stage: str) -> None:

@@ -24,6 +24,7 @@ from tflq.report import Report
 from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
+    from tflq.analysis.arena import Arena
     from tflq.extensions import Extension
     from tflq.tosa.target import Target
 
@@ -32,8 +33,8 @@ __all__ = ["Conversion", "Timing", "convert"]
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a pass took: milliseconds of its own and of the verifier after it, and how many ops there were before and
-    after."""
+    """What a pass took: milliseconds of its own and of the verifier, if that ran after it, and how many ops there were
+    before and after."""
 
     name: str
     modified: bool
@@ -91,6 +92,16 @@ class Conversion:
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """The bytes of the file of one entry, constants uncopied."""
         return serialize(self.module, self.format, function, self.target)
+
+    @cached_property
+    def arena(self) -> Arena | None:
+        """The memory that activations of a TFLite file need while it runs (`bytes`, `shared`, `kept`), as the
+        interpreter's optimized kernels plan it with one thread; None for TOSA."""
+        if self.format != "tflite":
+            return None
+        from tflq.analysis.arena import arena_of
+
+        return arena_of(self.module)
 
     @property
     def data(self) -> bytes:
@@ -214,7 +225,8 @@ def observed(
 
         dump = Dump(dump_ir, module, force=force)
     timings = []
-    for step in Pipeline([*narrowing(options, form), *lowering(options, form)], form).steps(module):
+    passes = [*narrowing(options, form), *lowering(options, form)]
+    for step in Pipeline(passes, form, each=dump is not None).steps(module):
         module = step.module
         timings.append(Timing.of(step))
         if dump is not None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tflq.analysis.arena import Arena, arenas
+from tflq.formats import is_tosa
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, UniformQuantizedType
 from tflq.plain_numbers import plain_numbers
@@ -67,12 +69,14 @@ class TensorSummary:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSummary:
-    """A subgraph. `operators` counts each opcode with its operand and result types."""
+    """A subgraph. `operators` counts each opcode with its operand and result types. `arena`: the memory of its
+    activations, without those of subgraphs that it runs; None for TOSA."""
 
     name: str
     inputs: tuple[TensorSummary, ...]
     outputs: tuple[TensorSummary, ...]
     operators: tuple[tuple[str, str, int], ...]
+    arena: Arena | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,12 @@ class Summary:
 
     @classmethod
     def of(cls, module: Module) -> Summary:
+        planned = [None] * len(module.functions) if is_tosa(module) else arenas(module)
         return cls(
             module.source,
             module.description or "",
             sum(buffer.data.size for buffer in _constant_buffers(module)),
-            tuple(_function(function) for function in module.functions),
+            tuple(_function(f, arena) for f, arena in zip(module.functions, planned, strict=True)),
             tuple(
                 SignatureSummary(s.key or "", s.function, _names(s.inputs), _names(s.outputs))
                 for s in module.signatures or ()
@@ -113,7 +118,10 @@ class Summary:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return plain_numbers({"format": "tflq.summary", "version": JSON_VERSION, **asdict(self)})
+        document = {"format": "tflq.summary", "version": JSON_VERSION, **asdict(self)}
+        for stated, function in zip(document["functions"], self.functions, strict=True):
+            stated["arena"] = None if function.arena is None else function.arena.to_json()
+        return plain_numbers(document)
 
 
 def _constant_buffers(module: Module) -> set[Buffer]:
@@ -124,12 +132,13 @@ def _names(pairs: Sequence[tuple[str | None, Value]] | None) -> tuple[str, ...]:
     return tuple(name or "" for name, _ in pairs or ())
 
 
-def _function(function: Function) -> FunctionSummary:
+def _function(function: Function, arena: Arena | None) -> FunctionSummary:
     return FunctionSummary(
         function.name or "",
         tuple(TensorSummary.of(value) for value in function.inputs),
         tuple(TensorSummary.of(value) for value in function.outputs),
         tuple((*kind, count) for kind, count in Counter(_kind(op) for op in function.ops).most_common()),
+        arena,
     )
 
 

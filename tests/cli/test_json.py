@@ -12,6 +12,7 @@ from support.harness import argument
 
 import tflq
 from tflq.cli import main
+from tflq.cli.output import size
 from tflq.errors import Reason
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
@@ -124,3 +125,14 @@ def test_custom_operators_have_their_names(tmp_path: Path, capsys: pytest.Captur
     path.write_bytes(write(Module([Function("main", [x], [y], [op])])))
     _, told = document(capsys, "inspect", path, "--why")
     assert [(row["opcode"], row["custom_code"]) for row in told["rows"]] == [("CUSTOM", "Mine")]
+
+
+def test_the_arena_is_stated(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = document(capsys, "convert", models / "cnn_int8.tflite", tmp_path / "out.tflite")
+    _, shown = document(capsys, "inspect", tmp_path / "out.tflite")
+    assert told["arena"] == shown["functions"][0]["arena"]
+    assert told["arena"]["bytes"] == told["arena"]["shared"] + told["arena"]["kept"] > 0
+    _, told = document(capsys, "convert", models / "cnn_int8.tflite", tmp_path / "out.tosa")
+    assert told["arena"] is None
+    main.run(["inspect", str(tmp_path / "out.tflite")])
+    assert f"arena       {size(shown['functions'][0]['arena']['bytes'])}" in capsys.readouterr().out

@@ -66,7 +66,7 @@ def test_evaluators_of_tfl_are_of_declared_operators() -> None:
     assert {n for n in evaluator.names() if n.startswith("tfl.")} <= op_names("tfl")
 
 
-DIALECTS = ("tfl", "quant", "tosa", "ext")
+DIALECTS = ("tfl", "quant", "tosa", "ext", "arith", "math", "tensor", "linalg", "shape", "func")
 
 
 def classes(name: str) -> list[type[Operator]]:

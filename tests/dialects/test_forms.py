@@ -250,3 +250,22 @@ def test_a_pipeline_stays_in_its_form() -> None:
     assert Pipeline([Compare()]).run(module(add())).modified
     with pytest.raises(VerificationError, match=r"pass 'compare' left invalid IR: .*'tosa.add': 'output' is i1"):
         Pipeline([Compare()], "integer").run(module(add()))
+
+
+class Stumbles(Pass):
+    """Fails as code does that is given invalid IR."""
+
+    name: ClassVar[str] = "stumbles"
+
+    def run(self, module: Module) -> PassResult:
+        raise KeyError(f"shape of {module.main.name}")
+
+
+def test_passes_of_a_form_are_verified_together() -> None:
+    with pytest.raises(VerificationError, match="pass 'compare', pass 'compare' left invalid IR"):
+        Pipeline([Compare(), Compare()], "integer", each=False).run(module(add()))
+    with pytest.raises(VerificationError, match="pass 'compare' left invalid IR") as raised:
+        Pipeline([Compare(), Stumbles()], "integer", each=False).run(module(add()))
+    assert isinstance(raised.value.__context__.__context__, KeyError)  # type: ignore[union-attr]
+    with pytest.raises(KeyError, match="shape of"):
+        Pipeline([Stumbles()], "integer", each=False).run(module(add()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tflq.errors import VerificationError
+from tflq.errors import ParseError, VerificationError
 from tflq.ir.parser import parse_module
+from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.passes.pipeline_text import parse_pipeline
 
@@ -124,3 +125,40 @@ def test_a_key_is_of_one_point_and_is_kept() -> None:
     twice = '%1 = "quant.stats_ref"(%a) {statsKey = "a"} : (tensor<8x3xf32>) -> tensor<8x3xf32>\n  return'
     with pytest.raises(VerificationError, match="another point with the key 'a'"):
         verify(parse_module(one("stats_ref", 'statsKey = "a"').replace("return", twice)))
+
+
+CONSTANT = '%c = "tfl.pseudo_const"() {value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>} : () -> tensor<4xf32>'
+ADDS = '%z = "tfl.add"(%x, %c) {fused_activation_function = "NONE"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>'
+
+
+def test_a_constant_inside_is_no_operand() -> None:
+    text = region(body=BODY.replace(BODY.splitlines()[1].strip(), f"{CONSTANT}\n{ADDS}"))
+    verify(parse_module(text))
+
+
+def test_a_constant_from_outside_must_be_an_operand() -> None:
+    text = region(body=BODY.replace(BODY.splitlines()[1].strip(), ADDS)).replace("%0 =", f"{CONSTANT}\n  %0 =")
+    with pytest.raises(ParseError, match="must be its operands, constants from outside, too"):
+        parse_module(text)
+
+
+def test_regions_that_share_a_constant_each_define_it() -> None:
+    text = region(body=BODY.replace(BODY.splitlines()[1].strip(), f"{CONSTANT}\n{ADDS}"))
+    module = parse_module(text.replace("return %0", f"{CONSTANT}\n%1 = ml.use %c : tensor<4xf32>\nreturn %0"))
+    use, inner = module.main.ops[1], module.main.ops[0].regions[0].block.ops[0]
+    use.operands = [inner.operands[1]]
+    again = parse_module(print_module(module))
+    assert again.main.ops[1].operand(0) is not again.main.ops[0].regions[0].block.ops[0].operand(1)
+    assert print_module(again) == print_module(module)
+
+
+def test_returned_values_need_no_types() -> None:
+    short = """func.func @f(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = quant.region (%a) {
+    %z = "tfl.relu"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+    quant.return %z
+  } {input_specs = [!quant.uniform<i8:f32, 0.5:-3>], output_specs = [f32], kernel = "relu"} :
+    (tensor<4xf32>) -> (tensor<4xf32>)
+  return %0 : tensor<4xf32>
+}"""
+    assert parse_module(short) == parse_module(region())

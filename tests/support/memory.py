@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from support.harness import in_child
 
-__all__ = ["Memory", "memory"]
+__all__ = ["Memory", "addresses", "memory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,28 @@ def _is_there(interpreter: object, tensor: int) -> bool:
     except ValueError:
         return False
     return True
+
+
+def addresses(model: bytes) -> dict[int, tuple[int, int]]:
+    """The address and bytes of each tensor of the first subgraph that has memory after `allocate_tensors`, by its
+    number in the file: with optimized kernels, one thread and no delegate."""
+    found: dict[int, tuple[int, int]] = in_child(_addresses, model)
+    return found
+
+
+def _addresses(model: bytes) -> dict[int, tuple[int, int]]:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(
+        model_content=model,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+        num_threads=1,
+    )
+    interpreter.allocate_tensors()
+    found = {}
+    for detail in interpreter.get_tensor_details():
+        index = int(detail["index"])
+        if detail["name"] and _is_there(interpreter, index):
+            array = interpreter._interpreter.tensor(interpreter, index, 0)
+            found[index] = array.__array_interface__["data"][0], array.nbytes
+    return found

@@ -16,7 +16,7 @@ from tflq.cli import output, streams, talk
 from tflq.cli.help import SectionedCommand
 from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
-from tflq.cli.verdict import print_report, print_timings, print_verdict
+from tflq.cli.verdict import arena, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
@@ -189,7 +189,8 @@ def command(
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
     if as_json:
         document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
-        measures = {"bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
+        planned = None if conversion.arena is None else conversion.arena.to_json()
+        measures = {"arena": planned, "bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
         document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
         if timings:
             document["timings"] = [asdict(row) for row in conversion.timings]
@@ -199,6 +200,8 @@ def command(
         print_verdict(conversion.report.rows, err=err)
         output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
         output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
+        if conversion.arena is not None:
+            output.line(f"arena {arena(conversion.arena)}", err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
         if timings:

@@ -11,7 +11,7 @@ import click
 from tflq.cli import output
 from tflq.cli.output import Cell
 from tflq.cli.streams import MODEL, is_stream, name_of, size_of, source
-from tflq.cli.verdict import COLOURS, print_verdict, types, warnings
+from tflq.cli.verdict import COLOURS, arena, print_verdict, types, warnings
 
 if TYPE_CHECKING:
     from tflq.formats import Format
@@ -122,6 +122,8 @@ def _print_function(function: FunctionSummary) -> None:
     for kind, tensors in (("input", function.inputs), ("output", function.outputs)):
         for tensor in tensors:
             output.field(kind, _tensor(tensor))
+    if function.arena is not None:
+        output.field("arena", arena(function.arena))
     output.line()
     rows: list[list[Cell]] = [[opcode, taken, str(count)] for opcode, taken, count in function.operators]
     rows.append(["total", "", str(sum(count for _, _, count in function.operators))])

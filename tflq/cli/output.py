@@ -32,6 +32,8 @@ NARROWEST = 12
 """Columns of text get no narrower than this."""
 ALIGNED = 48
 """Without a width, what is longer than this does not push the next column to the right."""
+_ASKED = ("FORCE_COLOR", "COLUMNS", "TTY_COMPATIBLE")
+"""What makes rich print in colours or in a width even where no terminal is."""
 _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not in (9, 10)}
 
 
@@ -167,6 +169,12 @@ def width(err: bool = False) -> int | None:
     return _console(err).width if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else None
 
 
+def _is_plain(err: bool) -> bool:
+    """Whether there is neither colour nor width to ask rich for."""
+    stream = sys.stderr if err else sys.stdout
+    return not stream.isatty() and not any(os.environ.get(name) for name in _ASKED)
+
+
 def _console(err: bool) -> Console:
     from rich.console import Console
 
@@ -179,6 +187,9 @@ def _console(err: bool) -> Console:
 
 
 def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:
+    if _is_plain(err):
+        click.echo("\n".join("".join(map(_shown, cells)) for cells in lines), err=err)
+        return
     from rich.text import Text
 
     whole = Text("\n").join(Text.assemble(*((_shown(c), _style(c)) for c in cells)) for cells in lines)

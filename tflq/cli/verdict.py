@@ -11,10 +11,11 @@ from tflq.cli import output
 from tflq.cli.output import Cell
 
 if TYPE_CHECKING:
+    from tflq.analysis.arena import Arena
     from tflq.conversion import Timing
     from tflq.report import Outcome, Report, Row
 
-__all__ = ["COLOURS", "print_report", "print_timings", "print_verdict", "types", "verdict", "warnings"]
+__all__ = ["COLOURS", "arena", "print_report", "print_timings", "print_verdict", "types", "verdict", "warnings"]
 
 LABELS: Final = {
     "float": "computed in float",
@@ -45,6 +46,15 @@ def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
     for label, text in lines:
         colour = "yellow" if label in surprises else "green" if whole else ""
         output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
+
+
+def arena(planned: Arena) -> str:
+    """The memory of activations, in words."""
+    text = f"unknown before a run: {planned.dynamic} gives what it finds then"
+    if planned.bytes is not None:
+        text = output.size(planned.bytes)
+        text += f", {output.size(planned.kept)} of it kept" if planned.kept else ""
+    return f"{text}, and what {', '.join(planned.beside)} needs" if planned.beside else text
 
 
 def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Which ops do nothing but compute their results: only those may be removed or merged.
+"""Which ops do nothing but compute their results: only those may be removed or merged; and which ops passes look into.
 
 An op is pure if it is declared, does not declare that it is not, touches no variable tensor and holds none that is not;
 of ops that nobody declares nothing is known, but for those of MLIR's dialects on tensors and scalars.
@@ -6,18 +6,19 @@ of ops that nobody declares nothing is known, but for those of MLIR's dialects o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.traits.effects import Impure
-from tflq.ir.core import Op, Value
+from tflq.dialects.traits.effects import Atomic, Impure
+from tflq.ir.core import Block, Op, Value
 
-__all__ = ["PURE_DIALECTS", "is_pure"]
+__all__ = ["PURE_DIALECTS", "inner_blocks", "is_pure", "is_variable", "own_blocks", "reachable"]
 
 PURE_DIALECTS = frozenset({"arith", "linalg", "math", "shape", "tensor"})
 """Dialects whose ops are pure without being declared."""
 
-_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return"})
+_TERMINATORS = frozenset({"linalg.yield", "quant.return", "stablehlo.return", "tensor.yield"})
 
 
 def is_pure(op: Op) -> bool:
@@ -39,6 +40,29 @@ def is_pure(op: Op) -> bool:
 @cache
 def _is_pure_kind(name: str) -> bool:
     return name == "func.constant" or name.partition(".")[0] in PURE_DIALECTS
+
+
+def own_blocks(op: Op) -> list[Block]:
+    """The blocks of an op that passes look into: none of an atomic one."""
+    if not op.regions or (isinstance(op, Operator) and op.has(Atomic)):
+        return []
+    return [block for region in op.regions for block in region.blocks]
+
+
+def inner_blocks(ops: Iterable[Op]) -> Iterator[Block]:
+    """The blocks inside of ops, each before those inside of it; none of an atomic op."""
+    for op in ops:
+        for block in own_blocks(op) if op.regions else ():
+            yield block
+            yield from inner_blocks(block.ops)
+
+
+def reachable(ops: Iterable[Op]) -> Iterator[Op]:
+    """The ops and those inside of them, each before what is inside; of an atomic op itself only."""
+    for op in ops:
+        yield op
+        for block in own_blocks(op) if op.regions else ():
+            yield from reachable(block.ops)
 
 
 def is_variable(value: Value) -> bool:

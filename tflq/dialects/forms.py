@@ -1,4 +1,4 @@
-"""The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier`, after every pass.
+"""The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier` (`contract.py`).
 
     tfl        operators of TFLite with the operands and results that they declare, and ops of `stablehlo`, which text
                has; any types

@@ -26,6 +26,8 @@ COMPARE_INTEGER = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", 
 
 _SHORT = {name: f"func.{name}" for name in ("call", "call_indirect", "constant")}
 _FLAGS = {"fastmath": ("fastmath", "#arith.fastmath"), "overflow": ("overflowFlags", "#arith.overflow")}
+_UNSAID = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overflow<none>"}
+"""Attributes that the generic form says and the custom form leaves out."""
 _INDEX = BareType.of(index)
 
 
@@ -43,6 +45,19 @@ class CustomParser(OpParser):
         form.operands = self.operand_names()
         self.flags(form)
         self.signature(form)
+        return form
+
+    def generic(self, name: str) -> Form:
+        """The generic form, with attributes as the custom form has them."""
+        form = super().generic(name)
+        for key, default in _UNSAID.items():
+            value = form.attributes.get(key)
+            if isinstance(value, Opaque) and value.text == default:
+                del form.attributes[key]
+        if form.name == "linalg.generic":
+            form.attributes["iterator_types"] = [
+                _iterator(item) for item in form.attributes.get("iterator_types") or []
+            ]
         return form
 
     def flags(self, form: Form) -> None:
@@ -86,6 +101,16 @@ class CustomParser(OpParser):
         if form.operands:
             self.expect(":")
             form.given = self.listed_types()
+
+    def _quant_return(self, form: Form) -> None:
+        """`%x, %y : type, type`, or `%x, %y`, as the proposal of quant.region writes it."""
+        if self.peek("{"):
+            form.attributes = self.dictionary()
+        form.operands = self.operand_names()
+        if self.accept(":"):
+            form.given = self.listed_types()
+        else:
+            form.given = [self.type_of(name, form.at) for name in form.operands]
 
     def _constant(self, form: Form) -> None:
         """`{...}? 1.0 : f32`"""
@@ -258,7 +283,7 @@ Reader = Callable[[Any, Form], None]
 
 CustomParser.readers.update(
     {
-        **dict.fromkeys(("linalg.yield", "quant.return", "stablehlo.return", "func.return"), CustomParser._terminator),
+        **dict.fromkeys(("linalg.yield", "stablehlo.return", "func.return"), CustomParser._terminator),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
         "arith.select": CustomParser._select,
@@ -275,5 +300,6 @@ CustomParser.readers.update(
         "linalg.generic": CustomParser._generic_linalg,
         "linalg.index": CustomParser._linalg_index,
         "quant.region": CustomParser._quant_region,
+        "quant.return": CustomParser._quant_return,
     }
 )

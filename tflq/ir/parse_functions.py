@@ -40,24 +40,29 @@ class FunctionParser(StablehloParser):
         at = self.pos
         types = self._result_types(info) if self.accept("->") else []
         attributes = self.dictionary() if self.accept_word("attributes") else {}
-        foreign = {key: item for key, item in attributes.items() if key not in ("tflq.info", "tflq.name")}
-        if foreign:
-            info["attributes"] = foreign
-        info |= self.entry(attributes, "tflq.info", dict, {}, at)
-        name = self.entry(attributes, "tflq.name", str, None if "tflq.name" in attributes else symbol, at)
+        name = self.function_info(attributes, info, symbol, at)
         if not self.accept("{"):
             info["declaration"] = True
             self.location()
             return ParsedFunction(Function(name, inputs, [Value(t) for t in types], [], info=info), {})
-        while (op_at := self._skip_to_op()) >= 0:
+        while (op_at := self.skip_to_op()) >= 0:
             self.op(op_at)
         function = Function(name, inputs, self._return(types, at), self.scope.ops, info=info or NO_INFO)
         self.expect("}")
         self.location()
-        function.tensors = self._table(at)
+        function.tensors = self.table_of(at)
         return ParsedFunction(function, self.scope.symbols)
 
-    def _skip_to_op(self) -> int:
+    def function_info(self, attributes: dict[str, Any], info: dict[str, Any], symbol: str, at: int) -> str | None:
+        """Puts what a function's attributes say into its info; its name."""
+        foreign = {key: item for key, item in attributes.items() if key not in ("tflq.info", "tflq.name")}
+        if foreign:
+            info["attributes"] = foreign
+        info |= self.entry(attributes, "tflq.info", dict, {}, at)
+        name: str | None = self.entry(attributes, "tflq.name", str, None if "tflq.name" in attributes else symbol, at)
+        return name
+
+    def skip_to_op(self) -> int:
         if self.peek("}"):
             self.fail("the function ends without a return")
         if self.peek("^"):
@@ -74,12 +79,7 @@ class FunctionParser(StablehloParser):
             if name is not None:
                 self.expect(":")
             kind = self.value_type()
-            attributes = self.dictionary() if self.peek("{") else {}
-            own = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
-            value = self.tensor(Value(kind), own, at)
-            foreign = {k: v for k, v in attributes.items() if not k.startswith("tflq.")}
-            if foreign:
-                value.info = {**value.info, "attributes": foreign}
+            value = self.argument(Value(kind), self.dictionary() if self.peek("{") else {}, at)
             self.location()
             if name is not None:
                 self.define(name, value, at)
@@ -88,6 +88,15 @@ class FunctionParser(StablehloParser):
                 self.expect(")")
                 break
         return values
+
+    def argument(self, value: Value, attributes: dict[str, Any], at: int) -> Value:
+        """Gives an argument what its attributes say."""
+        own = {k.removeprefix("tflq."): v for k, v in attributes.items() if k.startswith("tflq.")}
+        self.tensor(value, own, at)
+        foreign = {k: v for k, v in attributes.items() if not k.startswith("tflq.")}
+        if foreign:
+            value.info = {**value.info, "attributes": foreign}
+        return value
 
     def _result_types(self, info: dict[str, Any]) -> list[TensorType]:
         """`type`, or `(type {attributes}, ...)`"""
@@ -106,7 +115,7 @@ class FunctionParser(StablehloParser):
             info["result_attributes"] = attributes
         return types
 
-    def _table(self, at: int) -> list[Value]:
+    def table_of(self, at: int) -> list[Value]:
         table = self.scope.table
         for index in range(len(table)):
             if index not in table:
@@ -114,6 +123,13 @@ class FunctionParser(StablehloParser):
         return [table[index] for index in range(len(table))]
 
     def _return(self, types: list[TensorType], at: int) -> list[Value]:
+        values = self.returned()
+        if [value.type for value in values] != types:
+            self.fail("what the function returns is not of the types in its header", at)
+        return values
+
+    def returned(self) -> list[Value]:
+        """`return %x : type`, or `"func.return"(%x) : (type) -> ()`"""
         generic = self.string_or_none() is not None
         if generic:
             self.expect("(")
@@ -131,7 +147,5 @@ class FunctionParser(StablehloParser):
             self.expect(":")
             given = self.listed_types()
         values = self.use(names, given, here)
-        if [value.type for value in values] != types:
-            self.fail("what the function returns is not of the types in its header", at)
         self.location()
         return values

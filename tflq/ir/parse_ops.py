@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value
+from tflq.ir.core import NO_INFO, Block, Buffer, Location, Op, Region, Value, walk
 from tflq.ir.parse_attributes import AttributeParser, Blob
-from tflq.ir.syntax import CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
+from tflq.ir.syntax import CLOSED_OPS, CONSTANT_OPS, NO_VALUE_OP, PLACEHOLDER_OP, pack
 from tflq.ir.types import TensorType, bf16
 from tflq.numerics.bfloat16 import bfloat16_bits
 
-__all__ = ["Form", "OpParser", "Scope", "Types"]
+__all__ = ["LABEL", "Form", "OpParser", "Scope", "Types"]
 
 Types = list[TensorType | None]
 
 _SSA = re.compile(r"%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:#\d+)?")
-_LABEL = re.compile(r"\^[\w$.-]+")
+LABEL = re.compile(r"\^[\w$.-]+")
 _NONE = "none"
 _MOST_RESULTS = 1 << 16
 
@@ -72,10 +72,11 @@ class OpParser(AttributeParser):
         """One op, which goes to the end of the scope's ops."""
         names = self._results()
         generic = self.string_or_none()
-        form = self._generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
+        form = self.generic(generic) if generic is not None else self.custom(self.word("an op's name"), len(names), at)
         self._finish(names, form, at)
 
-    def _generic(self, name: str) -> Form:
+    def generic(self, name: str) -> Form:
+        """`(%x, ...) <dict>? (regions)? dict? : (types) -> types`"""
         form = Form(name)
         self.expect("(")
         form.operands = self.operand_names()
@@ -105,7 +106,7 @@ class OpParser(AttributeParser):
         if not self.peek("^") and not self.peek("}"):
             blocks.append(self._block([value for _, value in arguments]))
         while not self.accept("}"):
-            self.take(_LABEL, "a block")
+            self.take(LABEL, "a block")
             given: list[Value] = []
             if self.accept("("):
                 while not self.accept(")"):
@@ -251,11 +252,21 @@ class OpParser(AttributeParser):
         info = self.entry(attributes, "tflq.info", dict, NO_INFO, at)
         for key in ("tflq.tensors", "tflq.intermediates", "tflq.info"):
             attributes.pop(key, None)
+        if op in CLOSED_OPS:
+            self._closed(op, form.regions, at)
         made = Op(op, operands[:count], results, attributes, location, info=info, intermediates=operands[count:])
         if form.regions:
             made.regions = form.regions
             made.normalize()
         self.scope.ops.append(made)
+
+    def _closed(self, op: str, regions: Sequence[Region], at: int) -> None:
+        """Refuses constants of around an op whose regions read their own values alone. Once read, a constant is in no
+        block: only the text says where it stands."""
+        inside = (v for inner in walk(o for r in regions for b in r.blocks for o in b.ops) for v in inner.operands)
+        constants = {value for value in inside if value is not None and value.buffer is not None}
+        if constants and not constants.isdisjoint(self.scope.symbols.values()):
+            self.fail(f"the values that ops inside of {op} read must be its operands, constants from outside, too", at)
 
     def _data(self, attributes: dict[str, Any], kind: TensorType, at: int) -> Buffer:
         """A constant's buffer."""

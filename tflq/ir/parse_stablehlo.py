@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tflq.ir.attributes import Opaque, TypedArray
+from tflq.ir.attributes import Opaque, TypedArray, TypedInt
 from tflq.ir.core import Block, Op, Region, Value
 from tflq.ir.parse_custom import CustomParser
 from tflq.ir.parse_ops import Form
-from tflq.ir.types import TensorType, i1, i64
+from tflq.ir.types import TensorType, i1, i32, i64
 
 __all__ = ["StablehloParser"]
 
@@ -20,12 +20,19 @@ _LISTS = {
     "stablehlo.transpose": {"dims": "permutation"},
     "stablehlo.reverse": {"dims": "dimensions"},
     "stablehlo.broadcast_in_dim": {"dims": "broadcast_dimensions"},
+    "stablehlo.dynamic_broadcast_in_dim": {"dims": "broadcast_dimensions"},
     "stablehlo.broadcast": {"sizes": "broadcast_sizes"},
     "stablehlo.dynamic_slice": {"sizes": "slice_sizes"},
     "stablehlo.pad": {"low": "edge_padding_low", "high": "edge_padding_high", "interior": "interior_padding"},
 }
 """Lists that follow the operands, and their attributes."""
-_NUMBERS = {"stablehlo.concatenate": "dimension", "stablehlo.iota": "iota_dimension"}
+_NUMBERS = {
+    **dict.fromkeys(
+        ("stablehlo.concatenate", "stablehlo.get_dimension_size", "stablehlo.set_dimension_size"), "dimension"
+    ),
+    **dict.fromkeys(("stablehlo.iota", "stablehlo.dynamic_iota"), "iota_dimension"),
+}
+_FORMAT = re.compile(r"e(\d+)m(\d+)")
 _WINDOW = {
     "stride": "window_strides",
     "pad": "padding",
@@ -201,6 +208,57 @@ class StablehloParser(CustomParser):
         arguments, made = [Value(scalar), Value(scalar)], Value(scalar)
         return Region([Block(arguments, [Op(name, [*arguments], [made]), Op("stablehlo.return", [made], [])])])
 
+    def _while(self, form: Form) -> None:
+        """`(%i = %x, ...) : types cond {region} do {region}`: the arguments of both regions have these names."""
+        names: list[str] = []
+        self.expect("(")
+        while not self.accept(")"):
+            names.append(self.operand_name())
+            self.expect("=")
+            form.operands.append(self.operand_name())
+            if not self.accept(","):
+                self.expect(")")
+                break
+        if names:
+            self.expect(":")
+            form.given = self.listed_types()
+        form.types = form.given
+        if self.accept_word("attributes"):
+            form.attributes |= self.dictionary()
+        for word in ("cond", "do"):
+            self.expect(word)
+            kinds = [kind for kind in form.given if kind is not None]
+            form.regions.append(self.region([(n, Value(kind)) for n, kind in zip(names, kinds, strict=False)]))
+
+    def _worded(self, form: Form) -> None:
+        """`%x, type = FFT, length = [8] : signature`"""
+        form.operands = self.operand_names()
+        while (word := self.peek_word()) in ("type", "length", "distribution", "lower", "format"):
+            at = self.pos
+            self.word("a name")
+            self.expect("=")
+            if word == "length":
+                form.attributes["fft_length"] = self._list()
+            elif word == "lower":
+                form.attributes["lower"] = self.word("true or false") == "true"
+            elif word == "format":
+                digits = _FORMAT.fullmatch(self.word("a format"))
+                if digits is None:
+                    self.fail("expected e, exponent bits, m and mantissa bits", at)
+                form.attributes["exponent_bits"] = TypedInt(int(digits[1]), i32)
+                form.attributes["mantissa_bits"] = TypedInt(int(digits[2]), i32)
+            else:
+                key = "fft_type" if word == "type" else "rng_distribution"
+                form.attributes[key] = Opaque(f"#stablehlo<{key} {self.word('a kind')}>")
+            self.accept(",")
+        self.signature(form)
+
+    def _composite(self, form: Form) -> None:
+        """`"name" %x {...} : signature`"""
+        form.attributes["name"] = self.string()
+        form.operands = self.operand_names()
+        self.signature(form)
+
     def _custom_call(self, form: Form) -> None:
         """`@target(%x) {...} : signature`"""
         form.attributes["call_target_name"] = str(self.attribute())
@@ -225,5 +283,11 @@ StablehloParser.readers.update(
         "stablehlo.convolution": StablehloParser._convolution,
         "stablehlo.reduce": StablehloParser._reduce,
         "stablehlo.custom_call": StablehloParser._custom_call,
+        "stablehlo.composite": StablehloParser._composite,
+        "stablehlo.while": StablehloParser._while,
+        **dict.fromkeys(
+            ("stablehlo.fft", "stablehlo.rng", "stablehlo.cholesky", "stablehlo.reduce_precision"),
+            StablehloParser._worded,
+        ),
     }
 )

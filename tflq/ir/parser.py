@@ -9,7 +9,8 @@
     custom    ::= name operands dict? `:` (type | types `to` type | types `->` types | `(` types `)` `->` types | types)
 
 A `type` alone is that of all operands and of the one result. Other custom forms are in `parse_custom` and
-`parse_stablehlo`. Every value is defined before it is used.
+`parse_stablehlo`, modules and functions in the generic form in `parse_generic`. Every value is defined before it is
+used.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from tflq.ir.core import NO_DATA, Buffer, Metadata, Module, Signature, Value
-from tflq.ir.parse_functions import FunctionParser, ParsedFunction
+from tflq.ir.parse_functions import ParsedFunction
+from tflq.ir.parse_generic import GenericParser
 
 __all__ = ["parse_module"]
 
@@ -38,7 +40,7 @@ class _Table:
     external: dict[int, Any] = field(default_factory=dict)
 
 
-class _ModuleParser(FunctionParser):
+class _ModuleParser(GenericParser):
     def __init__(self, text: str, file: str) -> None:
         super().__init__(text, file)
         self.table = _Table()
@@ -49,7 +51,11 @@ class _ModuleParser(FunctionParser):
         self._aliases()
         attributes: dict[str, Any] = {}
         functions: list[ParsedFunction] = []
-        if self.accept_word("module"):
+        if self.peek('"builtin.module"'):
+            attributes, functions = self.generic_module()
+            self.name = attributes.pop("sym_name", None)
+            self._aliases()
+        elif self.accept_word("module"):
             if self.accept("@"):
                 quoted = self.string_or_none()
                 self.name = self.word("the module's name") if quoted is None else quoted
@@ -59,12 +65,12 @@ class _ModuleParser(FunctionParser):
             self._read_buffers(attributes, attributes_at)
             self.expect("{")
             while not self.accept("}"):
-                functions.append(self.function())
+                functions.append(self.any_function())
             self.location()
             self._aliases()
         else:
             while self.pos < self.end and not self._at_end():
-                functions.append(self.function())
+                functions.append(self.any_function())
                 self._aliases()
         if not self._at_end():
             self.fail("expected the end of the text")

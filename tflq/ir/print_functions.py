@@ -1,6 +1,7 @@
 """Functions and ops as text: the generic form, but for casts, returns and linalg.generic.
 
-A constant is printed in the innermost region that holds all its uses, before the first of them: as `tfl.pseudo_const`,
+A constant is printed in the innermost region that holds all its uses, before the first of them, and again in each
+quant.region, which reads nothing from outside: as `tfl.pseudo_const`,
 `arith.constant` where other dialects use it, `stablehlo.constant` or `tosa.const` where theirs do.
 """
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from tflq.ir.core import Block, Function, Location, Op, Value, walk
 from tflq.ir.print_attributes import AttributePrinter, elements_text, float_literal
-from tflq.ir.syntax import BARE_KEY, CAST_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, pack, quote
+from tflq.ir.syntax import BARE_KEY, CAST_OPS, CLOSED_OPS, INLINE_LIMIT, NO_VALUE_OP, PLACEHOLDER_OP, pack, quote
 from tflq.ir.types import BareType, ScalarType, TensorType, bf16
 from tflq.numerics.bfloat16 import bfloat16_values
 
@@ -45,7 +46,9 @@ class FunctionPrinter:
         self.pending: list[str] = []
         self.no_value_defined = False
         self.user: Op | None = None  # the op that is being printed
-        self.homes = _homes(function)
+        self.homes = _homes(function.ops)
+        if self.homes:
+            self.homes |= dict.fromkeys((*function.tensors, *function.outputs), ())
 
     def name(self, value: Value | None) -> str:
         """The SSA name of a value; the line that defines it, if it needs one and has none yet, becomes pending."""
@@ -153,9 +156,12 @@ class FunctionPrinter:
             if custom is not None:
                 return f"{left}{custom} : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
             before, self.pending = self.pending, []
-            for value in self._kept_here(op, path):
-                before += self._defined(value)
-            regions = [self._region(region.blocks, path) for region in op.regions]
+            if op.name in CLOSED_OPS:
+                regions = self._closed_regions(op, path)
+            else:
+                for value in self._kept_here(op, path):
+                    before += self._defined(value)
+                regions = [self._region(region.blocks, path) for region in op.regions]
             self.pending = before
             if op.name == "linalg.generic" and _is_structured(op):
                 return f"{left}{self._structured(op, names.split(', '), types, attributes, regions[0])}{suffix}"
@@ -166,6 +172,18 @@ class FunctionPrinter:
         if op.name in CAST_OPS and len(operands) == len(op.results) == 1 and None not in operands:
             return f"{left}{op.name} {names}{shown} : {types[0]} to {result_types[0]}{suffix}"
         return f'{left}"{op.name}"({names}){inside}{shown} : ({", ".join(types)}) -> {_grouped(result_types)}{suffix}'
+
+    def _closed_regions(self, op: Op, path: tuple[Block, ...]) -> list[str]:
+        """The regions of an op that reads no constants from outside: those that it shares with others are defined in
+        it, too."""
+        names, homes, no_value_defined = self.names, self.homes, self.no_value_defined
+        self.names = {value: name for value, name in names.items() if not _is_constant(value)}
+        self.homes = {}
+        for block in (block for region in op.regions for block in region.blocks):
+            self.homes |= _homes(block.ops, (*path, block))
+        regions = [self._region(region.blocks, path) for region in op.regions]
+        self.names, self.homes, self.no_value_defined = names, homes, no_value_defined
+        return regions
 
     def _kept_here(self, op: Op, path: tuple[Block, ...]) -> Iterator[Value | None]:
         """The constants that are used inside of an op and not in one region alone."""
@@ -294,8 +312,9 @@ class FunctionPrinter:
         return f"dense_resource<{name}> : {self.types.text(plain)}"
 
 
-def _homes(function: Function) -> dict[Value | None, tuple[Block, ...]]:
-    """The innermost blocks that hold all uses of each constant (None: of what is left out), where there are blocks."""
+def _homes(ops: Sequence[Op], within: tuple[Block, ...] = ()) -> dict[Value | None, tuple[Block, ...]]:
+    """The innermost blocks that hold all uses of each constant (None: of what is left out), where there are blocks; of
+    closed ops only their operands count."""
     homes: dict[Value | None, tuple[Block, ...]] = {}
 
     def visit(ops: Sequence[Op], path: tuple[Block, ...]) -> None:
@@ -305,13 +324,12 @@ def _homes(function: Function) -> dict[Value | None, tuple[Block, ...]]:
                     known = homes.get(value, path)
                     same = [a for a, b in zip(known, path, strict=False) if a is b]
                     homes[value] = tuple(same)
-            for region in op.regions:
+            for region in op.regions if op.name not in CLOSED_OPS else ():
                 for block in region.blocks:
                     visit(block.ops, (*path, block))
 
-    if any(op.regions for op in function.ops):
-        visit(function.ops, ())
-        homes |= dict.fromkeys((*function.tensors, *function.outputs), ())
+    if any(op.regions for op in ops):
+        visit(ops, within)
     return homes
 
 

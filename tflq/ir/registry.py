@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Dialect", "dialect", "dialects", "family", "op_class", "op_names", "register"]
 
-_BUILT_IN: Final = {name: f"tflq.dialects.{name}" for name in ("tfl", "tosa", "quant", "ext", "stablehlo")}
+_BUILT_IN: Final = {
+    name: f"tflq.dialects.{name}"
+    for name in (
+        *("tfl", "tosa", "quant", "ext", "stablehlo"),
+        *("arith", "math", "tensor", "linalg", "shape", "func"),
+    )
+}
 _GROUP: Final = "tflq.dialects"
 
 

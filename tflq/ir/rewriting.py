@@ -62,12 +62,22 @@ def remove_unneeded(module: Module, removable: Callable[[Op], bool]) -> bool:
 
 
 def remove_ops(function: Function, dead: set[Op]) -> None:
-    """Take ops out of a function, and the results they leave without a producer out of its tensor table."""
+    """Take ops out of a function, also those inside of others, and the results they leave without a producer out of its
+    tensor table."""
     if not dead:
         return
-    function.ops = [op for op in function.ops if op not in dead]
+    function.ops = _without(function.ops, dead)
     gone = {result for op in dead for result in op.results if result.producer is op}
     function.tensors = [value for value in function.tensors if value not in gone]
+
+
+def _without(ops: Iterable[Op], dead: set[Op]) -> list[Op]:
+    kept = [op for op in ops if op not in dead]
+    for op in kept:
+        for region in op.regions:
+            for block in region.blocks:
+                block.ops = _without(block.ops, dead)
+    return kept
 
 
 def stand_for(made: Value, original: Value) -> None:

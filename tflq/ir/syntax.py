@@ -15,6 +15,7 @@ from tflq.ir.types import SCALARS, ScalarType
 __all__ = [
     "BARE_KEY",
     "CAST_OPS",
+    "CLOSED_OPS",
     "CONSTANT_OPS",
     "INLINE_LIMIT",
     "NO_VALUE_OP",
@@ -34,6 +35,9 @@ INLINE_LIMIT = 64
 
 CAST_OPS = frozenset({"quant.dcast", "quant.qcast", "quant.scast"})
 """Ops with the custom form `op %x : type to type`."""
+
+CLOSED_OPS = frozenset({"quant.region"})
+"""Ops whose regions read nothing that is defined outside of them, constants included."""
 
 CONSTANT_OPS = frozenset(
     {"tfl.pseudo_const", "tfl.pseudo_qconst", "tosa.const", "arith.constant", "stablehlo.constant"}

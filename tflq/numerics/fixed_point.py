@@ -66,7 +66,7 @@ def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     scaled = fraction * 2.0**31
     fixed = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)  # exact: |scaled| < 2^52
     carry = fixed == 1 << 31  # of a negative multiplier -2^31 is kept: int32 holds it
-    fixed = np.where(carry, fixed // 2, fixed)
+    fixed = fixed >> carry
     shift = exponent.astype(np.int32) + carry
     vanishing = (shift < -31) | (fixed == 0)
     fixed, shift = np.where(vanishing, 0, fixed), np.where(vanishing, 0, shift)

@@ -61,7 +61,9 @@ def _leaves_wide(low: int, high: int, multiplier: int, left: int) -> bool:
 
 
 def leaves_int32(low: np.ndarray, high: np.ndarray, mantissa: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Whether int32 sums of [low, high], shifted to the left, can leave int32: bool [C], operands int [C]."""
+    """Whether int32 sums of [low, high], shifted to the left, can leave int32: bool [C] or [1], operands int [C]."""
+    if left.max(initial=0) <= 0 and low.min(initial=0) >= -_I31 and high.max(initial=0) < _I31:
+        return np.zeros(1, bool)
     far = (left > 31) & ((low != 0) | (high != 0))
     places = np.clip(left, 0, 31).astype(np.int64)
     beyond = (low.astype(np.int64) << places < -_I31) | (high.astype(np.int64) << places >= _I31)

@@ -21,6 +21,7 @@ import numpy as np
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import called_functions
+from tflq.dialects.effects import reachable
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl import casts as tfl
 from tflq.dialects.tosa import casts as tosa
@@ -41,7 +42,7 @@ _Cast: TypeAlias = Qcast | Dcast | Scast | tfl.Cast | tosa.Cast | Identity
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Removes casts that undo each other or do nothing."""
+    """Removes casts that undo each other or do nothing, also inside of other ops, but for those of a quant.region."""
 
     name: ClassVar[str] = "canonicalize"
     semantics: Literal["real", "interpreter"] = "real"
@@ -56,7 +57,7 @@ class Canonicalize(Pass):
         replacements: dict[Value, Value] = {}
         folded: set[Op] = set()
         outputs = set(function.outputs)
-        for op in function.ops:
+        for op in reachable(function.ops):
             source = self._source(op, replacements)
             if source is None:
                 continue

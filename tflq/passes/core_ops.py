@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tflq.builder import Emitter
+from tflq.builder import Emitter, Kind
+from tflq.dialects.linalg.generic import Generic, Yield
+from tflq.dialects.tensor.making import Empty, Splat
+from tflq.dialects.tensor.parts import Dim
 from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Block, Buffer, Op, Region, Value
 from tflq.ir.syntax import pack
@@ -52,24 +55,22 @@ class CoreBuilder(Emitter):
     def dims(self, x: Value) -> list[Value]:
         """The sizes of a ranked tensor's unknown dims, in order."""
         return [
-            self.emit("tensor.dim", [x, self.size(axis)], INDEX)
-            for axis, dim in enumerate(x.type.shape or ())
-            if dim is None
+            self.emit(Dim, [x, self.size(axis)], INDEX) for axis, dim in enumerate(x.type.shape or ()) if dim is None
         ]
 
     def splat(self, scalar: Value, type: TensorType, dims: Sequence[Value]) -> Value:
         """A tensor of one number, of the shape of `type`; a scalar as it is if that is none."""
         if isinstance(type, BareType):
             return scalar
-        return self.emit("tensor.splat", [scalar, *dims], type.with_element(scalar.type.element))
+        return self.emit(Splat, [scalar, *dims], type.with_element(scalar.type.element))
 
-    def same(self, name: str, *operands: Value) -> Value:
+    def same(self, kind: Kind, *operands: Value) -> Value:
         """An op whose result is of its first operand's type."""
-        return self.emit(name, list(operands), operands[0].type)
+        return self.emit(kind, list(operands), operands[0].type)
 
-    def cast(self, name: str, x: Value, to: ScalarType) -> Value:
+    def cast(self, kind: Kind, x: Value, to: ScalarType) -> Value:
         """An op whose result is as its operand, of another element type."""
-        return self.emit(name, [x], x.type.with_element(to))
+        return self.emit(kind, [x], x.type.with_element(to))
 
     def generic(
         self,
@@ -81,16 +82,16 @@ class CoreBuilder(Emitter):
     ) -> Value:
         """linalg.generic over all elements of `result`, all in parallel. `maps`: of the inputs and the result."""
         rank = len(result.shape or ())
-        empty = self.emit("tensor.empty", list(dims), result)
+        empty = self.emit(Empty, list(dims), result)
         arguments = [Value(BareType.of(v.type.element)) for v in (*inputs, empty)]
         inner = CoreBuilder()
-        inner.op("linalg.yield", [body(inner, arguments)], [])
+        inner.op(Yield, [body(inner, arguments)], [])
         attributes = {
             "indexing_maps": list(maps),
             "iterator_types": ["parallel"] * rank,
             "operandSegmentSizes": TypedArray.of(np.array([len(inputs), 1], np.int32), i32),
         }
-        op = Op("linalg.generic", [*inputs, empty], [Value(result)], attributes, self.location)
+        op = Op(Generic.op_name, [*inputs, empty], [Value(result)], attributes, self.location)
         op.regions = [Region([Block(arguments, inner.ops)])]
         self.ops.append(op)
         return op.result

@@ -24,7 +24,16 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.dialects.arith.casts import FPToSI, FPToUI, SIToFP, UIToFP
+from tflq.dialects.arith.comparison import COMPARE_FLOAT, CmpF
+from tflq.dialects.arith.floats import AddF, DivF, MaximumF, MinimumF, MulF, SubF
+from tflq.dialects.arith.integers import MaxSI, MaxUI, MinSI, MinUI
+from tflq.dialects.declare import Operator
+from tflq.dialects.math.rounding import Floor, Round, RoundEven, Trunc
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.shape.extents import NumElements, ShapeOf, SplitAt
+from tflq.dialects.tensor.making import FromElements
+from tflq.dialects.tensor.views import Reshape
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.attributes import AffineMap
 from tflq.ir.core import Op, Value
@@ -46,7 +55,7 @@ from tflq.passes.core_ops import INDEX, CoreBuilder
 __all__ = ["ROUNDINGS", "dequantize", "quantize"]
 
 ROUNDINGS: Final = ("half_even", "half_away", "half_up", "toward_zero")
-_MATH: Final = {"half_even": "math.roundeven", "half_away": "math.round", "toward_zero": "math.trunc"}
+_MATH: Final[dict[str, type[Operator]]] = {"half_even": RoundEven, "half_away": Round, "toward_zero": Trunc}
 
 Step = Callable[[CoreBuilder, Value, Value, Value, list[Value]], Value]
 """What is computed of a value, its scale and its zero point; the sizes of its unknown dims."""
@@ -64,19 +73,19 @@ def quantize(b: CoreBuilder, op: Qcast, rounding: str | None = None) -> Value:
     rounded = quotient is not None or total is not None
 
     def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
-        y = b.same("arith.divf", x, scale)
+        y = b.same(DivF, x, scale)
         y = _rounded(b, y, quotient, dims)
         if zero is not None:
-            y = b.same("arith.addf", y, b.cast(_converted(element, "itofp"), zero, element.expressed))
+            y = b.same(AddF, y, b.cast(_to_float(element), zero, element.expressed))
         y = _rounded(b, y, total, dims)
         if rounded:
             low, high = _bounds(element)
-            y = b.same("arith.maximumf", y, b.splat(b.scalar(low, element.expressed), y.type, dims))
-            y = b.same("arith.minimumf", y, b.splat(b.scalar(high, element.expressed), y.type, dims))
-        y = b.cast(_converted(element, "fpto"), y, stored.storage)
+            y = b.same(MaximumF, y, b.splat(b.scalar(low, element.expressed), y.type, dims))
+            y = b.same(MinimumF, y, b.splat(b.scalar(high, element.expressed), y.type, dims))
+        y = b.cast(_to_integer(element), y, stored.storage)
         return y if rounded else _clamped(b, y, element, dims)
 
-    return b.emit("quant.scast", [_applied(b, op.input, element, stored, step)], target)
+    return b.emit(Scast, [_applied(b, op.input, element, stored, step)], target)
 
 
 def dequantize(b: CoreBuilder, op: Dcast) -> Value:
@@ -85,12 +94,12 @@ def dequantize(b: CoreBuilder, op: Dcast) -> Value:
     element = _uniform(op, source.type)
 
     def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
-        y = b.cast(_converted(element, "itofp"), x, element.expressed)
+        y = b.cast(_to_float(element), x, element.expressed)
         if zero is not None:
-            y = b.same("arith.subf", y, b.cast(_converted(element, "itofp"), zero, element.expressed))
-        return b.same("arith.mulf", y, scale)
+            y = b.same(SubF, y, b.cast(_to_float(element), zero, element.expressed))
+        return b.same(MulF, y, scale)
 
-    stored = b.emit("quant.scast", [source], source.type.stored())
+    stored = b.emit(Scast, [source], source.type.stored())
     return _applied(b, stored, element, op.result.type, step)
 
 
@@ -103,10 +112,13 @@ def _uniform(op: Op, type: TensorType) -> QuantizedType:
     return element
 
 
-def _converted(element: QuantizedType, kind: str) -> str:
-    """The op that converts between stored integers and floats."""
-    sign = "s" if element.storage.signed else "u"
-    return f"arith.{sign}{kind}" if kind == "itofp" else f"arith.{kind}{sign}i"
+def _to_float(element: QuantizedType) -> type[Operator]:
+    """The op that converts stored integers to floats."""
+    return SIToFP if element.storage.signed else UIToFP
+
+
+def _to_integer(element: QuantizedType) -> type[Operator]:
+    return FPToSI if element.storage.signed else FPToUI
 
 
 def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
@@ -119,15 +131,15 @@ def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorTyp
         return _with_maps(b, x, element, result, step)
     if isinstance(element, UniformQuantizedSubChannelType):
         raise UnsupportedError("lower-quant-ops needs a ranked tensor for sub-channel quantization")
-    shape = b.emit("shape.shape_of", [x], TensorType((None,), index))
+    shape = b.emit(ShapeOf, [x], TensorType((None,), index))
     if isinstance(element, UniformQuantizedType):
-        flat = _reshaped(b, x, [b.emit("shape.num_elements", [shape], INDEX)], (None,))
+        flat = _reshaped(b, x, [b.emit(NumElements, [shape], INDEX)], (None,))
         made = _per_layer(b, flat, element, step)
     else:
         (count,) = element.scales.shape
         before = _split(b, shape, element.axis)[0]
         after = _split(b, shape, element.axis + 1)[1]
-        sizes = [b.emit("shape.num_elements", [part], INDEX) for part in (before, after)]
+        sizes = [b.emit(NumElements, [part], INDEX) for part in (before, after)]
         flat = _reshaped(b, x, [sizes[0], b.size(count), sizes[1]], (None, count, None))
         around = UniformQuantizedPerAxisType.of(
             *(element.storage, 1, element.scales, element.zero_points),
@@ -136,16 +148,16 @@ def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorTyp
             storage_max=element.storage_max,
         )
         made = _with_maps(b, flat, around, flat.type.with_element(result.element), step)
-    return b.emit("tensor.reshape", [made, shape], result)
+    return b.emit(Reshape, [made, shape], result)
 
 
 def _reshaped(b: CoreBuilder, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:
-    flat = b.emit("tensor.from_elements", sizes, TensorType((len(sizes),), index))
-    return b.emit("tensor.reshape", [x, flat], TensorType(shape, x.type.element))
+    flat = b.emit(FromElements, sizes, TensorType((len(sizes),), index))
+    return b.emit(Reshape, [x, flat], TensorType(shape, x.type.element))
 
 
 def _split(b: CoreBuilder, shape: Value, axis: int) -> list[Value]:
-    return b.op("shape.split_at", [shape, b.size(axis)], [shape.type, shape.type]).results
+    return b.op(SplitAt, [shape, b.size(axis)], [shape.type, shape.type]).results
 
 
 def _per_layer(b: CoreBuilder, x: Value, element: QuantizedType, step: Callable[..., Value]) -> Value:
@@ -196,10 +208,10 @@ def _clamped(b: CoreBuilder, y: Value, element: QuantizedType, dims: list[Value]
     storage = element.storage
     if (element.storage_min, element.storage_max) == (storage.minimum, storage.maximum):
         return y
-    sign = "s" if storage.signed else "u"
     stored = y.type.storage
     low, high = (b.splat(b.scalar(n, stored), y.type, dims) for n in (element.storage_min, element.storage_max))
-    return b.same(f"arith.min{sign}i", b.same(f"arith.max{sign}i", y, low), high)
+    lower, upper = (MaxSI, MinSI) if storage.signed else (MaxUI, MinUI)
+    return b.same(upper, b.same(lower, y, low), high)
 
 
 def _rounded(b: CoreBuilder, y: Value, rounding: str | None, dims: list[Value]) -> Value:
@@ -208,12 +220,12 @@ def _rounded(b: CoreBuilder, y: Value, rounding: str | None, dims: list[Value]) 
         return y
     if rounding in _MATH:
         return b.same(_MATH[rounding], y)
-    whole = b.same("math.floor", y)  # half up: 1 more if what is left is a half or more, which is exact
+    whole = b.same(Floor, y)  # half up: 1 more if what is left is a half or more, which is exact
     element = y.type.storage
     half = b.splat(b.scalar(0.5, element), y.type, dims)
-    rest = b.same("arith.subf", y, whole)
-    up = b.emit("arith.cmpf", [rest, half], y.type.with_element(i1), predicate=3)  # oge
-    return b.same("arith.addf", whole, b.cast("arith.uitofp", up, element))
+    rest = b.same(SubF, y, whole)
+    up = b.emit(CmpF, [rest, half], y.type.with_element(i1), predicate=COMPARE_FLOAT.index("oge"))
+    return b.same(AddF, whole, b.cast(UIToFP, up, element))
 
 
 def _bounds(element: QuantizedType) -> tuple[float, float]:

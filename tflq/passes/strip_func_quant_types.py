@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
+from tflq.dialects.func.calls import Call, CallIndirect
 from tflq.dialects.quant.casts import Scast
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import BareType, FunctionType, TensorType
 
 __all__ = ["StripFuncQuantTypes"]
-
-_CALLS = frozenset({"func.call", "func.call_indirect"})
 
 
 class StripFuncQuantTypes(Pass):
@@ -114,7 +113,7 @@ def _strip_calls(ops: list[Op]) -> bool:
         for region in op.regions:
             for block in region.blocks:
                 inside |= _strip_calls(block.ops)
-        if op.name in _CALLS:
+        if isinstance(op, (Call, CallIndirect)):
             op.operands = [_cast_operand(made, value) for value in op.operands]
             made += [op, *_cast_results(op)]
         else:

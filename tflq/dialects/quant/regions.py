@@ -10,7 +10,7 @@ from typing import Any
 
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.traits.effects import Impure
+from tflq.dialects.traits.effects import Atomic, Impure
 from tflq.ir.core import Op, Value, walk
 from tflq.ir.print_types import type_text
 from tflq.ir.quant_constraints import axis_problem, constraint_of, one_operand_and_result
@@ -139,6 +139,7 @@ class Region(Operator, name="quant.region"):
     input_specs: list[ElementType] = attribute()
     output_specs: list[ElementType] = attribute()
     kernel: str = attribute()
+    traits = (Atomic(),)
     constraints = (
         *(_operands_there, _high_precision, _kernel, _specs, _specs_express),
         *(_one_block, _arguments, _ends, _returned, _imported),

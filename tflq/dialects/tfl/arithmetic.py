@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Misreads, Unbounded
-from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.memory import ComputedEarly, InPlace
 from tflq.dialects.traits.quantization import Int16Symmetric, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
 from tflq.ir.core import Value
@@ -83,6 +83,7 @@ class Mul(Operator, name="tfl.mul", newest=7):
         Misreads("scales"),
         Unbounded(),
         InPlace(lhs, rhs),
+        ComputedEarly(),
     )
     versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
 

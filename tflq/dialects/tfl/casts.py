@@ -6,6 +6,7 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import ComputesInFloat, Undescribed
 from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.memory import KeptIfConstant
 from tflq.dialects.traits.quantization import NeedsParameters, ParametersUnread
 from tflq.dialects.traits.types import ElementTypes, Elementwise
 from tflq.ir.core import Value
@@ -70,6 +71,7 @@ class Dequantize(Operator, name="tfl.dequantize", newest=9):
         NeedsParameters(input),
         ComputesInFloat(),
         Elementwise(input, output),
+        KeptIfConstant(input),
     )
 
 

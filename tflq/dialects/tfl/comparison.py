@@ -6,6 +6,7 @@ from tflq.dialects.declare import Operator, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import Misreads
+from tflq.dialects.traits.memory import SizedBy
 from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import Broadcasts, Elementwise, SameElementType
@@ -149,4 +150,5 @@ class Where(Operator, name="tfl.where", newest=2):
     __slots__ = ()
     condition: Value = operand()
     output: Value = result()
+    traits = (SizedBy(condition),)
     versions = (Needs(2, condition, i8), Needs(2, condition, ui8), Needs(2, condition, i32), Needs(2, condition, i64))

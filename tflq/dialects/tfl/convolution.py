@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.kernels import HybridKernel
+from tflq.dialects.traits.memory import SizedBy
 from tflq.dialects.traits.quantization import Int16Symmetric, MultiplyAccumulate, QuantizedTogether
 from tflq.dialects.traits.types import FilterChannels, HasShape, Window
 from tflq.ir.core import Value
@@ -88,6 +89,7 @@ class TransposeConv(Operator, name="tfl.transpose_conv", newest=5):
         HasShape(output_shape, 4),
         FilterChannels(input, filter, bias, output=0, input=3),
         HybridKernel((i8,)),
+        SizedBy(output_shape),
     )
 
 
@@ -126,4 +128,4 @@ class Conv3DTranspose(Operator, name="tfl.conv_3d_transpose"):
     dilation_d_factor: int = attribute(default=1, positive=True)
     dilation_w_factor: int = attribute(default=1, positive=True)
     dilation_h_factor: int = attribute(default=1, positive=True)
-    traits = (NonNegative(output_shape),)
+    traits = (NonNegative(output_shape), SizedBy(output_shape))

@@ -9,7 +9,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axis, Indices, NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import HybridKernel, LacksKernel, Misreads
-from tflq.dialects.traits.memory import InPlace
+from tflq.dialects.traits.memory import ComputedEarly, InPlace, SizedBy
 from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, SameScale
 from tflq.dialects.traits.types import Elementwise, OnePerDim, SameElementType, SameShape
@@ -55,6 +55,7 @@ class Gather(Operator, name="tfl.gather", newest=8):
         Misreads("packed"),
         ParametersUnread(input, output),
         MovesElements(input),
+        ComputedEarly(),
     )
     versions = (
         Needs(6, indices, i16),
@@ -90,7 +91,7 @@ class ScatterND(Operator, name="tfl.scatter_nd"):
     updates: Value = operand()
     shape: Value = operand(indices=True)
     output: Value = result()
-    traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"))
+    traits = (SameScale(updates, output), NonNegative(indices, shape), Misreads("result type"), SizedBy(shape))
 
 
 class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
@@ -103,7 +104,7 @@ class SparseToDense(Operator, name="tfl.sparse_to_dense", newest=3):
     default: Value = operand()
     output: Value = result()
     validate_indices: bool = attribute(default=False)
-    traits = (Misreads("result type"),)
+    traits = (Misreads("result type"), SizedBy(shape))
     versions = (Needs(3, values, i8), Needs(3, values, ui8), Needs(2, values, i64))
 
 
@@ -144,6 +145,7 @@ class OneHot(Operator, name="tfl.one_hot"):
         SameElementType(on, off, output),
         LacksKernel(i16),
         MovesElements(on, off),
+        SizedBy(depth),
     )
 
 
@@ -226,6 +228,7 @@ class Unique(Operator, name="tfl.unique"):
     output: Value = result()
     indices: Value = result()
     idx_out_type: str = attribute(default="INT32")
+    traits = (SizedBy(input),)
 
 
 class Bucketize(Operator, name="tfl.bucketize"):
@@ -249,7 +252,7 @@ class NonMaxSuppressionV4(Operator, name="tfl.non_max_suppression_v4"):
     score_threshold: Value = operand()
     indices: Value = result()
     count: Value = result()
-    traits = (NonNegative(max_output_size),)
+    traits = (NonNegative(max_output_size), SizedBy(max_output_size))
 
 
 class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
@@ -265,7 +268,7 @@ class NonMaxSuppressionV5(Operator, name="tfl.non_max_suppression_v5"):
     indices: Value = result()
     selected_scores: Value = result()
     count: Value = result()
-    traits = (NonNegative(max_output_size),)
+    traits = (NonNegative(max_output_size), SizedBy(max_output_size))
 
 
 class SkipGram(Operator, name="tfl.skip_gram"):

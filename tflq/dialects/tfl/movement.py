@@ -9,7 +9,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, Axis, Counts, NonNegative, NoZeros, Permutation
 from tflq.dialects.traits.effects import Undescribed
 from tflq.dialects.traits.kernels import AsksSameScale, LacksKernel, Misreads
-from tflq.dialects.traits.memory import View
+from tflq.dialects.traits.memory import ComputedEarly, KeptIfConstant, SizedBy, View
 from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import ParametersUnread, QuantizedTogether, SameScale
 from tflq.dialects.traits.types import OnePerDim, SameElementType, SameShape
@@ -60,6 +60,8 @@ class Reshape(Operator, name="tfl.reshape"):
         View(input),
         ParametersUnread(input, output),
         MovesElements(input),
+        SizedBy(shape),
+        ComputedEarly(),
     )
 
 
@@ -93,6 +95,7 @@ class ExpandDims(Operator, name="tfl.expand_dims"):
         View(input),
         AsksSameScale(i8, ui8, i16),
         MovesElements(input),
+        SizedBy(axis),
     )
 
 
@@ -109,6 +112,7 @@ class Transpose(Operator, name="tfl.transpose", newest=8):
         SameElementType(input, output),
         Misreads("copied"),
         MovesElements(input),
+        SizedBy(perm),
     )
     versions = (
         Needs(8, rank=7),
@@ -136,6 +140,7 @@ class Concatenation(Operator, name="tfl.concatenation", newest=7):
         Misreads("copied"),
         AsksSameScale(i8),
         MovesElements(values),
+        ComputedEarly(),
     )
     versions = (Needs(4, values, ui32), Needs(3, values, i16), Needs(2, values, i8))
 
@@ -155,6 +160,7 @@ class Split(Operator, name="tfl.split", newest=5):
         SameElementType(input, outputs),
         Misreads("copied"),
         MovesElements(input),
+        SizedBy(axis),
     )
     versions = (Needs(4, input, i16), Needs(3, input, i32), Needs(2, input, i8))
 
@@ -175,6 +181,7 @@ class SplitV(Operator, name="tfl.split_v", newest=3):
         SameElementType(input, outputs),
         Misreads("copied"),
         MovesElements(input),
+        SizedBy(sizes, axis),
     )
     versions = (Needs(2, input, i8),)
 
@@ -232,6 +239,7 @@ class Pad(Operator, name="tfl.pad", newest=6):
         SameElementType(input, output),
         OnePerDim(paddings, input, pairs=True),
         MovesElements(input),
+        SizedBy(paddings),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -250,6 +258,7 @@ class PadV2(Operator, name="tfl.padv2", newest=6):
         SameElementType(input, value, output),
         OnePerDim(paddings, input, pairs=True),
         MovesElements(input, value),
+        SizedBy(paddings),
     )
     versions = (Needs(5, input, i1), Needs(4, rank=5), Needs(3, input, i16), Needs(2, input, i8))
 
@@ -269,6 +278,7 @@ class MirrorPad(Operator, name="tfl.mirror_pad", newest=3):
         OnePerDim(paddings, input, pairs=True),
         AsksSameScale(i8, ui8, i16),
         MovesElements(input),
+        SizedBy(paddings),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -289,6 +299,7 @@ class Slice(Operator, name="tfl.slice", newest=8):
         OnePerDim(size, input),
         Misreads("copied"),
         MovesElements(input),
+        SizedBy(begin, size),
     )
     versions = (Needs(6, input, ui32), Needs(5, rank=5), Needs(4, input, i16), Needs(2, input, i8))
 
@@ -315,6 +326,8 @@ class StridedSlice(Operator, name="tfl.strided_slice", newest=4):
         Misreads("copied"),
         ParametersUnread(input, output, both=False),
         MovesElements(input),
+        SizedBy(begin, end, strides),
+        ComputedEarly(),
     )
     versions = (Needs(4, rank=5), Needs(3, input, i1), Needs(2, input, i8))
 
@@ -333,6 +346,8 @@ class Tile(Operator, name="tfl.tile", newest=2):
         OnePerDim(multiples, input),
         Misreads("copied"),
         MovesElements(input),
+        SizedBy(multiples),
+        ComputedEarly(),
     )
     versions = (Needs(3, input, i8),)
 
@@ -350,6 +365,7 @@ class BroadcastTo(Operator, name="tfl.broadcast_to", newest=4):
         SameElementType(input, output),
         Misreads("packed"),
         MovesElements(input),
+        SizedBy(shape),
     )
     versions = (
         Needs(3, input, i8),
@@ -436,6 +452,7 @@ class SpaceToBatchND(Operator, name="tfl.space_to_batch_nd", newest=4):
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
         MovesElements(input),
+        SizedBy(block, paddings),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -455,6 +472,7 @@ class BatchToSpaceND(Operator, name="tfl.batch_to_space_nd", newest=4):
         SameElementType(input, output),
         AsksSameScale(i8, ui8, i16),
         MovesElements(input),
+        SizedBy(block, crops),
     )
     versions = (Needs(4, input, i16), Needs(2, input, i8))
 
@@ -467,7 +485,13 @@ class Dilate(Operator, name="tfl.dilate"):
     dilations: Value = operand(indices=True)
     value: Value = operand()
     output: Value = result()
-    traits = (NoZeros(dilations), NonNegative(dilations), Misreads("packed"), MovesElements(input, value))
+    traits = (
+        NoZeros(dilations),
+        NonNegative(dilations),
+        Misreads("packed"),
+        MovesElements(input, value),
+        SizedBy(dilations),
+    )
 
 
 class Densify(Operator, name="tfl.densify"):
@@ -476,4 +500,4 @@ class Densify(Operator, name="tfl.densify"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
-    traits = (SameScale(input, output), SameShape(input, output, strict=False))
+    traits = (SameScale(input, output), SameShape(input, output, strict=False), KeptIfConstant(input))

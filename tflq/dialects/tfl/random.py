@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Impure, Unquantized
+from tflq.dialects.traits.memory import SizedBy
 from tflq.ir.core import Value
 
 __all__ = ["Multinomial", "RandomStandardNormal", "RandomUniform"]
@@ -18,7 +19,7 @@ class RandomUniform(Operator, name="tfl.random_uniform"):
     output: Value = result()
     seed: int = attribute(default=0)
     seed2: int = attribute(default=0)
-    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"))
+    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
 
 
 class RandomStandardNormal(Operator, name="tfl.random_standard_normal"):
@@ -29,7 +30,7 @@ class RandomStandardNormal(Operator, name="tfl.random_standard_normal"):
     output: Value = result()
     seed: int = attribute(default=0)
     seed2: int = attribute(default=0)
-    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"))
+    traits = (NonNegative(shape), Impure(), Unquantized("it draws random numbers, as floats or bits"), SizedBy(shape))
 
 
 class Multinomial(Operator, name="tfl.multinomial"):
@@ -41,4 +42,9 @@ class Multinomial(Operator, name="tfl.multinomial"):
     output: Value = result()
     seed: int = attribute(default=0)
     seed2: int = attribute(default=0)
-    traits = (NonNegative(samples), Impure(), Unquantized("it draws random numbers, as floats or bits"))
+    traits = (
+        NonNegative(samples),
+        Impure(),
+        Unquantized("it draws random numbers, as floats or bits"),
+        SizedBy(logits, samples),
+    )

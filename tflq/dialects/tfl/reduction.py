@@ -9,6 +9,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Axes, NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import AsksSameScale, Misreads, Unbounded
+from tflq.dialects.traits.memory import ComputedEarly, SizedBy
 from tflq.dialects.traits.quantization import QuantizedTogether, SameScale
 from tflq.dialects.traits.types import SameElementType, SameShape
 from tflq.ir.core import Value
@@ -49,6 +50,7 @@ class Mean(Operator, name="tfl.mean", newest=3):
         Axes(axes, input),
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales", "result type"),
+        SizedBy(axes),
     )
 
 
@@ -64,6 +66,7 @@ class Sum(Operator, name="tfl.sum", newest=2):
         Axes(axes, input),
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales", "result type"),
+        SizedBy(axes),
     )
     versions = (Needs(2, input, i8),)
 
@@ -81,6 +84,8 @@ class ReduceProd(Operator, name="tfl.reduce_prod", newest=2):
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales", "result type"),
         Unbounded(),
+        SizedBy(axes),
+        ComputedEarly(),
     )
     versions = (Needs(2, input, i16), Needs(2, input, i8))
 
@@ -99,6 +104,7 @@ class ReduceMax(Operator, name="tfl.reduce_max", newest=3):
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales", "result type"),
         AsksSameScale(i8, ui8, i16),
+        SizedBy(axes),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -117,6 +123,7 @@ class ReduceMin(Operator, name="tfl.reduce_min", newest=3):
         SameElementType(input, output, unless_quantized=True),
         Misreads("scales", "result type"),
         AsksSameScale(i8, ui8, i16),
+        SizedBy(axes),
     )
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
@@ -129,7 +136,7 @@ class ReduceAny(Operator, name="tfl.reduce_any"):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+    traits = (Axes(axes, input), Unquantized("its tensors are truth values"), SizedBy(axes))
 
 
 class ReduceAll(Operator, name="tfl.reduce_all"):
@@ -140,7 +147,7 @@ class ReduceAll(Operator, name="tfl.reduce_all"):
     axes: Value = operand(indices=True)
     output: Value = result()
     keep_dims: bool = attribute(default=False)
-    traits = (Axes(axes, input), Unquantized("its tensors are truth values"))
+    traits = (Axes(axes, input), Unquantized("its tensors are truth values"), SizedBy(axes))
 
 
 Reduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin | ReduceAny | ReduceAll
@@ -167,7 +174,7 @@ class ArgMax(Operator, name="tfl.arg_max", newest=2):
     axis: Value = operand(indices=True)
     output: Value = result()
     output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input),)
+    traits = (Axes(axis, input), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
 
@@ -179,7 +186,7 @@ class ArgMin(Operator, name="tfl.arg_min", newest=2):
     axis: Value = operand(indices=True)
     output: Value = result()
     output_type: str = attribute(default="FLOAT32")
-    traits = (Axes(axis, input),)
+    traits = (Axes(axis, input), SizedBy(axis))
     versions = (Needs(2, input, i8),)
 
 
@@ -191,7 +198,7 @@ class TopKV2(Operator, name="tfl.topk_v2", newest=3):
     k: Value = operand(indices=True)
     values: Value = result()
     indices: Value = result()
-    traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values))
+    traits = (SameScale(input, values), NonNegative(k), SameElementType(input, values), SizedBy(k))
     versions = (Needs(3, input, i16), Needs(2, input, i8))
 
 
@@ -202,7 +209,7 @@ class SegmentSum(Operator, name="tfl.segment_sum"):
     input: Value = operand()
     segments: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(segments),)
+    traits = (NonNegative(segments), SizedBy(input, segments))
 
 
 class UnsortedSegmentSum(Operator, name="tfl.unsorted_segment_sum"):
@@ -213,7 +220,7 @@ class UnsortedSegmentSum(Operator, name="tfl.unsorted_segment_sum"):
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(count),)
+    traits = (NonNegative(count), SizedBy(segments, count))
 
 
 class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
@@ -224,7 +231,7 @@ class UnsortedSegmentProd(Operator, name="tfl.unsorted_segment_prod"):
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(count), Unbounded())
+    traits = (NonNegative(count), Unbounded(), SizedBy(segments, count))
 
 
 class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
@@ -235,7 +242,7 @@ class UnsortedSegmentMax(Operator, name="tfl.unsorted_segment_max"):
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(count),)
+    traits = (NonNegative(count), SizedBy(segments, count))
 
 
 class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
@@ -246,7 +253,7 @@ class UnsortedSegmentMin(Operator, name="tfl.unsorted_segment_min"):
     segments: Value = operand(indices=True)
     count: Value = operand(indices=True)
     output: Value = result()
-    traits = (NonNegative(count),)
+    traits = (NonNegative(count), SizedBy(segments, count))
 
 
 NumberReduction: TypeAlias = Mean | Sum | ReduceProd | ReduceMax | ReduceMin

@@ -8,6 +8,7 @@ from tflq.dialects.declare import Operator, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import Exclusive, NonNegative
 from tflq.dialects.traits.effects import ComputesInFloat
+from tflq.dialects.traits.memory import SizedBy
 from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import HasShape, SameElementType
@@ -35,6 +36,7 @@ class ResizeBilinear(Operator, name="tfl.resize_bilinear", newest=4):
         SameElementType(input, output),
         HasShape(size, 2),
         ComputesInFloat(),
+        SizedBy(size),
     )
 
 
@@ -53,6 +55,7 @@ class ResizeNearestNeighbor(Operator, name="tfl.resize_nearest_neighbor", newest
         SameElementType(input, output),
         HasShape(size, 2),
         MovesElements(input),
+        SizedBy(size),
     )
     versions = (
         Needs(4, input, i16),

@@ -7,6 +7,7 @@ from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.constants import NonNegative
 from tflq.dialects.traits.effects import Unquantized
 from tflq.dialects.traits.kernels import AsksSameScale, Misreads
+from tflq.dialects.traits.memory import ComputedEarly, SizedBy
 from tflq.dialects.traits.movement import MovesElements
 from tflq.dialects.traits.quantization import SameScale
 from tflq.dialects.traits.types import SameElementType
@@ -23,6 +24,7 @@ class Shape(Operator, name="tfl.shape"):
     input: Value = operand()
     output: Value = result()
     out_type: str = attribute(default="FLOAT32")
+    traits = (ComputedEarly(always=True),)
 
 
 class Rank(Operator, name="tfl.rank"):
@@ -31,6 +33,7 @@ class Rank(Operator, name="tfl.rank"):
     __slots__ = ()
     input: Value = operand()
     output: Value = result()
+    traits = (ComputedEarly(always=True),)
 
 
 class Range(Operator, name="tfl.range"):
@@ -41,7 +44,11 @@ class Range(Operator, name="tfl.range"):
     limit: Value = operand()
     delta: Value = operand()
     output: Value = result()
-    traits = (Unquantized("its tensors are shapes, or what a shape follows from"),)
+    traits = (
+        Unquantized("its tensors are shapes, or what a shape follows from"),
+        SizedBy(start, limit, delta),
+        ComputedEarly(),
+    )
     versions = (Needs(2, start, i64),)
 
 
@@ -59,6 +66,7 @@ class Fill(Operator, name="tfl.fill", newest=5):
         Misreads("copied"),
         AsksSameScale(i8, ui8, i16),
         MovesElements(value),
+        SizedBy(dims),
     )
     versions = (Needs(3, value, i8), Needs(3, value, i16), Needs(2, value, i1))
 
@@ -70,4 +78,4 @@ class BroadcastArgs(Operator, name="tfl.broadcast_args"):
     lhs: Value = operand(indices=True)
     rhs: Value = operand(indices=True)
     output: Value = result()
-    traits = (Unquantized("its tensors are shapes, or what a shape follows from"),)
+    traits = (Unquantized("its tensors are shapes, or what a shape follows from"), ComputedEarly())

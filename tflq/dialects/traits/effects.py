@@ -9,7 +9,11 @@ from typing import Any, Final
 from tflq.dialects.declare import Attribute, Slot, Trait
 from tflq.ir.core import Op
 
-__all__ = ["Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
+__all__ = ["Atomic", "Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
+
+
+class Atomic(Trait):
+    """It is one unit to passes: what is inside of it stays as it is until it is inlined."""
 
 
 class Impure(Trait):

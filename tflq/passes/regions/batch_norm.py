@@ -8,7 +8,7 @@ step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,14 @@ from tflq.ir.types import f32
 
 __all__ = ["folded", "is_foldable"]
 
-_CHANNELS: Final = {Conv2D: 0, DepthwiseConv2D: 3, FullyConnected: 0}
-"""The dim of the weights that is that of the output channels."""
+_Product: TypeAlias = Conv2D | DepthwiseConv2D | FullyConnected
+
+
+def _weights(product: _Product) -> tuple[Value, int]:
+    """The weights, and the dim of theirs that is that of the output channels."""
+    if isinstance(product, FullyConnected):
+        return product.weights, 0
+    return product.filter, 3 if isinstance(product, DepthwiseConv2D) else 0
 
 
 def is_foldable(op: Op, chained: Value | None) -> bool:
@@ -39,16 +45,15 @@ def is_foldable(op: Op, chained: Value | None) -> bool:
     return _numbers(op, chained, product) is not None
 
 
-def _product_of(value: Value | None) -> Op | None:
+def _product_of(value: Value | None) -> _Product | None:
     """The op that gives a value, if it is a product with constant weights and nothing behind it yet."""
     op = None if value is None else value.producer
-    if type(op) not in _CHANNELS or op is None or op.attributes.get("fused_activation_function", "NONE") != "NONE":
+    if not isinstance(op, (Conv2D, DepthwiseConv2D, FullyConnected)) or op.fused_activation_function != "NONE":
         return None
-    if op.attributes.get("weights_format", "DEFAULT") != "DEFAULT" or len(op.results) != 1:
+    if len(op.results) != 1 or (isinstance(op, FullyConnected) and op.weights_format != "DEFAULT"):
         return None
-    weights, bias = op.operand(1), op.optional(2)
-    parts = [value for value in (op.operand(0), weights, bias, op.result) if value is not None]
-    if not all(value.type.element == f32 for value in parts):
+    (weights, _), bias = _weights(op), op.bias
+    if not all(value.type.element == f32 for value in (op.input, weights, *([bias] if bias else []), op.result)):
         return None
     return op if weights.is_constant and (bias is None or bias.is_constant) else None
 
@@ -56,10 +61,10 @@ def _product_of(value: Value | None) -> Op | None:
 def _numbers(op: Op, chained: Value | None, product: Op | None) -> np.ndarray | None:
     """The other operand of an op, a number for each channel; None if it is anything else."""
     others = [value for value in op.operands if value is not chained]
-    if product is None or len(others) != 1 or others[0] is None or not others[0].is_constant:
+    if not isinstance(product, _Product) or len(others) != 1 or others[0] is None or not others[0].is_constant:
         return None
-    array, weights = others[0].array, product.operand(1).array
-    channels, rank = weights.shape[_CHANNELS[type(product)]], product.result.type.rank  # type: ignore[index]
+    array, (weights, axis) = others[0].array, _weights(product)
+    channels, rank = weights.array.shape[axis], product.result.type.rank
     per_channel = array.size == 1 or array.shape[-1:] == (channels,) == (array.size,)
     if array.dtype != np.float32 or not per_channel or rank is None or array.ndim > rank:
         return None
@@ -69,23 +74,22 @@ def _numbers(op: Op, chained: Value | None, product: Op | None) -> np.ndarray | 
 def folded(ops: Sequence[Op]) -> list[Op]:
     """A chain whose first op is a product and whose second a multiplication, folded with the addition behind it."""
     product, *rest = ops
-    if type(product) not in _CHANNELS or not rest or not is_foldable(rest[0], product.result):
+    if not isinstance(product, _Product) or not rest or not is_foldable(rest[0], product.result):
         return list(ops)
-    if not isinstance(rest[0], Mul):
+    scaled = rest.pop(0)
+    if not isinstance(scaled, Mul):
         return list(ops)
-    weights, bias = product.operand(1), product.optional(2)
-    axis = _CHANNELS[type(product)]  # type: ignore[index]
+    (weights, axis), bias = _weights(product), product.bias
     shape = [-1 if i == axis else 1 for i in range(weights.array.ndim)]
-    scale, activation = _numbers(rest[0], product.result, product), "NONE"
+    scale = _numbers(scaled, product.result, product)
     assert scale is not None
+    last: Op = scaled
+    activation = "NONE"
     added = None if bias is None else bias.array * scale
-    last = rest.pop(0)
-    shift = _numbers(rest[0], last.result, product) if rest and rest[0].name == Add.op_name else None
-    if shift is not None:
+    if rest and isinstance(rest[0], Add) and (shift := _numbers(rest[0], scaled.result, product)) is not None:
         added = shift if added is None else added + shift
-        last = rest.pop(0)
-        activation = last.attributes.get("fused_activation_function", "NONE")
-    made: list[Value | None] = [product.operand(0), constant(weights.array * scale.reshape(shape), name=weights.name)]
+        activation, last = rest[0].fused_activation_function, rest.pop(0)
+    made: list[Value | None] = [product.input, constant(weights.array * scale.reshape(shape), name=weights.name)]
     if added is not None:
         made.append(constant(np.ascontiguousarray(added), name=bias.name if bias is not None else _other(last).name))
     attributes = {**product.attributes, "fused_activation_function": activation}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
+from tflq.dialects.func.calls import Call
 from tflq.dialects.quant.regions import Region
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Block, Function, Module, Op, Value, walk
@@ -13,15 +13,13 @@ from tflq.ir.rewriting import replace_values
 
 __all__ = ["copied", "inline_calls"]
 
-_CALL: Final = "func.call"
-
 
 def inline_calls(module: Module) -> bool:
     """Inlines every `func.call` of a function that holds regions, or calls one that does; private ones that nothing
     refers to any more go. Whether there were any. UnsupportedError if one calls itself."""
     by_name = {str(function.name): function for function in module.functions}
     holding = {name for name, function in by_name.items() if any(isinstance(op, Region) for op in function.ops)}
-    calls = {name: {str(op.attributes["callee"]) for op in _calls(f.ops)} for name, f in by_name.items()}
+    calls = {name: {str(op.callee) for op in _calls(f.ops)} for name, f in by_name.items()}
     while wider := {name for name, called in calls.items() if called & holding and name not in holding}:
         holding |= wider
     done: set[str] = set()
@@ -33,8 +31,8 @@ def inline_calls(module: Module) -> bool:
     return modified
 
 
-def _calls(ops: Sequence[Op]) -> list[Op]:
-    return [op for op in walk(ops) if op.name == _CALL]
+def _calls(ops: Sequence[Op]) -> list[Call]:
+    return [op for op in walk(ops) if isinstance(op, Call)]
 
 
 def _inline(
@@ -55,7 +53,7 @@ def _inline(
     ops: list[Op] = []
     replacements: dict[Value, Value] = {}
     for op in function.ops:
-        callee = str(op.attributes["callee"]) if op.name == _CALL else ""
+        callee = str(op.callee) if isinstance(op, Call) else ""
         if callee not in holding:
             ops.append(op)
             continue

@@ -1,4 +1,4 @@
-"""inline-regions: every `quant.region` becomes the ops inside of it again.
+"""inline-regions: every `quant.region` becomes the ops inside of it again, wherever it stands.
 
 A port with parameters has casts: a `quant.qcast` to its type and a `quant.dcast` back. Of statistics and widths, which
 are no parameters yet, nothing is left, unless `annotations=true`: then a calibrated port has a `quant.stats`. A
@@ -17,7 +17,7 @@ from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.quant.regions import Region, Rescale
 from tflq.dialects.quant.statistics import Stats
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.rewriting import replace_values
 from tflq.ir.types import CalibratedQuantizedType, ElementType, is_quantized
 
@@ -34,14 +34,22 @@ class InlineRegions(Pass):
     def run(self, module: Module) -> PassResult:
         modified = False
         for function in module.functions:
-            modified |= self._function(module, function)
+            replacements: dict[Value, Value] = {}
+            ops = self._ops(function.ops, replacements)
+            if ops is not function.ops or replacements:
+                function.ops = ops
+                replace_values(module, function, replacements)
+                modified = True
         return PassResult(module, modified)
 
-    def _function(self, module: Module, function: Function) -> bool:
-        replacements: dict[Value, Value] = {}
+    def _ops(self, ops: list[Op], replacements: dict[Value, Value]) -> list[Op]:
+        """The ops with regions inlined, also those inside of others and of regions; the same list if there are none
+        among them."""
         b = Emitter()
-        modified = False
-        for op in function.ops:
+        changed = False
+        for op in ops:
+            for block in (block for region in op.regions for block in region.blocks):
+                block.ops = self._ops(block.ops, replacements)
             if isinstance(op, Region):
                 replacements |= inlined(op, b, annotations=self.annotations)
             elif isinstance(op, Rescale):
@@ -49,11 +57,8 @@ class InlineRegions(Pass):
             else:
                 b.ops.append(op)
                 continue
-            modified = True
-        if modified:
-            function.ops = b.ops
-            replace_values(module, function, replacements)
-        return modified
+            changed = True
+        return b.ops if changed else ops
 
 
 def inlined(region: Region, b: Emitter, *, annotations: bool = False) -> dict[Value, Value]:

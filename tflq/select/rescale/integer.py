@@ -1,7 +1,7 @@
 """RESCALE on integer builtins, in the cheapest form that is exact for the operator at hand; ext.rescale_i64,
 ext.rounding_divide_by_pot.
 
-    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold of the operator (`numerics.staircase`)
+    division   trunc((a x + sign(x) c) / b) in int32, proven at every threshold (`numerics.division_fit`)
     wide       (x M + rounding) in int64, clamped, and its high word; exact for every RESCALE
 
 ext.rescale_i64 is the product in int64, which wraps as it does, shifted so that the word asked for is the high one.
@@ -14,7 +14,7 @@ specification, RESCALE.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
-from tflq.numerics.staircase import Division, Staircase, fit_division, fit_divisions, rescale_staircase
+from tflq.numerics.division_fit import Division, fit_division, fit_divisions
+from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
@@ -35,6 +36,7 @@ __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeez
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
+_Climb: TypeAlias = tuple[Staircase, Division | None]
 _TOGETHER = 4096  # channels whose divisions are looked for in one go, so that their candidates stay in the cache
 
 
@@ -62,8 +64,9 @@ class _Scaling(NamedTuple):
         return few and bool((self.multiplier >= 0).all())
 
     @property
-    def levels(self) -> np.ndarray:
-        return np.arange(self.low - self.output_zp + 1, self.high - self.output_zp + 1)
+    def bottom(self) -> int:
+        """The lowest level it climbs to, less the zero point."""
+        return self.low - self.output_zp + 1
 
 
 @lowering(Rescale)
@@ -71,31 +74,32 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     x = k.value(op.input)
     storage = x.type.storage
-    s, clamp, division = k.once(_requantizations)[op]
+    s, clamp, climb = k.once(_requantizations)[op]
     if storage.bits < 32:
         x = k.cast(x, i32)
     if op.input_zp:
         x = k.sub(x, k.constant(op.input_zp, x.type.storage))
     y = filled(k, x, s.low) if s.low == s.high else None
-    y = y or _unscaled(k, x, s) or _by_division(k, x, s, division) or _wide(k, x, s)
+    y = y or _unscaled(k, x, s) or _by_division(k, x, s, climb) or _wide(k, x, s)
     y = k.cast(y, op.output.type.storage)
     return k.fuse(clamp, y) if clamp else y
 
 
-def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, Division | None]]:
-    """Of each RESCALE of a function: what it computes, the clamp that is part of that, and the division that does the
-    same on all its inputs, if one is found. They are looked for together: it takes many small steps on arrays."""
+def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, _Climb | None]]:
+    """Of each RESCALE of a function: what it computes, the clamp that is part of that, and if it may be a division its
+    staircase and the division that does the same on all its inputs, if one is found. They are looked for together: it
+    takes many small steps on arrays."""
     scalings = {op: _scaling(op, k) for op in k.source if isinstance(op, Rescale)}
-    alike: dict[tuple[int, int, bool], list[Rescale]] = defaultdict(list)
+    alike: dict[tuple[int, bool], list[Rescale]] = defaultdict(list)
     for op, (s, _) in scalings.items():
         if op.input.type.storage.bits <= 32 and s.low < s.high and not s.is_one and s.may_divide:
-            alike[s.low - s.output_zp, s.high - s.output_zp, s.double_round].append(op)
-    found: dict[Rescale, Division | None] = {}
+            alike[s.high - s.low, s.double_round].append(op)
+    found: dict[Rescale, _Climb] = {}
     for ops in alike.values():
         parts = np.cumsum([scalings[op][0].multiplier.size for op in ops]) // _TOGETHER
         for part in np.unique(parts):
             some = [op for op, at in zip(ops, parts, strict=True) if at == part]
-            found |= zip(some, _divisions([scalings[op][0] for op in some]), strict=True)
+            found |= zip(some, _climbs([scalings[op][0] for op in some]), strict=True)
     return {op: (*scaling, found.get(op)) for op, scaling in scalings.items()}
 
 
@@ -108,13 +112,16 @@ def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
     return _Scaling(multiplier, shift, double_round, op.output_zp, low, high, least, most), clamp
 
 
-def _divisions(scalings: list[_Scaling]) -> list[Division | None]:
-    """The divisions of scalings that have the same levels and the same rounding."""
-    levels, sizes = scalings[0].levels, [s.multiplier.size for s in scalings]
+def _climbs(scalings: list[_Scaling]) -> list[_Climb]:
+    """The staircases and divisions of scalings that have as many levels and the same rounding."""
+    sizes = [s.multiplier.size for s in scalings]
     multiplier, shift = (np.concatenate([getattr(s, name) for s in scalings]) for name in ("multiplier", "shift"))
-    stairs = rescale_staircase(levels, multiplier, shift, double_round=scalings[0].double_round)
-    least, most = (np.repeat([getattr(s, name) for s in scalings], sizes) for name in ("least", "most"))
-    return fit_divisions(stairs, least, most, sizes)
+    bottom, least, most = (np.repeat([getattr(s, n) for s in scalings], sizes) for n in ("bottom", "least", "most"))
+    count, double_round = scalings[0].high - scalings[0].low, scalings[0].double_round
+    stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round)
+    ends = np.cumsum(sizes)
+    parts = [stairs.of(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+    return list(zip(parts, fit_divisions(stairs, least, most, sizes), strict=True))
 
 
 def input_range(op: Rescale | RescaleF64) -> tuple[int, int]:
@@ -153,12 +160,11 @@ def _unscaled(k: Kernels, x: Value, s: _Scaling) -> Value | None:
 # --- division
 
 
-def _by_division(k: Kernels, x: Value, s: _Scaling, division: Division | None) -> Value | None:
+def _by_division(k: Kernels, x: Value, s: _Scaling, climb: _Climb | None) -> Value | None:
     """The division form, or None where it has no proof: the result in int32, zero point included."""
-    if x.type.storage != i32 or not s.may_divide:
+    if x.type.storage != i32 or climb is None:
         return None
-    stairs = rescale_staircase(s.levels, s.multiplier, s.shift, double_round=s.double_round)
-    return divide(k, x, stairs, division, s.least, s.most, s.output_zp)
+    return divide(k, x, *climb, s.least, s.most, s.output_zp)
 
 
 def divide(
@@ -166,11 +172,11 @@ def divide(
 ) -> Value | None:
     """The staircase, for x (int32) in [least, most], for which `fit` is its division, if it has one: int32, plus
     `output_zp`. None without a proof."""
-    levels, bounded = stairs.levels, fit is None
+    bottom, top = int(stairs.bottom[0]), int(stairs.top[0])
+    bounded = fit is None
     if fit is None:
-        channels = np.arange(stairs.step.size)
-        first = np.maximum(stairs.thresholds(levels[:1], channels)[0] - 1, least)
-        last = np.minimum(stairs.thresholds(levels[-1:], channels)[0], most)
+        ends = stairs.thresholds(np.asarray([bottom, top]))
+        first, last = np.maximum(ends[0] - 1, least), np.minimum(ends[1], most)
         if (last - least > _I31).any() or (most - last > _I31 + 1).any() or (last < first).any():
             return None  # the clamp of x would overflow, or leave nothing
         fit = fit_division(stairs, first, last)
@@ -178,15 +184,15 @@ def divide(
             return None
         x = clamped(k, x, first, last, least, most)
     numerator = k.mul(x, _row(k, fit.a))
-    if levels[0] > 0:  # everything below zero gives the least result
+    if bottom > 0:  # everything below zero gives the least result
         numerator = k.add(numerator, _row(k, fit.c), "RELU")
     else:
         numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), _row(k, fit.c)))
     y = k.emit(Div, [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
-        ends = np.asarray(levels[0] - 1), np.asarray(levels[-1])
-        return clamped(k, y, *ends, 0 if levels[0] > 0 else -reach, reach, output_zp)
+        y_least = 0 if bottom > 0 else -reach
+        return clamped(k, y, np.asarray(bottom - 1), np.asarray(top), y_least, reach, output_zp)
     return k.add(y, k.constant(output_zp)) if output_zp else y
 
 

@@ -18,8 +18,9 @@ from tflq.dialects.tfl.unary import Sign
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import i32, i64
+from tflq.numerics.division_fit import fit_division
 from tflq.numerics.long_product import LongProduct, fit_long_product
-from tflq.numerics.staircase import fit_division, float_staircase
+from tflq.numerics.staircase import float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
@@ -40,8 +41,7 @@ def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
         x = k.cast(x, i32)
     y = filled(k, x, low) if low == high else None
     if y is None and x.type.storage == i32 and high - low <= 255 and low <= output_zp <= high:
-        levels = np.arange(low - output_zp + 1, high - output_zp + 1)
-        stairs, ones = float_staircase(levels, scale), np.ones(scale.shape, np.int64)
+        stairs, ones = float_staircase(low - output_zp + 1, high - low, scale), np.ones(scale.shape, np.int64)
         y = divide(k, x, stairs, fit_division(stairs, least * ones, most * ones), least, most, output_zp)
     if y is None:
         lows, highs = low - output_zp, high - output_zp

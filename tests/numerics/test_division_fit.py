@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tflq.numerics.division_fit import Division, fit_division
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.staircase import Division, Staircase, fit_division, float_staircase, rescale_staircase
+from tflq.numerics.staircase import Staircase, float_staircase, rescale_staircase
 
 
 def climb(fit: Division, x: np.ndarray) -> np.ndarray:
@@ -21,7 +22,7 @@ def climb(fit: Division, x: np.ndarray) -> np.ndarray:
 def samples(stairs: Staircase, reach: int, seed: int) -> np.ndarray:
     """Random accumulators, and both sides of every threshold of every channel."""
     rng = np.random.default_rng(seed)
-    thresholds = stairs.thresholds(stairs.levels, np.arange(stairs.step.size)).ravel()
+    thresholds = stairs.thresholds(stairs.levels).ravel()
     edges = np.concatenate([thresholds, thresholds - 1, [0, 1, -1, reach, -reach]])
     return np.unique(np.concatenate([rng.integers(-reach, reach + 1, 5000), np.clip(edges, -reach, reach)]))[:, None]
 
@@ -40,7 +41,7 @@ def test_division_equals_rescale(seed: int, zero_point: int, bits: float, powers
     mantissa, left = quantize_multipliers(scales)
     shift = 31 - left.astype(np.int64)
     levels = np.arange(-128 - zero_point + 1, 127 - zero_point + 1)
-    stairs = rescale_staircase(levels, mantissa, shift, double_round=double_round)
+    stairs = rescale_staircase(levels[0], levels.size, mantissa, shift, double_round=double_round)
     bound = np.full(scales.shape, reach)
     fit = fit_division(stairs, -bound, bound)
     if fit is None:
@@ -54,7 +55,7 @@ def test_division_equals_rescale(seed: int, zero_point: int, bits: float, powers
 def test_most_layers_have_a_division(bits: int) -> None:
     scales = 2.0 ** np.random.default_rng(bits).uniform(-bits, 2 - bits, 500)
     mantissa, left = quantize_multipliers(scales)
-    stairs = rescale_staircase(np.arange(-127, 128), mantissa, 31 - left.astype(np.int64))
+    stairs = rescale_staircase(-127, 255, mantissa, 31 - left.astype(np.int64))
     bound = np.full(scales.shape, 1 << bits)
     assert fit_division(stairs, -bound, bound) is not None
 
@@ -65,7 +66,7 @@ def test_division_equals_float64(seed: int, zero_point: int, bits: float) -> Non
     rng, reach = np.random.default_rng(seed), int(2**bits)
     scales = 2.0 ** rng.uniform(-14, -0.01, 16)
     levels = np.arange(-128 - zero_point + 1, 127 - zero_point + 1)
-    stairs = float_staircase(levels, scales)
+    stairs = float_staircase(levels[0], levels.size, scales)
     bound = np.full(scales.shape, reach)
     fit = fit_division(stairs, -bound, bound)
     if fit is None:

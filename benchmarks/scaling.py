@@ -1,0 +1,84 @@
+"""How the cost of a conversion grows with the number of operators: milliseconds and KiB for each of the source's.
+
+    python benchmarks/scaling.py [--counts 100 1000 10000 50000] [--kinds plain mixed] [--plot scaling.svg]
+
+For networks of `networks.py`, to integer TFLite, to TFLite with the kernels kept, and to TOSA: reading, converting and
+writing, in a process of its own that has converted a small network before. Time is the
+processor's, so that other work disturbs less. KiB: how much the peak of its memory grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from chart import Points, curves
+from networks import KINDS, network
+
+COUNTS: Final = (100, 300, 1000, 3000, 10_000, 50_000)
+WAYS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "integer": ("tflite", {}),
+    "kernels": ("tflite", {"target": "kernels"}),
+    "tosa": ("tosa", {}),
+}
+AIMS: Final = {"integer": (0.5, 20.0), "kernels": (0.2, 20.0), "tosa": (0.4, 20.0)}
+"""Milliseconds and KiB for each operator of the source."""
+PROGRAM: Final = """
+import json, resource, sys, time
+import tflq
+warm, model, out, options = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+tflq.convert(warm, out, force=True, **options)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+tflq.convert(model, out, force=True, **options)
+seconds = time.process_time() - start
+print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def measured(kind: str, count: int, way: str, folder: Path, repeat: int) -> tuple[float, float]:
+    """Milliseconds and KiB for each operator: of several runs the least."""
+    warm, model = folder / "warm.tflite", folder / f"{kind}{count}.tflite"
+    if not model.exists():
+        model.write_bytes(network(kind, count))
+        warm.write_bytes(network("mixed", 28, seed=99))
+    suffix, options = WAYS[way]
+    command = [sys.executable, "-c", PROGRAM, str(warm), str(model), str(folder / f"out.{suffix}"), json.dumps(options)]
+    runs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() for _ in range(repeat)]
+    seconds, grown = (min(float(run[i]) for run in runs) for i in range(2))
+    return seconds * 1e3 / count, grown / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--counts", nargs="+", type=int, default=COUNTS)
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS))
+    parser.add_argument("--ways", nargs="+", default=list(WAYS))
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--plot", type=Path)
+    arguments = parser.parse_args()
+    times: dict[str, list[tuple[float, float]]] = {}
+    memory: dict[str, list[tuple[float, float]]] = {}
+    print(f"{'network':8} {'operators':>9} {'to':8} {'ms each':>8} {'aim':>5} {'KiB each':>9} {'aim':>4}")
+    with tempfile.TemporaryDirectory() as place:
+        for kind in arguments.kinds:
+            for way in arguments.ways:
+                for count in arguments.counts:
+                    ms, kib = measured(kind, count, way, Path(place), arguments.repeat if count < 10_000 else 1)
+                    times.setdefault(f"{kind} {way}", []).append((count, ms))
+                    memory.setdefault(f"{kind} {way}", []).append((count, max(kib, 0.1)))
+                    aims = AIMS[way]
+                    print(f"{kind:8} {count:9} {way:8} {ms:8.3f} {aims[0]:5} {kib:9.1f} {aims[1]:4.0f}", flush=True)
+    if arguments.plot:
+        panels: dict[str, dict[str, Points]] = {"ms for each operator": {**times}, "KiB for each operator": {**memory}}
+        arguments.plot.write_text(curves(panels, "operators of the source"))
+
+
+if __name__ == "__main__":
+    main()

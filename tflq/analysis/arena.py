@@ -1,0 +1,266 @@
+"""The memory that a TFLite file's activations need while it runs, by the rule of the interpreter's memory planner.
+
+Each tensor lives from the operator that makes it to the last one that reads it. Those that live all the time are
+placed first, then the others from the largest to the smallest, each in the tightest gap between tensors that live when
+it does, or behind them, at multiples of 64 bytes. A view has its source's place, and what is computed in place that of
+an operand which nothing else reads. Kernels are the optimized ones, with one thread and without delegate.
+
+Source: ArenaPlanner in tflite/arena_planner.cc, SimpleMemoryArena::Allocate in tflite/simple_memory_arena.cc.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tflq.analysis.scratch import bytes_of, scratch_of
+from tflq.analysis.sized import Prepared, prepared
+from tflq.dialects.calls import callees
+from tflq.dialects.declare import trait_of
+from tflq.dialects.effects import is_variable
+from tflq.dialects.tfl.control import Custom
+from tflq.dialects.traits.memory import InPlace, View
+from tflq.ir.core import Function, Module, Op, Value
+
+__all__ = ["Arena", "arena_of", "arenas", "offsets"]
+
+_ALIGNMENT: Final = 64
+_LEAST_BYTES: Final = 4
+"""A tensor of so many bytes or less is not computed in place."""
+_ALWAYS: Final = 1 << 60
+"""The last operator of what lives to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Bytes that a function's activations need.
+
+    shared: of the arena in which tensors take each other's place; None if the size of some follows from values, and
+    `dynamic` says which operator's results they are. kept: variables, and what kernels keep for themselves. beside:
+    operators, by name, whose kernels' scratch memory is not known here and comes on top.
+    """
+
+    shared: int | None
+    kept: int
+    dynamic: str = ""
+    beside: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int | None:
+        """All of it; None if it is not known before the model runs."""
+        return None if self.shared is None else self.shared + self.kept
+
+    def to_json(self) -> dict[str, Any]:
+        stated = {"bytes": self.bytes, "shared": self.shared, "kept": self.kept}
+        return {**stated, "dynamic": self.dynamic or None, "beside": list(self.beside)}
+
+
+def arenas(module: Module) -> list[Arena]:
+    """The arena of each function of a module on TFLite's operators, without those of functions that it runs."""
+    return [_arena(f, p) for f, p in zip(module.functions, prepared(module), strict=True)]
+
+
+def arena_of(module: Module, function: int = 0) -> Arena:
+    """The arena that running a function needs: its own, and those of the functions that its operators run, each of
+    which the interpreter plans by itself."""
+    reached, waiting = {function}, [function]
+    while waiting:
+        called = {index for op in module.functions[waiting.pop()].ops for index in callees(op)}
+        new = {index for index in called - reached if index < len(module.functions)}
+        reached |= new
+        waiting += new
+    every = arenas(module)
+    parts = [every[index] for index in sorted(reached)]
+    shared = [part.shared for part in parts if part.shared is not None]
+    return Arena(
+        sum(shared) if len(shared) == len(parts) else None,
+        sum(part.kept for part in parts),
+        next((part.dynamic for part in parts if part.dynamic), ""),
+        tuple(dict.fromkeys(name for part in parts for name in part.beside)),
+    )
+
+
+def offsets(module: Module, function: int = 0) -> dict[Value, int]:
+    """Where in its arena each argument and result of a function is that has a place there; what shares one is there
+    with the same place."""
+    plan = _Plan(module.functions[function], prepared(module)[function])
+    places = _place(plan.spans)
+    return {value: places[at] for value, at in plan.numbers.items() if at < len(places)}
+
+
+@dataclass(slots=True)
+class _Span:
+    """One tensor: its bytes, its number in the file, and the first and last operator that it lives for."""
+
+    size: int
+    first: int
+    last: int = _ALWAYS
+    number: int = 0
+
+    @property
+    def always(self) -> bool:
+        return self.first == 0 and self.last == _ALWAYS
+
+
+class _Plan:
+    """The tensors of one function that the planner places: `spans`, and by value their `numbers`; those that are
+    `kept`, in bytes."""
+
+    def __init__(self, function: Function, known: Prepared) -> None:
+        self._function = function
+        self._known = known
+        self.spans: list[_Span] = []
+        self.numbers: dict[Value, int] = {}
+        self.beside: dict[str, None] = {}
+        self._kept: list[int] = []
+        self._ends = {*function.inputs, *function.outputs}
+        self._readers = Counter(v for op in function.ops for v in op.operands if v is not None)
+        self._readers.update(function.outputs)
+        self._readers.update(function.inputs)
+        self._roots = self._shared()
+        self._index = self._indices()
+        for value in self._standing():
+            self._add(value, 0)
+        self._walk()
+
+    @property
+    def kept(self) -> int:
+        return _end([_Span(size, 0) for size in self._kept])
+
+    def _indices(self) -> dict[Value, int]:
+        """The number of each tensor in the file's table, or of what was not read from a file in use."""
+        return {value: at for at, value in enumerate(self._function.tensors or self._function.values())}
+
+    def _standing(self) -> list[Value]:
+        """Inputs that have a place of their own, and the variables."""
+        used = dict.fromkeys((*self._function.inputs, *self._readers))
+        self._kept += [bytes_of(v) for v in (*filter(is_variable, used), *self._known.kept)]
+        return [v for v in used if v in self._ends and self._function.inputs.count(v) and self._is_placed(v)]
+
+    def _is_placed(self, value: Value) -> bool:
+        kept = value.is_constant or is_variable(value) or value in self._known.kept
+        return not kept and value not in self._known.computed
+
+    def _add(self, value: Value, first: int) -> None:
+        root = self._roots.get(value)
+        if root is not None:
+            self.numbers[value] = self.numbers[root]
+        elif value not in self.numbers:
+            self.numbers[value] = len(self.spans)
+            self.spans.append(_Span(bytes_of(value), first, number=self._index.get(value, 0)))
+
+    def _shared(self) -> dict[Value, Value]:
+        """The tensor in whose memory each view, and each result that is computed in place, is."""
+        roots: dict[Value, Value] = {}
+        for op in self._function.ops:
+            view = trait_of(op, View)
+            trait = view or trait_of(op, InPlace)
+            if trait is None or not op.results:
+                continue
+            for slot in trait.slots:
+                value = slot.value(op)
+                if value is not None and self._can_share(value, op.result, changed=view is None):
+                    root = roots.get(value, value)
+                    if view is not None or self._readers[root] <= 1:
+                        roots[op.result] = root
+                    break
+        return {v: root for v, root in roots.items() if bytes_of(v) == bytes_of(root)}
+
+    def _can_share(self, value: Value, result: Value, *, changed: bool) -> bool:
+        if value in self._ends or result in self._ends or not self._is_placed(value) or not self._is_placed(result):
+            return False
+        if not changed:
+            return True
+        size = bytes_of(value)
+        return size == bytes_of(result) and size > _LEAST_BYTES and self._readers[value] <= 1
+
+    def _walk(self) -> None:
+        """Spans of all results and of what kernels ask for, in the order of the operators."""
+        left = Counter(self._readers)
+        for value, root in self._roots.items():
+            left[root] += left.pop(value, 0)
+        for number, op in enumerate(self._function.ops):
+            for result in op.results:
+                if self._is_placed(result):
+                    self._add(result, number)
+            for operand in op.operands:
+                if operand is not None:
+                    self._read(operand, number, left)
+            self._add_scratch(op, number)
+
+    def _read(self, value: Value, number: int, left: Counter[Value]) -> None:
+        """Counts a reader; the last one ends the span."""
+        root = self._roots.get(value, value)
+        left[root] -= 1
+        if left[root] == 0 and root in self.numbers:
+            self.spans[self.numbers[root]].last = number
+
+    def _add_scratch(self, op: Op, number: int) -> None:
+        scratch = scratch_of(op)
+        if scratch is None:
+            self.beside[op.code if isinstance(op, Custom) else _opcode(op)] = None
+            return
+        self.spans += [_Span(size, number, number) for size in scratch.shared]
+        self._kept += scratch.kept
+
+
+def _arena(function: Function, known: Prepared) -> Arena:
+    plan = _Plan(function, known)
+    beside = tuple(plan.beside)
+    if known.dynamic is not None:
+        return Arena(None, plan.kept, _where(function, known.dynamic), beside)
+    return Arena(_end(plan.spans), plan.kept, "", beside)
+
+
+def _where(function: Function, op: Op) -> str:
+    return f"operator {function.ops.index(op)} ({_opcode(op)})"
+
+
+def _opcode(op: Op) -> str:
+    return op.short_name.upper()
+
+
+def _end(spans: Sequence[_Span]) -> int:
+    return max((at + span.size for at, span in zip(_place(spans), spans, strict=True)), default=0)
+
+
+def _place(spans: Sequence[_Span]) -> list[int]:
+    """The offset of each span: one behind the other of those that live all the time. Of the others only those that live
+    with a span are looked at: those alive when it begins, and those that begin later."""
+    places = [0] * len(spans)
+    end = 0
+    for i in sorted((i for i, span in enumerate(spans) if span.always and span.size), key=lambda i: spans[i].number):
+        places[i] = _aligned(end)
+        end = places[i] + spans[i].size
+    alive: dict[int, list[int]] = {}
+    begun: dict[int, list[int]] = {}
+    last = max((s.first if s.last == _ALWAYS else s.last for s in spans), default=0)
+    others = (i for i, span in enumerate(spans) if not span.always and span.size)
+    for i in sorted(others, key=lambda i: (-spans[i].size, spans[i].first, -i)):
+        span, until = spans[i], min(spans[i].last, last)
+        met = {*alive.get(span.first, ()), *(j for n in range(span.first + 1, until + 1) for j in begun.get(n, ()))}
+        taken = sorted((places[j], places[j] + spans[j].size) for j in met)
+        places[i] = _gap(taken, span.size, end)
+        begun.setdefault(span.first, []).append(i)
+        for n in range(span.first, until + 1):
+            alive.setdefault(n, []).append(i)
+    return places
+
+
+def _aligned(at: int) -> int:
+    return -(-at // _ALIGNMENT) * _ALIGNMENT
+
+
+def _gap(taken: Sequence[tuple[int, int]], size: int, at: int) -> int:
+    """Where a tensor goes between others, sorted by where they begin, from a place on."""
+    best, fit = None, None
+    for begin, end in taken:
+        aligned = _aligned(at)
+        if aligned + size <= begin and (fit is None or begin - aligned < fit):
+            best, fit = aligned, begin - at
+        at = max(at, end)
+        if fit == 0:
+            break
+    return _aligned(at) if best is None else best

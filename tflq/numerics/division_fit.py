@@ -1,0 +1,270 @@
+"""Division that climbs the same staircase as a requantization.
+
+A division that truncates, as the DIV kernel's on int32, rounds half away from zero by nature:
+
+    f(x) = (a x + sign(x) c) / b
+
+a/b is a fraction near M / 2^s with a small enough that the sum stays in int32 (its error is much less than that of a
+multiplier and a shift of as many bits); c is any number that meets every threshold.
+
+The proof: a requantization (`tflq.numerics.staircase`) climbs at the reals X(m) = X(1) + (m - 1) 2^s / M, the division
+at Y(m) = (m b - c) / a, on both sides of zero; the thresholds are ceil(X(m)) and ceil(Y(m)). They are equal if no
+integer lies between X(m) and Y(m). Three ways to see that, each for what the one before left over:
+
+    the least distances of all X(m) to the integers, against the largest of all Y(m) - X(m)
+    the distances of each X(m), against its own Y(m) - X(m)
+    each threshold, computed exactly: where X(m) is an integer, or may be one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from tflq.numerics.staircase import Staircase
+
+__all__ = ["Division", "fit_division", "fit_divisions"]
+
+_I31 = (1 << 31) - 1
+_BLOCK = 512  # channels whose distances stay in the cache
+
+_TURN = 2.0**-32
+_FAR = 2.0**40
+
+_Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Numerators and denominators of fractions, int64 [C] each."""
+
+_Offsets: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""c of each channel, int64 [C], and whether it is proven, bool [C]."""
+
+
+class Division(NamedTuple):
+    """f(x) = trunc((a x + sign(x) c) / b), each int64 [C]."""
+
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+class _Task(NamedTuple):
+    """The channels for which a division is looked for, of inputs in [low, high] (int64 [C]); where each climbs, finite;
+    and the least distances of all X(m) to the integers below and above (float64 [C])."""
+
+    stairs: Staircase
+    low: np.ndarray
+    high: np.ndarray
+    first: np.ndarray
+    step: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+
+    @classmethod
+    def made(cls, stairs: Staircase, low: np.ndarray, high: np.ndarray) -> _Task:
+        first, step = np.minimum(stairs.first, _FAR), np.minimum(stairs.step, _FAR)
+        least, most = np.empty(step.shape, np.uint32), np.empty(step.shape, np.uint32)
+        for block, places in _places(first, step, stairs.last):
+            places.min(axis=0, out=least[block])
+            places.max(axis=0, out=most[block])
+        return cls(stairs, low, high, first, step, least * _TURN, 1.0 - most * _TURN)
+
+    def of(self, channels: np.ndarray) -> _Task:
+        return _Task(self.stairs.of(channels), *(v[channels] for v in self[1:]))
+
+    @property
+    def reach(self) -> np.ndarray:
+        """The largest magnitude of an input, 1 at least."""
+        return np.maximum(np.maximum(np.abs(self.low), np.abs(self.high)), 1)
+
+    @property
+    def most(self) -> np.ndarray:
+        """The largest numerator whose sums stay in int32."""
+        return np.floor(_I31 / (self.reach + 0.5 * self.step + 2.0)).astype(np.int64)
+
+    @property
+    def climbs(self) -> np.ndarray:
+        """How often each channel climbs within reach, on the side where it does so more often, and once more."""
+        return np.clip(np.floor((self.reach - self.first) / self.step) + 2, 1, self.stairs.last)
+
+    @property
+    def guard(self) -> np.ndarray:
+        """More than all roundings in the distances of X(m) to the integers and to Y(m) add up to."""
+        last = self.stairs.last
+        return 2.0**-20 + last * 2.0**-31 + (self.first + last * self.step) * 2.0**-50
+
+    @property
+    def clear(self) -> np.ndarray:
+        """Whether no X(m) is an integer, or may be one: such a threshold has two sides."""
+        return (self.below > self.guard) & (self.above > self.guard)
+
+
+_Candidates: TypeAlias = Callable[[_Task], list[_Pair]]
+_Proof: TypeAlias = Callable[[_Task, np.ndarray, np.ndarray], _Offsets]
+
+
+def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Division | None:
+    """A `Division` with the thresholds of `stairs` on every x of [low, high] (int64 [C]), or None.
+
+    The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
+    """
+    return fit_divisions(stairs, low, high, [low.size])[0]
+
+
+def fit_divisions(stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: Sequence[int]) -> list[Division | None]:
+    """`fit_division` of many requantizations with as many levels at once: one after the other, they have `sizes`
+    channels."""
+    size = np.asarray(sizes)
+    owner = np.repeat(np.arange(size.size), size)
+    whole = _Task.made(stairs, low, high)
+    found = Division(*np.zeros((3, low.size), np.int64))
+    lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), size.size) > 0
+    left = np.nonzero(~lost[owner])[0]
+    left = _look(whole, left, found, (_near, _by_gaps), (_near, _by_distances))
+    left = _look(whole, left, found, (_nearer, _by_distances), (_fractions, _by_distances))
+    lost[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
+    left = _look(whole, left[~lost[owner[left]]], found, (_nearer, _exactly), (_fractions, _exactly))
+    lost[owner[left]] = True
+    ends = np.cumsum(size)
+    return [
+        None if gone else Division(*(v[end - n : end] for v in found))
+        for gone, end, n in zip(lost, ends, size, strict=True)
+    ]
+
+
+def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:
+    """Fills `found` for those channels of `left` for which one of the trials proves a fraction: the others."""
+    for candidates, proof in trials:
+        if not left.size:
+            break
+        task = whole.of(left)
+        for a, b in candidates(task):
+            c, proven = proof(task, a, b)
+            proven &= (a > 0) & (b <= _I31) & (c >= 0) & (a * task.reach + c <= _I31)
+            for values, some in zip(found, (a, b, c), strict=True):
+                values[left[proven]] = some[proven]
+        left = left[found.a[left] == 0]
+    return left
+
+
+# --- fractions near 1 / step, best first
+
+
+def _near(task: _Task) -> list[_Pair]:
+    return _multiples(task, 32)
+
+
+def _nearer(task: _Task) -> list[_Pair]:
+    return _multiples(task, 128)
+
+
+def _multiples(task: _Task, tried: int) -> list[_Pair]:
+    """The best of the few largest a, b = a * step rounded: less exact than the convergents, and soon found."""
+    step, most = task.step, task.most
+    best = np.empty(step.shape, np.int64)
+    order = np.arange(tried, dtype=np.uint32)[:, None]
+    largest, apart = _turns(most * step), _turns(step)
+    for block in _blocks(step.size):
+        places = largest[block] - order * apart[block]
+        best[block] = np.minimum(places, -places).argmin(axis=0)
+    a = np.maximum(most - best, 0)
+    return [(a, np.minimum(np.rint(a * step), _I31 + 1).astype(np.int64))]
+
+
+def _fractions(task: _Task) -> list[_Pair]:
+    """The last convergents, scaled up.
+
+    All in float64: the integers are below 2^31, so the quotients' floors are exact.
+    """
+    step, most = task.step, task.most
+    found = np.zeros((6, step.size))  # the last convergent, the last semiconvergent, the convergent before
+    index, bound = np.arange(step.size), most.astype(np.float64)
+    p0, q0, p1, q1 = (np.full(step.size, v) for v in (1.0, 0.0, 0.0, 1.0))  # below 1 it starts at 0/1
+    rest = step
+    while index.size:
+        term = np.floor(rest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.maximum(np.floor(np.fmin((_I31 - q0) / q1, (bound - p0) / p1)), 0.0)
+        stop = term > room
+        times = np.where(stop, room, term)
+        p2, q2, rest = p0 + times * p1, q0 + times * q1, rest - term
+        done = stop | (rest < 2.0**-30)
+        if done.any():
+            ended = np.where(stop, (p1, q1, p2, q2, p0, q0), (p2, q2, p2, q2, p1, q1))
+            found[:, index[done]] = ended[:, done]
+            index, bound, rest, p1, q1, p2, q2 = (v[~done] for v in (index, bound, rest, p1, q1, p2, q2))
+        p0, q0, p1, q1, rest = p1, q1, p2, q2, 1.0 / rest
+    a, b = found[0::2], found[1::2]
+    factor = np.floor(np.minimum(most / np.maximum(a, 1), _I31 / np.maximum(b, 1)))
+    return list(zip((a * factor).astype(np.int64), (b * factor).astype(np.int64), strict=True))
+
+
+# --- proofs: c of each channel for a fraction, and whether it is proven
+
+
+def _by_gaps(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
+    """By the least distances of all X(m) to the integers on both sides."""
+    first, step, below, above, guard, climbs = task.first, task.step, task.below, task.above, task.guard, task.climbs
+    top = np.maximum(a, 1)
+    drift = b / top - step
+    c = np.floor(top * (step - first + drift * (1 + climbs) / 2 - (above - below) / 2) + 0.5)
+    ends = drift + step - first - c / top, climbs * drift + step - first - c / top
+    return c.astype(np.int64), task.clear & (np.maximum(*ends) < above - guard) & (np.minimum(*ends) > guard - below)
+
+
+def _by_distances(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
+    """By the distances of each X(m) that is within reach to the integers on both sides."""
+    first, step, guard, climbs = task.first, task.step, task.guard, task.climbs
+    top = np.maximum(a, 1)
+    drift = b / top - step
+    low, high = np.empty(first.shape), np.empty(first.shape)
+    for block, turns in _places(first, step, task.stairs.last):
+        order = np.arange(1, len(turns) + 1)[:, None]
+        differences = turns * _TURN
+        differences += drift[block] * order
+        if (climbs[block] < len(turns)).any():
+            differences = np.where(order <= climbs[block], differences, differences[0])
+        differences.max(axis=0, out=low[block])
+        differences.min(axis=0, out=high[block])
+    start, error = step - first, top * guard
+    # Y(m) <= ceil(X(m)) and Y(m) > floor(X(m)); both differences are multiples of 1 / a, which small errors do not hide
+    least = np.ceil(top * (start + low - 1.0) + np.where(error < 0.25, -error, error))
+    most = np.ceil(top * (start + high) - error) - 1.0
+    least = np.maximum(least, 0.0)
+    return np.floor((least + most) / 2).astype(np.int64), task.clear & (least <= most)
+
+
+def _exactly(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
+    """By every threshold that the inputs reach."""
+    n, low, high = task.stairs.levels, task.low, task.high
+    thresholds = task.stairs.thresholds(n)
+    level = np.where(n > 0, n, 1 - n)  # the |quotient| that has to be reached on one side of T, not on the other
+    reached = np.abs(np.where(n > 0, np.maximum(thresholds, low), np.minimum(thresholds - 1, high)))
+    missed = np.abs(np.where(n > 0, np.minimum(thresholds - 1, high), np.maximum(thresholds, low)))
+    inside, below = thresholds <= high, thresholds > low
+    must = np.where(n > 0, inside, below)
+    must_not = np.where(n > 0, below & (thresholds > 1), inside & (thresholds < 0))
+    least = np.where(must, level * b - a * reached, 0).max(axis=0, initial=0)
+    most = np.where(must_not, level * b - 1 - a * missed, _I31).min(axis=0, initial=_I31)
+    return np.where(most == _I31, least, (least + most) // 2), least <= most
+
+
+def _places(first: np.ndarray, step: np.ndarray, last: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """The fractions of all X(m), in `_TURN`s: uint32 [m, channels] of a block of channels at a time.
+
+    They are added up in 32 bits, which wrap as they should: 2^-24 too small at most, for 255 levels.
+    """
+    start, apart = _turns(first), _turns(step)
+    for block in _blocks(last.size):
+        places = np.arange(last[block].max(), dtype=np.uint32)[:, None] * apart[block]
+        places += start[block]
+        yield block, places
+
+
+def _turns(x: np.ndarray) -> np.ndarray:
+    """The fraction of each x, in `_TURN`s."""
+    return ((x - np.floor(x)) / _TURN).astype(np.uint64).astype(np.uint32)
+
+
+def _blocks(channels: int) -> Iterator[slice]:
+    return (slice(at, at + _BLOCK) for at in range(0, channels, _BLOCK))
