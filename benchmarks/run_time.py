@@ -1,7 +1,8 @@
-"""Run time of converted networks against their originals, in the interpreter (optimized kernels, no delegate, one
-thread).
+"""Run time of converted networks against their originals, in the interpreter (one thread; optimized kernels, or with
+XNNPACK, as the default resolver has it).
 
     python benchmarks/run_time.py MODEL.tflite | FOLDER ... [--mac integer float32] [--target kernels] [--repeat N]
+                                                            [--xnnpack]
 
 One row per model: operators and milliseconds per inference before and after, and the ratio, for each form of
 multiply-accumulate; last, the ratios' median and greatest. All run in turns in one process per model: if the
@@ -32,11 +33,11 @@ class Row(NamedTuple):
     seconds: list[float]
 
 
-def interpreter(model: bytes) -> Any:
+def interpreter(model: bytes, xnnpack: bool = False) -> Any:
     """The model on random inputs, run once."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kind = OpResolverType.AUTO if xnnpack else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     made = Interpreter(model_content=model, experimental_op_resolver_type=kind, num_threads=1)
     made.allocate_tensors()
     rng = np.random.default_rng(0)
@@ -54,19 +55,20 @@ def _random(rng: np.random.Generator, dtype: np.dtype, shape: np.ndarray) -> np.
     return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
-def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int) -> Row | str:
+def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int, xnnpack: bool) -> Row | str:
     """The figures of a model, or why there are none."""
     original = model.read_bytes()
     try:
-        runners = [interpreter(original)]
+        runners = [interpreter(original, xnnpack)]
     except (RuntimeError, ValueError, TypeError) as error:
         return f"does not run: {str(error).splitlines()[0][:80]}"
     try:
         conversions = [tflq.convert(original, mac=mac, target=target).data for mac in macs]
     except tflq.TflqError as error:
         return f"not converted: {str(error).splitlines()[0][:80]}"
-    runners += [interpreter(data) for data in conversions]
-    return Row([len(m._get_ops_details()) for m in runners], in_turns([m.invoke for m in runners], repeat))
+    runners += [interpreter(data, xnnpack) for data in conversions]
+    operators = [interpreter(data)._get_ops_details() for data in (original, *conversions)]  # a delegate's are one
+    return Row([len(found) for found in operators], in_turns([m.invoke for m in runners], repeat))
 
 
 def main() -> None:
@@ -75,6 +77,7 @@ def main() -> None:
     parser.add_argument("--mac", nargs="+", default=["integer", "float32"])
     parser.add_argument("--target", help="keep what this target keeps")
     parser.add_argument("--repeat", type=int, default=11)
+    parser.add_argument("--xnnpack", action="store_true", help="with the default resolver and its delegate")
     arguments = parser.parse_args()
     columns = (f"{mac + ' ops':>12} {'ms':>8} {'ratio':>6}" for mac in arguments.mac)
     print(f"{'model':44} {'ops':>5} {'ms':>8} " + " ".join(columns))
@@ -83,7 +86,7 @@ def main() -> None:
         m for given in arguments.models for m in (sorted(given.rglob("*.tflite")) if given.is_dir() else [given])
     ):
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            job = pool.submit(measured, model, arguments.mac, arguments.target, arguments.repeat)
+            job = pool.submit(measured, model, arguments.mac, arguments.target, arguments.repeat, arguments.xnnpack)
             try:
                 row = job.result()
             except BrokenProcessPool:

@@ -39,6 +39,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=int, help="one case by its number")
     parser.add_argument("--save", type=Path, help="with --only: write the original and the converted model here")
     parser.add_argument("--target", help="for cases that do not state one: integer (the default), kernels or a file")
+    parser.add_argument("--mac", choices=["integer", "float32"], help="for all cases; else as they are drawn")
     parser.add_argument("--tosa", action="store_true", help="convert to TOSA and run that, and back to TFLite")
     parser.add_argument(
         "--every",
@@ -66,6 +67,8 @@ def main() -> int:
             if a.target is not None:
                 everywhere = case.everywhere and a.target == "integer"  # kept kernels differ from resolver to resolver
                 case = replace(case, conversion={"target": a.target, **case.conversion}, everywhere=everywhere)
+            if a.mac is not None:
+                case = replace(case, conversion={**case.conversion, "mac": a.mac})
             if a.save is not None:
                 _save(a.save, case, a.tosa)
             outcome = _on_tosa(case, number, a.every) if a.tosa else _in_tflite(case, number, a.every)

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
-from tflq.numerics.float_requantize import EXACT, N1_TO_1, RELU6, Clamp, FloatRequantization, fit_float_requantization
+from tflq.numerics.float_requantize import (
+    EXACT,
+    N1_TO_1,
+    RELU6,
+    Clamp,
+    FloatRequantization,
+    fit_float_requantization,
+    line_slope,
+)
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 
 CLAMPS = [RELU6, N1_TO_1]
@@ -105,3 +113,19 @@ def test_fewer_levels_are_those_of_relu6() -> None:
     assert fit is not None
     x = np.arange(-200, 201)[:, None]
     np.testing.assert_array_equal(fit(x), np.clip(np.floor(x * 0.37 + 0.5), 0, 10))
+
+
+@pytest.mark.parametrize("scale", [0.013, 0.37, 1.0, 1.7, 40.0])
+def test_slope_of_a_line(scale: float) -> None:
+    """A line of that slope climbs as the 256 entries of a table do, and they say no more about it."""
+    entries = np.clip(np.floor(np.arange(256) * scale + 0.3123), 0, 255)
+    levels = np.arange(1, int(entries[-1]) + 1)
+    thresholds = np.searchsorted(entries, levels)
+    slope = line_slope(thresholds)
+    assert slope is not None
+    assert (levels - thresholds * slope).max() < (levels - (thresholds - 1) * slope).min()
+
+
+def test_no_line_has_two_slopes() -> None:
+    below, above = np.arange(-100, 0, 10), np.arange(1, 100, 3)
+    assert line_slope(np.concatenate([below, above])) is None

@@ -77,7 +77,8 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray, clamp: Clam
         np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
         np.concatenate([flat[above], flat[below] + 1]),
     )
-    plane = _widest(bounds.of(bounds.slack(start) < 4 * _BEGIN), start)
+    slack = bounds.slack(start)
+    plane = _widest(bounds.of(slack < slack.min() + 4 * _BEGIN), start)
     m, n = plane[:2] / 128
     c = plane[2] - m * x.mean() - n * y.mean() - clamp.middle
     close = np.abs(bounds.slack(plane)) < _NEAR

@@ -30,7 +30,16 @@ import numpy as np
 
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
-__all__ = ["EXACT", "N1_TO_1", "RELU6", "Clamp", "FloatRequantization", "fit_float_requantization", "gains"]
+__all__ = [
+    "EXACT",
+    "N1_TO_1",
+    "RELU6",
+    "Clamp",
+    "FloatRequantization",
+    "fit_float_requantization",
+    "gains",
+    "line_slope",
+]
 
 EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
@@ -39,6 +48,7 @@ _STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real facto
 _GAINS: Final = 256
 _HOPELESS: Final = 0.6  # where this share of more than a few channels is left after a few tries, there are too many
 _FEW: Final = 16
+_COLUMNS: Final = 512  # that are tried at once
 
 _F32: TypeAlias = np.ndarray
 
@@ -119,6 +129,19 @@ def fit_float_requantization(
     return fit
 
 
+def line_slope(thresholds: np.ndarray) -> float | None:
+    """Levels per unit of a line that climbs where T(1) ... T(L) int64 [L] say, in the middle of what these leave to it:
+    of any two, it gains less between T(i) and T(j) - 1 than j - i levels. None if there is no such line."""
+    levels = np.arange(thresholds.size)
+    run, rise = thresholds - 1 - thresholds[:, None], levels - levels[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(run > 0, rise / run, np.inf).min(initial=np.inf)
+        least = np.where(run < 0, rise / run, 0).max(initial=0)
+    if ((run == 0) & (rise <= 0)).any() or not least < most:
+        return None
+    return float(least + most) / 2 if np.isfinite(most) else float(least) * 2 or 1.0
+
+
 def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
     """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
     if clamp is N1_TO_1:
@@ -171,16 +194,21 @@ def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -
     """The first proven line of each channel; None if one has none."""
     size = slope.size
     found = FloatRequantization(clamp, *(np.zeros(size, np.float32) for _ in range(4)))
-    left = np.arange(size)
-    for number, (gain, step) in enumerate(_candidates(clamp, given.level.size)):
-        if number == _FEW and left.size > max(_HOPELESS * size, _FEW):
-            break
-        tried = _line(given, slope[left], clamp, gain, step, odd=odd)
-        proven = _proven(tried, given)
+    gain, step = (np.asarray(v) for v in zip(*_candidates(clamp, given.level.size), strict=True))
+    left, at = np.arange(size), 0
+    while at < gain.size and not (at >= _FEW and left.size > max(_HOPELESS * size, _FEW)):
+        some = slice(at, at + max(1, min(_COLUMNS // left.size, _FEW)))  # tries at once, where channels are few
+        count = gain[some].size
+        tiled = given if count == 1 else given.of(np.tile(np.arange(left.size), count))
+        factors = np.repeat(gain[some], left.size), np.repeat(step[some], left.size)
+        tried = _line(tiled, np.tile(slope[left], count), clamp, *factors, odd=odd)
+        proven = _proven(tried, tiled).reshape(count, left.size)
+        done = proven.any(0)
+        first = (proven.argmax(0) * left.size + np.arange(left.size))[done]
         for kept, new in zip(found[1:], tried[1:], strict=True):
             if kept is not None and new is not None:
-                kept[left[proven]] = new[proven]
-        left, given = left[~proven], given.of(~proven)
+                kept[left[done]] = new[first]
+        left, given, at = left[~done], given.of(~done), at + count
         if not left.size:
             return found if odd else found._replace(e=None)
     return None
@@ -193,15 +221,15 @@ def _candidates(clamp: Clamp, levels: int) -> Iterator[tuple[np.float32, int]]:
 
 
 def _line(
-    given: _Thresholds, slope: np.ndarray, clamp: Clamp, gain: np.float32, step: int, *, odd: bool
+    given: _Thresholds, slope: np.ndarray, clamp: Clamp, gain: np.ndarray, step: np.ndarray, *, odd: bool
 ) -> FloatRequantization:
-    """One try: m is `step` floats away from the real factor, c and e are in the middle of what that leaves."""
-    real = float(gain)
+    """One try per channel: m is `step` floats away from the real factor, c and e are in the middle of what that
+    leaves."""
+    real = gain.astype(np.float64)
     m = from_steps(np.maximum(float_steps((slope / real).astype(np.float32)) + step, 0))
-    offset, jump = _lines(given, m.astype(np.float64) * real, odd=odd)
-    c, e = ((None if v is None else (v / real).astype(np.float32)) for v in (offset, jump))
-    assert c is not None
-    return FloatRequantization(clamp, np.full(m.shape, gain), m, c, e)
+    offset, jump = _lines(given, m * real, odd=odd)
+    c = (offset / real).astype(np.float32)
+    return FloatRequantization(clamp, gain, m, c, None if jump is None else (jump / real).astype(np.float32))
 
 
 def _proven(fit: FloatRequantization, given: _Thresholds) -> np.ndarray:

@@ -11,6 +11,7 @@ from tflq.dialects.tosa.movement import Concat, Identity, Pad, Reshape, Reverse,
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i16, i32
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.twins import Twin, centred, integers_of, moved
 
 __all__: list[str] = []
 
@@ -23,17 +24,19 @@ def identity(op: Identity, k: Kernels) -> Value:
 @lowering(Reshape)
 def reshape(op: Reshape, k: Kernels) -> Value:
     """The first dim is left to be inferred, where no other is: it is the one that a resized batch changes."""
-    x, shape = k.value(op.input), op.result.type.shape or ()
-    if not shape or 0 in shape or None in shape[1:]:
-        return k.reshape(x, shape)
-    return k.refold(x, shape)
+    shape = op.result.type.shape or ()
+
+    def reshaped(x: Value, _: int) -> Value:
+        return k.reshape(x, shape) if not shape or 0 in shape or None in shape[1:] else k.refold(x, shape)
+
+    return moved(k, k.value(op.input), reshaped)
 
 
 @lowering(Transpose)
 def transpose(op: Transpose, k: Kernels) -> Value:
     """TRANSPOSE reads what memory held in the place of an empty permutation."""
     x, perms = k.value(op.input), op.perms
-    return k.transpose(x, perms) if perms else k.copy(x)
+    return moved(k, x, lambda v, _: k.transpose(v, perms)) if perms else k.copy(x)
 
 
 @lowering(Slice)
@@ -43,12 +46,22 @@ def slice_(op: Slice, k: Kernels) -> Value:
     sizes = list(zip(begin, op.size, x.type.shape or (), strict=True))
     whole = sum(1 << i for i, (start, size, dim) in enumerate(sizes) if size is None or (start == 0 and size == dim))
     end = tuple(start + (size or 0) for start, size, _ in sizes)
-    return k.strided_slice(x, tuple(begin), end, (1,) * len(end), op.result.type.shape or (), end_mask=whole)
+
+    def sliced(v: Value, _: int) -> Value:
+        return k.strided_slice(v, tuple(begin), end, (1,) * len(end), op.result.type.shape or (), end_mask=whole)
+
+    return moved(k, x, sliced)
 
 
 @lowering(Concat)
 def concat(op: Concat, k: Kernels) -> Value:
-    return k.concatenation([k.value(v) for v in op.inputs if v is not None], op.axis, op.result.type.shape)
+    xs, shape = [k.value(v) for v in op.inputs if v is not None], op.result.type.shape
+    twins = [k.twins[x] for x in xs if x in k.twins]
+    if not twins:
+        return k.concatenation(xs, op.axis, shape)
+    offset = twins[0].offset
+    whole = k.concatenation([centred(k, x, offset) for x in xs], op.axis, shape)
+    return integers_of(k, Twin(whole, offset), xs[0].type.storage)
 
 
 def _carried(k: Kernels, x: Value, emit: Callable[[Value], Value], carriers: Mapping[ScalarType, ScalarType]) -> Value:
@@ -64,10 +77,10 @@ def pad(op: Pad, k: Kernels) -> Value:
     if not amounts.any():
         return k.copy(x)
 
-    def padded(v: Value) -> Value:
-        return k.padv2(v, amounts, op.pad_const, op.output.type.shape)
+    def padded(v: Value, offset: int = 0) -> Value:
+        return k.padv2(v, amounts, op.pad_const - offset, op.output.type.shape)
 
-    return _carried(k, x, padded, {i1: i8})
+    return moved(k, x, padded) if x in k.twins else _carried(k, x, padded, {i1: i8})
 
 
 @lowering(Tile)

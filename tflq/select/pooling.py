@@ -20,18 +20,23 @@ from tflq.numerics.pooling import window_counts
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.rescale.integer import clamped
+from tflq.select.twins import moved
 
 __all__: list[str] = []
 
 
 @lowering(MaxPool2D)
 def max_pool(op: MaxPool2D, k: Kernels) -> Value:
-    x, padding = k.value(op.input), _padding(op)
-    if padding is None:
+    padding = _padding(op)
+
+    def greatest(x: Value, _: int) -> Value:
+        if padding is not None:
+            return _builtin(op, k, tfl.MaxPool2D, x, padding)
         storage = x.type.storage
         lowest = -np.inf if storage.is_float else storage.minimum
-        x, padding = pad_spatial(k, x, op.pad, lowest), "VALID"
-    return _builtin(op, k, tfl.MaxPool2D, x, padding)
+        return _builtin(op, k, tfl.MaxPool2D, pad_spatial(k, x, op.pad, lowest), "VALID")
+
+    return moved(k, k.value(op.input), greatest)
 
 
 @lowering(AvgPool2D)

@@ -21,6 +21,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i32
 from tflq.numerics.resize import Steps, float_nearest_index, is_copy, nearest_index, steps_of, taps
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.twins import moved
 
 __all__: list[str] = []
 
@@ -35,7 +36,7 @@ def resize(op: Resize, k: Kernels) -> Value:
         for axis, steps in zip((1, 2), steps_of(op.scale, op.offset), strict=True)
     ]
     if op.mode == "NEAREST_NEIGHBOR":
-        return _nearest(k, x, dims, result)
+        return moved(k, x, lambda v, _: _nearest(k, v, dims, result.with_element(v.type.storage)))
     if x.type.storage.is_float:
         return _mixed(k, _mixed(k, x, dims[0]), dims[1])
     x = k.cast(_interpolated(k, k.cast(x, i32), dims[0]), result.storage)

@@ -16,7 +16,7 @@ from tflq.dialects.ext.tables import Table2D, Table16Bit
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.select.float_sums import float_sum
+from tflq.select.float_tables import float_sum, float_table
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
 
@@ -26,6 +26,8 @@ __all__: list[str] = []
 @lowering(Table)
 def table(op: Table, k: Kernels) -> Value:
     x, entries = k.value(op.input), op.table.array
+    if x in k.twins and entries.dtype.itemsize == 1:
+        return float_table(op, k)
     if x.type.storage is i16:
         return _interpolated(k, x, entries)
     signed = x.type.storage is i8

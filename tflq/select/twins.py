@@ -8,6 +8,7 @@ twin, and the integers, which are cast from it. A lowering reads the one it need
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from tflq.ir.types import ScalarType, f32, i32
 if TYPE_CHECKING:
     from tflq.select.lowering import Kernels
 
-__all__ = ["Twin", "centred", "integers_of", "twin_of"]
+__all__ = ["Twin", "centred", "integers_of", "moved", "twin_of"]
 
 
 class Twin(NamedTuple):
@@ -47,6 +48,14 @@ def centred(k: Kernels, x: Value, zero_point: int) -> Value:
     """x - zero_point in float32, of 8-bit x: from its twin, if it has one, else cast."""
     twin = twin_of(k, x) or Twin(k.cast(x, f32), 0)
     return _plus(k, twin.value, twin.offset - zero_point)
+
+
+def moved(k: Kernels, x: Value, emit: Callable[[Value, int], Value]) -> Value:
+    """`emit` of x and 0, an op that only moves elements; of x's twin and its offset, if it has one."""
+    twin = k.twins.get(x)
+    if twin is None:
+        return emit(x, 0)
+    return integers_of(k, Twin(emit(*twin), twin.offset), x.type.storage)
 
 
 def _plus(k: Kernels, x: Value, number: int) -> Value:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tosa.convolution import Conv2D, Convolution
+from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
@@ -25,7 +25,7 @@ from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import few_rows, float_convolve
 from tflq.select.sums import WeightedSum, fits_int32
 
-__all__ = ["convolve"]
+__all__ = ["conv2d_of", "convolve"]
 
 
 @lowering(Conv2D)
@@ -33,8 +33,19 @@ def conv2d(op: Conv2D, k: Kernels) -> Value:
     """`convolve` with the op's attributes."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
-    result = convolve(k, op, x, weights, bias, geometry)
+    result = conv2d_of(k, op, x, weights, bias, geometry)
     return activated(k, op, result) if result.type.storage.is_float else result
+
+
+def conv2d_of(
+    k: Kernels, op: Conv2D | DepthwiseConv2D, x: Value, weights: Value, bias: Value, geometry: Geometry
+) -> Value:
+    """`convolve`, in float32 with what requantizes it, if that is asked for and proven."""
+    if k.mac == "float32" and x.type.storage.is_integer and not few_rows(x, geometry):
+        result = requantized_convolve(k, op, x, weights, bias, geometry)
+        if result is not None:
+            return result
+    return convolve(k, op, x, weights, bias, geometry)
 
 
 def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
@@ -42,10 +53,6 @@ def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value,
     if x.type.storage.is_float:
         return conv2d_of_floats(k, x, weights, bias, geometry)
     zero_points = (op.input_zp, op.weight_zp)
-    if k.mac == "float32" and not few_rows(x, geometry):
-        result = requantized_convolve(k, op, x, weights, bias, geometry)
-        if result is not None:
-            return result
     acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None

@@ -18,7 +18,7 @@ import numpy as np
 from tflq.dialects.tosa.convolution import DepthwiseConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i16, i32
-from tflq.select.convolution.conv2d import convolve
+from tflq.select.convolution.conv2d import conv2d_of
 from tflq.select.convolution.floats import activated, depthwise_of_floats
 from tflq.select.convolution.requantized import requantized_depthwise
 from tflq.select.digits import digits, fills
@@ -41,7 +41,7 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     geometry = Geometry.of(op, (kernel_h, kernel_w))
     if depth == 1 and weights.is_constant:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
-        return convolve(k, op, x, filters, bias, geometry)
+        return conv2d_of(k, op, x, filters, bias, geometry)
     if x.type.storage.is_float:
         return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
     zero_points = (op.input_zp, op.weight_zp)

@@ -26,7 +26,7 @@ from tflq.select.lowering import Kernels
 from tflq.select.rescale.integer import result_range, squeezed
 from tflq.select.twins import Twin, integers_of
 
-__all__ = ["FloatRescale", "float_rescale"]
+__all__ = ["FloatRescale", "float_rescale", "stepped"]
 
 
 class FloatRescale(NamedTuple):
@@ -40,13 +40,7 @@ class FloatRescale(NamedTuple):
 
     def emit(self, k: Kernels, x: Value) -> Value:
         """The result for accumulators in float32, as integers, with a float twin; the ops count as selected."""
-        total = k.mul(x, _row(k, self.fit.m))
-        if self.fit.e is not None:
-            sign = k.emit(ReluN1To1, [x], x.type)  # of whole numbers
-            total = k.add(total, k.mul(sign, _row(k, self.fit.e)))
-        total = k.add(total, _row(k, self.fit.c), self.fit.clamp.activation)
-        total = k.mul(total, _row(k, self.fit.gain))
-        twin = Twin(k.emit(Floor, [total], total.type), self.offset)
+        twin = Twin(stepped(k, x, self.fit), self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         if self.clamp is not None:
             result = k.fuse(self.clamp, result)
@@ -74,6 +68,17 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
             if fit is not None:
                 return FloatRescale(op, clamp, fit, least + kind.middle)
     return None
+
+
+def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
+    """`fit` of whole numbers in float32."""
+    total = k.mul(x, _row(k, fit.m))
+    if fit.e is not None:
+        sign = k.emit(ReluN1To1, [x], x.type)  # of whole numbers
+        total = k.add(total, k.mul(sign, _row(k, fit.e)))
+    total = k.add(total, _row(k, fit.c), fit.clamp.activation)
+    total = k.mul(total, _row(k, fit.gain))
+    return k.emit(Floor, [total], total.type)
 
 
 class _Steps(NamedTuple):

@@ -1,0 +1,177 @@
+"""8-bit results as floats: between two convolutions in float32 no cast is left, and every bit is the evaluator's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from support.harness import argument, interpret
+from support.lowered import RESOLVERS, draw
+
+from tflq.builder import Builder
+from tflq.contract import Pipeline
+from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.tosa.movement import Pad, Slice
+from tflq.dialects.tosa.pooling import MaxPool2D
+from tflq.dialects.tosa.resize import Resize
+from tflq.evaluate import evaluate_function
+from tflq.flatbuffer.writer import write
+from tflq.ir.core import Function, Module, Value
+from tflq.ir.types import ScalarType, TensorType, i8, ui8
+from tflq.numerics.fixed_point import quantize_multipliers
+from tflq.passes.cse import CommonSubexpressionElimination
+from tflq.passes.dce import DeadCodeElimination
+from tflq.select.steps import CheckLegality, Select
+
+SHAPE = (2, 6, 5, 4)
+NUMBERS = np.arange(-128, 128)
+
+Between = Callable[[Builder, Value], Value]
+
+
+def convolved(
+    b: Builder, x: Value, zero_point: int, *, relu: bool = False, padded: bool = False, seed: int = 0, bias: int = 900
+) -> Value:
+    """A convolution of 4 channels to 4, requantized per channel to x's type."""
+    rng, storage = np.random.default_rng(seed), x.type.storage
+    size = 3 if padded else 1
+    weights = b.constant(rng.integers(-127, 128, (4, size, size, 4)), i8)
+    offset = b.constant(rng.integers(-bias, bias + 1, 4))
+    pad = (1, 1, 1, 1) if padded else (0, 0, 0, 0)
+    sums = b.conv2d(x, weights, offset, (*(x.type.shape or ())[:3], 4), pad=pad, input_zp=zero_point)
+    scales = rng.uniform(0.5, 1.5, 4) * (0.004 if padded else 0.011)
+    least = storage.minimum if relu else storage.minimum + 100
+    y = b.rescale(sums, quantize_multipliers(scales), storage, output_zp=least)
+    return b.clamp(y, least, storage.maximum) if relu else y
+
+
+def zero_points(storage: ScalarType) -> tuple[int, int]:
+    """Of the first convolution's input, and of its result if it is not clamped."""
+    return storage.minimum + 130, storage.minimum + 100
+
+
+def selected(between: Between, storage: ScalarType, *, padded: bool, relu: bool) -> tuple[Module, Module]:
+    """Two convolutions and what is between them, in the integer form and on kernels."""
+    modules = []
+    for _ in range(2):
+        b, x = Builder(), argument(SHAPE, storage)
+        zero, inner = zero_points(storage)
+        first = convolved(b, x, zero, relu=relu, padded=True)
+        result = convolved(b, between(b, first), storage.minimum if relu else inner, padded=padded, seed=1)
+        result.name = "result"
+        modules.append(Module([Function("main", [x], [result], b.ops)]))
+    source, module = modules
+    passes = [Select("float32"), CommonSubexpressionElimination(), DeadCodeElimination(), CheckLegality(mac="float32")]
+    return source, Pipeline(passes, "integer").run(module).module
+
+
+def casts(module: Module) -> int:
+    return sum(op.name == "tfl.cast" for op in module.ops())
+
+
+def assert_equal(source: Module, module: Module, storage: ScalarType) -> None:
+    array = draw(storage, SHAPE)
+    want = evaluate_function(source.main, {source.main.inputs[0]: array})[source.main.outputs[0]]
+    assert len(np.unique(want)) > 20  # neither saturated nor dead
+    model = bytes(write(module))
+    for resolver in RESOLVERS:
+        (got,) = interpret(model, [[array]], resolver)[0]
+        np.testing.assert_array_equal(got.reshape(want.shape), want, err_msg=resolver)
+
+
+def nothing(_: Builder, x: Value) -> Value:
+    return x
+
+
+def pooled(b: Builder, x: Value, pad: tuple[int, int, int, int] = (1, 1, 1, 1)) -> Value:
+    return b.emit(MaxPool2D, [x], x.type, kernel=(3, 3), stride=(1, 1), pad=pad)
+
+
+def reshaped(b: Builder, x: Value) -> Value:
+    return b.reshape(b.transpose(b.reshape(x, (2, 30, 4)), (0, 2, 1)), SHAPE)
+
+
+def surrounded(b: Builder, x: Value) -> Value:
+    wide = b.emit(Pad, [x], TensorType((2, 8, 7, 4), x.type.storage), padding=(0, 0, 1, 1, 1, 1, 0, 0), pad_const=7)
+    return b.emit(Slice, [wide], x.type, start=(0, 0, 2, 0), size=SHAPE)
+
+
+def joined(b: Builder, x: Value) -> Value:
+    """Halves of two results with zero points of their own."""
+    half = TensorType((*SHAPE[:3], 2), x.type.storage)
+    other = pooled(b, convolved(b, x, 3, seed=4, relu=True))
+    halves = [b.emit(Slice, [v], half, start=(0, 0, 0, 0), size=half.shape) for v in (x, other)]
+    return b.concat(halves, 3, SHAPE)
+
+
+def resized(b: Builder, x: Value) -> Value:
+    """Every other row and column, and back."""
+    small = TensorType((2, 3, 5, 4), x.type.storage)
+    rows = b.emit(Resize, [x], small, scale=(1, 2, 1, 1), offset=(0, 0), border=(-1, 0), mode="NEAREST_NEIGHBOR")
+    return b.emit(Resize, [rows], x.type, scale=(2, 1, 1, 1), offset=(0, 0), border=(1, 0), mode="NEAREST_NEIGHBOR")
+
+
+def summed(b: Builder, x: Value) -> Value:
+    """A residual sum, as a table."""
+    other = convolved(b, x, 3, seed=5)
+    entries = np.clip(np.rint(NUMBERS[:, None] * 0.7071 + NUMBERS * 0.6123 + 9.3), -128, 127)
+    entries = entries - NUMBERS[0] + x.type.storage.minimum
+    return b.emit(Table2D, [x, other, b.constant(entries.reshape(-1), x.type.storage)], x.type)
+
+
+def scaled(b: Builder, x: Value) -> Value:
+    """A requantization, as a table."""
+    entries = np.clip(np.floor(NUMBERS * 0.83 + 4.2), -100, 90) - NUMBERS[0] + x.type.storage.minimum
+    return b.table(x, entries.astype(x.type.storage.dtype))
+
+
+@pytest.mark.parametrize("between", [nothing, pooled, reshaped, surrounded, joined, resized, summed, scaled])
+@pytest.mark.parametrize(("padded", "relu"), [(False, False), (True, True), (True, False)])
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_no_cast_between(between: Between, padded: bool, relu: bool, storage: ScalarType) -> None:
+    source, module = selected(between, storage, padded=padded, relu=relu)
+    assert casts(module) == 3  # into floats, and out of them by way of int32
+    assert_equal(source, module, storage)
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_any_other_table_is_one_of_floats(storage: ScalarType) -> None:
+    entries = (NUMBERS * 37 % 256 + storage.minimum).astype(storage.dtype)
+    source, module = selected(lambda b, x: b.table(x, entries), storage, padded=True, relu=False)
+    kinds = [op.name for op in module.ops()]
+    assert kinds.count("tfl.gather") == 1
+    assert casts(module) == 4  # and the table's index
+    assert_equal(source, module, storage)
+
+
+def test_integers_are_there_for_whom_reads_integers() -> None:
+    """A result that is read as floats and returned, too."""
+    b, x = Builder(), argument(SHAPE, i8)
+    first = convolved(b, x, 2, padded=True)
+    second = convolved(b, first, zero_points(i8)[1], seed=1)
+    first.name, second.name = "first", "second"
+    function = Function("main", [x], [first, second], b.ops)
+    array = draw(i8, SHAPE)
+    known = evaluate_function(function, {x: array})
+    want = [known[first], known[second]]
+    module = Pipeline([Select("float32"), DeadCodeElimination()], "integer").run(Module([function])).module
+    assert [v.name for v in module.main.outputs] == ["first", "second"]
+    for resolver in RESOLVERS:
+        for got, expected in zip(interpret(bytes(write(module)), [[array]], resolver)[0], want, strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(("bias", "floats"), [(900, True), (1 << 25, False)])
+def test_sums_that_are_not_exact_are_requantized_in_integers(bias: int, floats: bool) -> None:
+    b, x = Builder(), argument(SHAPE, i8)
+    sums = b.conv2d(x, b.constant(np.ones((1, 1, 1, 4)), i8), b.constant([bias]), (*SHAPE[:3], 1), input_zp=3)
+    y = b.rescale(sums, quantize_multipliers([100.5 / bias]), i8)
+    y.name = "result"
+    source = Module([Function("main", [x], [y], b.ops)])
+    array = draw(i8, SHAPE)
+    want = evaluate_function(source.main, {x: array})[y]
+    module = Pipeline([Select("float32"), DeadCodeElimination()], "integer").run(source).module
+    assert any(op.name == "tfl.floor" for op in module.ops()) == floats
+    for resolver in RESOLVERS:
+        np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)
