@@ -32,11 +32,11 @@ class Row(NamedTuple):
     seconds: list[float]
 
 
-def interpreter(model: bytes) -> Any:
+def interpreter(model: bytes, resolver: str = "BUILTIN_WITHOUT_DEFAULT_DELEGATES") -> Any:
     """The model on random inputs, run once."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kind = OpResolverType[resolver]
     made = Interpreter(model_content=model, experimental_op_resolver_type=kind, num_threads=1)
     made.allocate_tensors()
     rng = np.random.default_rng(0)
