@@ -129,13 +129,15 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         MergeViews,
         NameTensors,
         Select,
+        ShareTables,
         TrimEdges,
     )
     from tflq.shapes.steps import RestateResults, StateShapes
 
     return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), DeclareVariables(options.reset_signature)),
-        *(Select(options.mac), TrimEdges(), MergeViews(), CommonSubexpressionElimination(), DeadCodeElimination()),
+        *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
+        *(DeclareVariables(options.reset_signature), Select(options.mac), TrimEdges(), MergeViews(), ShareTables()),
+        *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
         *((RestateResults(),) if form == "tfl" else ()),
     ]
