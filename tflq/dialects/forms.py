@@ -75,7 +75,8 @@ def _check(name: str, form: Form) -> Check:
     """What is asked of an op of that name."""
     dialect = name.partition(".")[0]
     if dialect not in _DIALECTS[form]:
-        return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only")
+        remedy = f"; run the pass that lowers {dialect} first" if form == "tfl" else ""
+        return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only{remedy}")
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' declares no such op")

@@ -41,7 +41,7 @@ def some(kind: str, seed: int) -> np.ndarray:
         special = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e30, -1e30, 8388609.0, 0.49999997]
         wide = rng.normal(size=N) * 2.0 ** rng.integers(-8, 12, N)
         return np.where(rng.random(N) < 0.4, rng.choice(special, N), wide).astype(np.float32)
-    info = np.iinfo(DTYPES[kind])
+    info = np.iinfo(np.dtype(DTYPES[kind]).name)
     wide_ints = rng.integers(info.min, info.max, N, endpoint=True)
     ends = rng.choice([info.min, info.min + 1, -2, -1, 0, 1, 2, info.max - 1, info.max], N)
     return np.where(rng.random(N) < 0.3, ends, wide_ints).astype(DTYPES[kind])

@@ -214,11 +214,8 @@ class Translation:
 
     def _keep(self, op: Op) -> None:
         """An op of another dialect, on what its operands are now."""
-        dialect = op.name.partition(".")[0]
-        if dialect not in ("tfl", "stablehlo", "quant", "tosa", "ext") or (dialect == "quant" and not _is_cast(op)):
-            raise NoForm(
-                f"nothing lowers '{dialect}' to TFLite", f"run the pass that lowers {dialect} first: tflq opt -p ..."
-            )
+        if op.name.startswith("quant.") and not isinstance(op, (Dcast, Qcast, Scast)):
+            raise NoForm("it is no cast, and nothing computes it", "run the pass that takes it away: tflq opt -p ...")
         operands = [None if v is None else self.whole(v) for v in op.operands]
         for result in op.results:
             result.type = _bare(result.type)
@@ -266,10 +263,6 @@ def _largest(type: TensorType) -> float:
     scale, zero_point = parameters(type)
     steps = np.maximum(type.storage.maximum - zero_point, zero_point - type.storage.minimum)
     return float((np.asarray(scale, np.float64) * steps).max())
-
-
-def _is_cast(op: Op) -> bool:
-    return isinstance(op, (Dcast, Qcast, Scast))
 
 
 def _bare(type: TensorType) -> TensorType:
