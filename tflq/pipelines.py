@@ -136,7 +136,13 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
-        *(DeclareVariables(options.reset_signature), Select(options.mac), TrimEdges(), MergeViews(), ShareTables()),
+        *(
+            DeclareVariables(options.reset_signature),
+            Select(options.mac, options.cache),
+            TrimEdges(),
+            MergeViews(),
+            ShareTables(),
+        ),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
         *((RestateResults(),) if form == "tfl" else ()),

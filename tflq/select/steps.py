@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
+from tflq.proof_cache import ProofCache
 from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select
@@ -45,16 +46,18 @@ class DeclareVariables(Pass):
 
 @dataclass(frozen=True)
 class Select(Pass):
-    """Every op becomes builtins. `mac`: the form of multiply-accumulate."""
+    """Every op becomes builtins. `mac`: the form of multiply-accumulate; `cache`: a folder of proofs."""
 
     name: ClassVar[str] = "select"
     title: ClassVar[str] = "selection of kernels"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "kernels"
     mac: Literal["integer", "float32"] = "integer"
+    cache: str = ""
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(select(module, mac=self.mac), modified=True)
+        proofs = ProofCache(self.cache) if self.cache else None
+        return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
 
 
 class TrimEdges(Pass):
