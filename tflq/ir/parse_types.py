@@ -9,9 +9,11 @@ foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
+import numpy.typing as npt
 
 from tflq.ir.lexer import Scanner
 from tflq.ir.syntax import float_of
@@ -30,6 +32,7 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    lost_scales,
     named_scalar,
 )
 
@@ -39,7 +42,9 @@ _DIMS = re.compile(r"\*x|(?:(?:\d+|\?)x)*")
 _SCALAR = re.compile(r"!?[A-Za-z][\w.]*(?:<[a-z]\d+>)?")
 _SIMPLE_TENSOR = re.compile(r"tensor<[\w?*]*>")
 _SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
-_PAIRS = re.compile(r"[^{}]*")
+_REAL = re.compile(r"0x[0-9A-Fa-f]+|-?\d+\.\d*(?:[eE][-+]?\d+)?")
+_PAIR = rf"(?:{_REAL.pattern})(?::-?\d+)?"
+_PAIRS = re.compile(rf"{_PAIR}(?:,\s*{_PAIR})*(?=\s*\}})")
 _ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
 _BUILTIN = re.compile(r"(?:vector|memref|tuple)(?=<)")
 NO_TYPE = ScalarType("none", 0, "opaque", "")
@@ -175,26 +180,28 @@ class TypeParser(Scanner):
     def _uniform(self, storage: ScalarType, expressed: ScalarType, low: int, high: int) -> QuantizedType:
         if not self.accept(":"):
             self.expect(",")
-            scale = self.real()
-            zero = self.integer() if self.accept(":") else 0
+            scale, zero = self._pair()
+            self._holds(expressed, scale)
             return UniformQuantizedType.of(storage, scale, zero, expressed=expressed, storage_min=low, storage_max=high)
         if self.peek("{"):
             axes, blocks = self._blocks()
             self.expect(",")
             scales, zeros = self._nested_pairs()
+            self._holds(expressed, scales)
             return UniformQuantizedSubChannelType.of(
                 storage, axes, blocks, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
             )
         axis = self.integer()
         self.expect(",")
         scales, zeros = self._pairs()
+        self._holds(expressed, scales)
         return UniformQuantizedPerAxisType.of(
             storage, axis, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
         )
 
     def _storage(self) -> ScalarType:
         at = self.pos
-        name = self.word("a storage type")
+        name = self.word("a storage type").removeprefix("s")
         found = named_scalar(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
         if found is None or not found.is_integer:
             self.fail(f"'{name}' is not a storage type", at)
@@ -218,7 +225,29 @@ class TypeParser(Scanner):
         return low, high
 
     def real(self) -> float:
-        return float_of(self.number())
+        """A number with a decimal point, or the bits of one."""
+        at = self.pos
+        text = self.take(_REAL, "a number with a decimal point")
+        return self._finite(text, at)
+
+    def _finite(self, text: str, at: int) -> float:
+        """The value of a number's text, which only bits can say is infinite."""
+        value = float_of(text)
+        if math.isinf(value) and not text.startswith("0x"):
+            self.fail(f"{text} is too large", at)
+        return value
+
+    def _pair(self) -> tuple[float, int]:
+        """`scale`, or `scale:zero_point`"""
+        scale = self.real()
+        return scale, self.integer() if self.accept(":") else 0
+
+    def _holds(self, expressed: ScalarType, scales: npt.ArrayLike) -> None:
+        """Refuses scales that are not numbers of the expressed type: rounded to it, they would be 0 or infinite."""
+        given = np.atleast_1d(np.asarray(scales, np.float64))
+        lost = given[lost_scales(given, expressed)]
+        if lost.size:
+            self.fail(f"scale {lost.flat[0]} is not within the range of {expressed}")
 
     def _blocks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         axes: list[int] = []
@@ -236,10 +265,18 @@ class TypeParser(Scanner):
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """`{scale, scale:zero_point, ...}`"""
         self.expect("{")
-        pairs = [pair.partition(":") for pair in self.take(_PAIRS, "scales").split(",")]
+        at = self.pos
+        plain = self.match(_PAIRS)
+        if plain is not None:
+            pieces = [pair.partition(":") for pair in plain.split(",")]
+            pairs = [(self._finite(scale.strip(), at), int(zero or 0)) for scale, _, zero in pieces]
+        else:
+            pairs = [self._pair()]
+            while self.accept(","):
+                pairs.append(self._pair())
         self.expect("}")
-        scales = np.array([float_of(scale.strip()) for scale, _, _ in pairs], np.float64)
-        return scales, np.array([int(zero or 0) for _, _, zero in pairs], np.int64)
+        scales, zeros = zip(*pairs, strict=True)
+        return np.array(scales, np.float64), np.array(zeros, np.int64)
 
     def _nested_pairs(self) -> tuple[np.ndarray, np.ndarray]:
         self.skip()
