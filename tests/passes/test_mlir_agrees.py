@@ -6,10 +6,11 @@ The texts are compared as tflq prints them: what MLIR made is read back and prin
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_judged, run
 
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -57,6 +58,21 @@ def test_lowered_casts_are_mlirs() -> None:
     for text, module, theirs in zip(texts, ours, run(texts, "func.func(lower-quant-ops)"), strict=True):
         assert ordered(module) == ordered(made(theirs, "dce")), text
     assert not [text for text in run(printed) if text.startswith("ERROR")]
+
+
+@needs_mlir
+def test_casts_lowered_to_tosa_are_valid() -> None:
+    """As it is printed, with no dialect but MLIR's own; with every rounding."""
+    printed = []
+    for number, text in enumerate(random_casts(COUNT, 2)):
+        rounding = ("half_even", "half_away", "half_up", "toward_zero")[number % 4]
+        if "bf16" in text or ("{{" in text and "?" in text):
+            continue
+        with suppress(UnsupportedError):  # blocks of a shape that is not known
+            printed.append(print_module(made(text, f"lower-quant-ops{{dialect=tosa rounding={rounding}}}")))
+    assert len(printed) > COUNT // 2
+    for text, theirs in zip(printed, run(printed, allow_unregistered=False), strict=True):
+        assert not theirs.startswith("ERROR"), f"{text}\n{theirs}"
 
 
 @needs_mlir

@@ -22,13 +22,13 @@ needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python wi
 _SCRIPT = """
 import json, os, sys
 from torch_mlir import ir, passmanager
-texts, pipeline = json.load(sys.stdin)
+texts, pipeline, unregistered = json.load(sys.stdin)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 out = []
 for text in texts:
     try:
         with ir.Context() as context, ir.Location.unknown():
-            context.allow_unregistered_dialects = True
+            context.allow_unregistered_dialects = unregistered
             module = ir.Module.parse(text)
             if pipeline:
                 passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
@@ -39,9 +39,10 @@ json.dump(out, sys.stdout)
 """
 
 
-def run(texts: Sequence[str], pipeline: str = "") -> list[str]:
-    """The text of each module after a pipeline, or a text that begins with ERROR."""
-    given = json.dumps([list(texts), pipeline])
+def run(texts: Sequence[str], pipeline: str = "", *, allow_unregistered: bool = True) -> list[str]:
+    """The text of each module after a pipeline, or a text that begins with ERROR. `allow_unregistered`: ops of dialects
+    that MLIR does not have are let through."""
+    given = json.dumps([list(texts), pipeline, allow_unregistered])
     done = subprocess.run([PYTHON, "-c", _SCRIPT], input=given, capture_output=True, text=True, check=True)
     made: list[str] = json.loads(done.stdout)
     return made
