@@ -5,9 +5,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 CASES ?= 50
+TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op docs matrix unreasonable format models clean
+.PHONY: help demo test check quick lint types imports tests new-op docs matrix unreasonable bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -18,6 +19,8 @@ help:
 	@echo "make docs     make docs/tour.md and docs/api.md again"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
+	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
+	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
 	@echo "make format   format the code and mend what the linter can mend"
 	@echo "make models   make the models in models/ again (needs tensorflow: make models PYTHON=...)"
 
@@ -72,6 +75,16 @@ matrix: $(VENV)/.dev
 unreasonable: $(VENV)/.dev
 	@mkdir -p build
 	$(BIN)/python scripts/unreasonable.py --json build/unreasonable.json
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -qq --disable-pip-version-check 'tosa-converter-for-tflite>=2026.2'
+	@touch $@
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/bench.py --write
+
+bench-networks:
+	$(TENSORFLOW) benchmarks/keras_networks.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

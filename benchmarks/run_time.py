@@ -33,11 +33,11 @@ class Row(NamedTuple):
     seconds: list[float]
 
 
-def interpreter(model: bytes, xnnpack: bool = False) -> Any:
+def interpreter(model: bytes, resolver: str = "BUILTIN_WITHOUT_DEFAULT_DELEGATES") -> Any:
     """The model on random inputs, run once."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    kind = OpResolverType.AUTO if xnnpack else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    kind = OpResolverType[resolver]
     made = Interpreter(model_content=model, experimental_op_resolver_type=kind, num_threads=1)
     made.allocate_tensors()
     rng = np.random.default_rng(0)
@@ -55,18 +55,18 @@ def _random(rng: np.random.Generator, dtype: np.dtype, shape: np.ndarray) -> np.
     return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
 
 
-def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int, xnnpack: bool) -> Row | str:
+def measured(model: Path, macs: Sequence[str], target: str | None, repeat: int, resolver: str) -> Row | str:
     """The figures of a model, or why there are none."""
     original = model.read_bytes()
     try:
-        runners = [interpreter(original, xnnpack)]
+        runners = [interpreter(original, resolver)]
     except (RuntimeError, ValueError, TypeError) as error:
         return f"does not run: {str(error).splitlines()[0][:80]}"
     try:
         conversions = [tflq.convert(original, mac=mac, target=target).data for mac in macs]
     except tflq.TflqError as error:
         return f"not converted: {str(error).splitlines()[0][:80]}"
-    runners += [interpreter(data, xnnpack) for data in conversions]
+    runners += [interpreter(data, resolver) for data in conversions]
     operators = [interpreter(data)._get_ops_details() for data in (original, *conversions)]  # a delegate's are one
     return Row([len(found) for found in operators], in_turns([m.invoke for m in runners], repeat))
 
@@ -79,6 +79,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=11)
     parser.add_argument("--xnnpack", action="store_true", help="with the default resolver and its delegate")
     arguments = parser.parse_args()
+    resolver = "AUTO" if arguments.xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
     columns = (f"{mac + ' ops':>12} {'ms':>8} {'ratio':>6}" for mac in arguments.mac)
     print(f"{'model':44} {'ops':>5} {'ms':>8} " + " ".join(columns))
     ratios: list[list[float]] = []
@@ -86,7 +87,7 @@ def main() -> None:
         m for given in arguments.models for m in (sorted(given.rglob("*.tflite")) if given.is_dir() else [given])
     ):
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            job = pool.submit(measured, model, arguments.mac, arguments.target, arguments.repeat, arguments.xnnpack)
+            job = pool.submit(measured, model, arguments.mac, arguments.target, arguments.repeat, resolver)
             try:
                 row = job.result()
             except BrokenProcessPool:

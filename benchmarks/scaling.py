@@ -1,6 +1,6 @@
 """How the cost of a conversion grows with the number of operators: milliseconds and KiB for each of the source's.
 
-    python benchmarks/scaling.py [--counts 100 1000 10000 50000] [--kinds plain mixed] [--plot scaling.svg]
+    python benchmarks/scaling.py [--counts 100 1000 10000 50000] [--plot scaling.svg]
 
 For networks of `networks.py`, to integer TFLite, to TFLite with the kernels kept, and to TOSA: reading, converting and
 writing, in a process of its own that has converted a small network before. Time is the
@@ -14,11 +14,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from chart import Points, curves
+from chart import curves
+from claims import Claim, table
 from networks import KINDS, network
 
 COUNTS: Final = (100, 300, 1000, 3000, 10_000, 50_000)
@@ -55,29 +56,28 @@ def measured(kind: str, count: int, way: str, folder: Path, repeat: int) -> tupl
     return seconds * 1e3 / count, grown / count
 
 
+def claims(counts: Sequence[int] = COUNTS, plot: Path | None = None) -> Iterator[Claim]:
+    """Milliseconds and KiB for each operator; at last the plot."""
+    drawn: dict[str, dict[str, list[tuple[float, float]]]] = {"ms for each operator": {}, "KiB for each operator": {}}
+    with tempfile.TemporaryDirectory() as place:
+        for kind in KINDS:
+            for way, aims in AIMS.items():
+                for count in counts:
+                    figures = measured(kind, count, way, Path(place), 2 if count < 10_000 else 1)
+                    for panel, figure, aim in zip(drawn, figures, aims, strict=True):
+                        drawn[panel].setdefault(f"{kind} {way}", []).append((count, max(figure, 0.01)))
+                        unit = panel.partition(" ")[0]
+                        yield Claim(f"{panel}, {way}", f"{kind}, {count:,} operators", figure, aim, unit)
+    if plot is not None:
+        plot.write_text(curves({**drawn}, "operators of the source"), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--counts", nargs="+", type=int, default=COUNTS)
-    parser.add_argument("--kinds", nargs="+", default=list(KINDS))
-    parser.add_argument("--ways", nargs="+", default=list(WAYS))
-    parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()
-    times: dict[str, list[tuple[float, float]]] = {}
-    memory: dict[str, list[tuple[float, float]]] = {}
-    print(f"{'network':8} {'operators':>9} {'to':8} {'ms each':>8} {'aim':>5} {'KiB each':>9} {'aim':>4}")
-    with tempfile.TemporaryDirectory() as place:
-        for kind in arguments.kinds:
-            for way in arguments.ways:
-                for count in arguments.counts:
-                    ms, kib = measured(kind, count, way, Path(place), arguments.repeat if count < 10_000 else 1)
-                    times.setdefault(f"{kind} {way}", []).append((count, ms))
-                    memory.setdefault(f"{kind} {way}", []).append((count, max(kib, 0.1)))
-                    aims = AIMS[way]
-                    print(f"{kind:8} {count:9} {way:8} {ms:8.3f} {aims[0]:5} {kib:9.1f} {aims[1]:4.0f}", flush=True)
-    if arguments.plot:
-        panels: dict[str, dict[str, Points]] = {"ms for each operator": {**times}, "KiB for each operator": {**memory}}
-        arguments.plot.write_text(curves(panels, "operators of the source"))
+    print(table(claims(arguments.counts, arguments.plot)))
 
 
 if __name__ == "__main__":

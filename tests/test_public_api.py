@@ -28,7 +28,7 @@ NAMES = {
 }
 KEYWORDS = {
     "convert": [
-        *("format", "target", "mac", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
+        *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
         *("signature", "cut", "cut_before_custom", "rules", "force"),
     ],
     "verify": [

@@ -15,20 +15,27 @@ from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import replace_file
-from tflq.formats import Format, Source, named_by, read, serialize
+from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
 from tflq.ir.core import Module
 from tflq.logs import LOG, stage
-from tflq.options import Fallback, Semantics, State, asked, check_for_source_of_tosa
+from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
 from tflq.pipelines import form_of, lowering, narrowing, report_of
+from tflq.records import LargeTables
 from tflq.report import Report
 from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
+    from tflq.dialects.forms import Form
     from tflq.extensions import Extension
     from tflq.tosa.target import Target
 
 __all__ = ["Conversion", "Timing", "convert"]
+
+SMALL, MOST_GROWTH = 100_000, 20
+"""A result is at most so many times as large as a source of fewer bytes than that, where tables decide it."""
+_TABLE, _INSTEAD = 1 << 16, 1 << 12
+"""Bytes of a table of two operands, and about those of the arithmetic in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,7 @@ def convert(
     format: Format | None = None,
     target: str | None = None,
     mac: Mac = "integer",
+    prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
     state: State | None = None,
@@ -149,6 +157,9 @@ def convert(
         one, with other profiles, extensions or level.
     mac: multiply-accumulate as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer values, proven
         exact ("float32"); for TFLite.
+    prefer: among exact forms, the one with the least time ("speed"), bytes of the file ("size": arithmetic instead of
+        tables of two operands, 64 KiB each), or memory while it runs ("memory"); for TFLite. With "speed" a result is
+        at most 20 times as large as a source below 100 KB, as far as leaving out tables achieves that.
     fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
     semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
         parameters and drops requantizations between float operators.
@@ -179,6 +190,7 @@ def convert(
         target=target,
         force=force,
         mac=mac,
+        prefer=prefer,
         fallback=fallback,
         semantics=semantics,
         state=state,
@@ -210,6 +222,7 @@ def observed(
     path = None if destination is None else Path(destination)
     if path is not None:
         _check_destination(path, force)
+    source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
     form = form_of(module)
@@ -219,6 +232,29 @@ def observed(
         from tflq.extensions import rules_for
 
         options = replace(options, rules=rules_for(module, rules))
+    conversion = _lowered(module, options, form, format, dump_ir, force)
+    while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
+        LOG.info("%d times the source's size: fewer tables", MOST_GROWTH)
+        options = smaller
+        conversion = _lowered(read(source), options, form, format, dump_ir, force=True)
+    for text in dict.fromkeys(conversion.report.warnings):
+        LOG.warning("%s", text)
+    if path is not None:
+        for place, function in destinations(conversion, path, force):
+            with stage(f"writing {place}"):
+                replace_file(place, conversion.pieces(function))
+    return conversion
+
+
+def _lowered(
+    module: Module,
+    options: Options,
+    form: Form,
+    format: Format,
+    dump_ir: str | os.PathLike[str] | None,
+    force: bool,
+) -> Conversion:
+    """A module as it was read, converted."""
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump
@@ -231,15 +267,24 @@ def observed(
         timings.append(Timing.of(step))
         if dump is not None:
             dump.after(step)
-    report = report_of(module, options)
-    conversion = Conversion(module, report, format, options.tosa, tuple(timings))
-    for text in dict.fromkeys(report.warnings):
-        LOG.warning("%s", text)
-    if path is not None:
-        for place, function in destinations(conversion, path, force):
-            with stage(f"writing {place}"):
-                replace_file(place, conversion.pieces(function))
-    return conversion
+    return Conversion(module, report_of(module, options), format, options.tosa, tuple(timings))
+
+
+def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
+    """Options that leave out those tables of two operands that save least, if a small source has become too large; the
+    second time all of them."""
+    if options.tosa is not None or options.most_tables == 0:
+        return None
+    tables = conversion.module.record.find(LargeTables)
+    if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
+        return None
+    made = sum(memoryview(piece).nbytes for piece in conversion.pieces(0))
+    if made <= MOST_GROWTH * size:
+        return None
+    gains = sorted(tables.gains, reverse=True)
+    room = MOST_GROWTH * size - (made - _TABLE * len(gains)) - _INSTEAD * len(gains)
+    kept = 0 if options.most_tables is not None else max(0, min(room // _TABLE, len(gains) - 1))
+    return replace(options, least_table=gains[kept - 1] if kept else 0.0, most_tables=kept)
 
 
 def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:

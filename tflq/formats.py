@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from tflq.dialects.forms import CORE
 from tflq.errors import OptionError, Reason
 from tflq.files import replace_file
 from tflq.flatbuffer import reader, writer
@@ -20,9 +21,10 @@ from tflq.text_form import check_form, is_text, read_text
 if TYPE_CHECKING:
     from tflq.tosa.target import Target
 
-__all__ = ["Format", "Source", "is_tosa", "named_by", "read", "read_any_form", "serialize", "write"]
+__all__ = ["Format", "Source", "held", "is_tosa", "named_by", "read", "read_any_form", "serialize", "size_of", "write"]
 
 Format = Literal["tflite", "tosa", "mlir"]
+_NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 
 
@@ -63,9 +65,7 @@ def read_any_form(source: Source) -> Module:
 
 def _read(source: Source) -> tuple[Module, str | None]:
     """The module, and what messages call the text that it came as, if it did."""
-    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
-        name, source = str(getattr(source, "name", "")), source.read()
-        source = _Named(source, name) if name else source
+    source = held(source)
     given = source.data if isinstance(source, _Named) else source
     schema = identify(given)
     if schema is TOSA:
@@ -77,6 +77,24 @@ def _read(source: Source) -> tuple[Module, str | None]:
         name = os.fspath(given) if isinstance(given, (str, os.PathLike)) else name
         return read_text(given, name), name
     return reader.read(source), None
+
+
+def held(source: Source) -> str | os.PathLike[str] | bytes | bytearray | memoryview | _Named:
+    """A source that can be read again: of a file object what it holds, under its name."""
+    if isinstance(source, _Named):
+        source.seek(0)
+        return source
+    if isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+        return source
+    name, data = str(getattr(source, "name", "")), source.read()
+    return _Named(data, name) if name else data
+
+
+def size_of(source: Source) -> int:
+    """Bytes of a source that is `held`."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.stat(source).st_size
+    return memoryview(source.data if isinstance(source, _Named) else source).nbytes  # type: ignore[arg-type]
 
 
 class _Named(io.BytesIO):
@@ -91,7 +109,7 @@ class _Named(io.BytesIO):
 def is_tosa(module: Module) -> bool:
     """Whether a module is in the tosa form, as files of TOSA are read."""
     return any(op.name.startswith("tosa.") for op in module.ops()) and not any(
-        op.name.startswith(("tfl.", "ext.", "quant.")) for op in module.ops()
+        op.name.startswith(_NOT_OF_TOSA) for op in module.ops()
     )
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import Rule
     from tflq.tosa.target import Target
 
-__all__ = ["Fallback", "Options", "Semantics", "State", "asked", "check_for_source_of_tosa"]
+__all__ = ["Fallback", "Options", "Prefer", "Semantics", "State", "asked", "check_for_source_of_tosa"]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
 State = Literal["kept", "variables"]
+Prefer = Literal["speed", "size", "memory"]
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,17 @@ class Options:
     """What is asked of a conversion: see `tflq.convert`.
 
     kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. fallback: an
-    operator without an integer rule is computed in float. rules: those of a user (`tflq.Extension`).
+    operator without an integer rule is computed in float. rules: those of a user (`tflq.Extension`). least_table: what
+    a table of two operands must save, in nanoseconds a run; most_tables: how many of these there may be.
     """
 
     format: Format = "tflite"
     kernels: Kernels = INTEGER
     tosa: Target | None = None
     mac: Mac = "integer"
+    prefer: Prefer = "speed"
+    least_table: float = 0.0
+    most_tables: int | None = None
     fallback: bool = True
     semantics: Semantics = "interpreter"
     state: State | None = None
@@ -55,6 +60,7 @@ def asked(
     target: str | None,
     *,
     mac: Mac = "integer",
+    prefer: Prefer = "speed",
     fallback: Fallback = "float",
     semantics: Semantics = "interpreter",
     state: State | None = None,
@@ -67,15 +73,17 @@ def asked(
 ) -> Options:
     """The options of a conversion as `tflq.convert` takes them. OptionError for what is not known, or does nothing in
     this format."""
-    _check_options(mac, fallback, semantics, state)
+    _check_options(mac, prefer, fallback, semantics, state)
     tosa, kernels = _target(target, format)
     if tosa is not None:
-        _check_for_tosa(format, mac, state, reset_signature)
+        _check_for_tosa(format, mac, prefer, state, reset_signature)
     return Options(
         format=format,
         kernels=kernels,
         tosa=tosa,
         mac=mac,
+        prefer=prefer,
+        most_tables=0 if prefer == "size" else None,
         fallback=fallback == "float",
         semantics=semantics,
         state=state,
@@ -116,9 +124,10 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
 
 
-def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -> None:
+def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:
     for name, value, known in (
         ("mac", mac, get_args(Mac)),
+        ("prefer", prefer, get_args(Prefer)),
         ("fallback", fallback, get_args(Fallback)),
         ("semantics", semantics, get_args(Semantics)),
         ("state", state, (None, *get_args(State))),
@@ -128,11 +137,13 @@ def _check_options(mac: str, fallback: str, semantics: str, state: str | None) -
             raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
 
 
-def _check_for_tosa(format: Format, mac: Mac, state: State | None, reset_signature: bool) -> None:
+def _check_for_tosa(format: Format, mac: Mac, prefer: Prefer, state: State | None, reset_signature: bool) -> None:
     """Refuses options that do nothing for a TOSA file."""
     if state == "kept":
         raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
     if reset_signature:
         raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
+    if prefer != "speed":
+        raise OptionError(Reason(f"prefer '{prefer}' is for TFLite files; TOSA has one form", value=prefer))
     if mac != "integer":
         raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))

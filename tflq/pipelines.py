@@ -104,13 +104,13 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
         from tflq.tosa.steps import CheckLaws, RaiseTosa
 
         return [CheckLaws(), RaiseTosa(), *_simplification("interpreter")]
-    from tflq.legalize.steps import BuiltinsOfText, Legalize
+    from tflq.legalize.steps import BuiltinsOfText, CoreToInteger, Legalize
     from tflq.shapes.steps import SettleShapes
 
     state = options.state if options.tosa is None else "lowered"
     legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
     of_text = BuiltinsOfText(keep_weights=options.tosa is None)
-    return [of_text, SettleShapes(), legalize, *_simplification(options.semantics)]
+    return [CoreToInteger(), of_text, SettleShapes(), legalize, *_simplification(options.semantics)]
 
 
 def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:
@@ -129,13 +129,15 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
         MergeViews,
         NameTensors,
         Select,
+        ShareTables,
         TrimEdges,
     )
     from tflq.shapes.steps import RestateResults, StateShapes
 
     return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), DeclareVariables(options.reset_signature)),
-        *(Select(options.mac), TrimEdges(), MergeViews(), CommonSubexpressionElimination(), DeadCodeElimination()),
+        *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
+        *(DeclareVariables(options.reset_signature), Select(options.mac), TrimEdges(), MergeViews(), ShareTables()),
+        *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
         *((RestateResults(),) if form == "tfl" else ()),
     ]

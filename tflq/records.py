@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tflq.ir.core import Module, Op
 
-__all__ = ["Decision", "Decisions", "SourceNames"]
+__all__ = ["Decision", "Decisions", "LargeTables", "SourceNames"]
 
 
 @dataclass(slots=True)
@@ -34,6 +34,13 @@ class Decisions:
         """Those noted on a module; none if nothing was decided."""
         found = module.record.find(Decisions)
         return () if found is None else found.rows
+
+
+@dataclass(frozen=True, slots=True)
+class LargeTables:
+    """What each table of two operands saves in a run, in nanoseconds."""
+
+    gains: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

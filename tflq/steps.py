@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tflq.contract import Pass
 from tflq.errors import OptionError, Reason
-from tflq.legalize.steps import BuiltinsOfText, Legalize
+from tflq.legalize.steps import BuiltinsOfText, CoreToInteger, Legalize
 from tflq.passes.lower_rounding import LowerRounding
 from tflq.passes.row_updates import RowUpdates
 from tflq.passes.runtime import StateRuntime
@@ -15,7 +15,16 @@ from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature, RecordNam
 from tflq.passes.spectra import Spectra
 from tflq.passes.tabulate import Tabulate
 from tflq.select import cost
-from tflq.select.steps import CheckLegality, DeclareVariables, KeepApart, MergeViews, NameTensors, Select, TrimEdges
+from tflq.select.steps import (
+    CheckLegality,
+    DeclareVariables,
+    KeepApart,
+    MergeViews,
+    NameTensors,
+    Select,
+    ShareTables,
+    TrimEdges,
+)
 from tflq.shapes.steps import BindShapes, RestateResults, SettleShapes, StateShapes
 from tflq.targets import load_target as load_kernels
 from tflq.tosa.lowering import cost as tosa_cost
@@ -29,15 +38,25 @@ STEPS: Final[Mapping[str, type[Pass]]] = {
     for item in (
         *(ExtractSignature, Cut, CutBeforeCustom, RecordNames, RowUpdates, Spectra),
         *(BindShapes, SettleShapes, StateShapes, RestateResults),
-        *(BuiltinsOfText, Legalize, Tabulate, LowerRounding),
-        *(DeclareVariables, Select, TrimEdges, MergeViews, KeepApart, NameTensors, StateRuntime, CheckLegality),
+        *(CoreToInteger, BuiltinsOfText, Legalize, Tabulate, LowerRounding),
+        *(
+            DeclareVariables,
+            Select,
+            TrimEdges,
+            MergeViews,
+            ShareTables,
+            KeepApart,
+            NameTensors,
+            StateRuntime,
+            CheckLegality,
+        ),
         *(CheckLaws, RaiseTosa, LowerToTosa, CheckTosa),
     )
 }
 """The passes that `tflq.pipelines` makes a conversion of, beside those that any stage can use."""
 
 
-def _worth(text: str) -> Callable[..., bool]:
+def _worth(text: str) -> Callable[..., float]:
     known = {"kernels": cost.table_pays, "tosa": tosa_cost.table_pays}
     if text not in known:
         raise OptionError(Reason(f"tables for '{text}' are not known", value=text, remedy="kernels or tosa"))

@@ -22,7 +22,7 @@ CONVERT = ",".join(
     (
         *("record-names", "stablehlo-to-builtins", "settle-shapes", "legalize{}", "canonicalize", "cse", "fold", "dce"),
         *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables", "select", "trim-edges"),
-        *("merge-views", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
+        *("merge-views", "share-tables", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
         *("check-legality{}", "restate-results"),
     )
 )

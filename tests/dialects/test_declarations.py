@@ -46,6 +46,7 @@ def test_a_family_finds_its_functions_by_itself(registry: str) -> None:
 def test_ops_that_run_functions_or_have_a_state_are_evaluated_apart() -> None:
     assert running.names() == {
         *("stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"),
+        *("func.call", "func.call_indirect", "linalg.generic", "tensor.generate", "tensor.pad"),
         *("tosa.cond_if", "tosa.while_loop"),
         *("tosa.variable", "tosa.variable_read", "tosa.variable_write"),
     }
@@ -60,6 +61,13 @@ def test_the_casts_of_quant_are_evaluated() -> None:
     quant = dialect("quant")
     assert quant is not None
     assert {f"quant.{n}" for n in quant.families["casts"]} == {n for n in evaluator.names() if n.startswith("quant.")}
+
+
+@pytest.mark.parametrize("name", ["arith", "math", "tensor", "linalg", "shape", "func"])
+def test_every_op_of_the_core_dialects_is_evaluated(name: str) -> None:
+    """But for what ends a body or stands for a place in one, which are evaluated with it."""
+    within = {"tensor.yield", "linalg.yield", "linalg.index"}
+    assert op_names(name) - within <= set(evaluator.names()) | running.names()
 
 
 def test_evaluators_of_tfl_are_of_declared_operators() -> None:

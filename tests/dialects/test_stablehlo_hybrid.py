@@ -31,6 +31,13 @@ def conv(lhs: str, rhs: str, made: str) -> str:
     )
 
 
+def batched(left: object, right: object, made: object) -> str:
+    types = f"tensor<{left}x2x3xf32>", f"tensor<{right}x3x4xf32>", f"tensor<{made}x2x4xf32>"
+    batching = "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0]"
+    numbers = f"#stablehlo.dot<{batching}, lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1]>"
+    return _function("dot_general", types, f"dot_dimension_numbers = {numbers}")
+
+
 def _function(op: str, types: tuple[str, str, str], attributes: str) -> str:
     lhs, rhs, made = types
     return (
@@ -43,6 +50,7 @@ BOTH = "lhs and result must be both quantized or both not, and rhs must be quant
 STORAGE = "lhs and rhs must have the same storage type"
 EXPRESSED = "lhs, rhs and result must have the same expressed type"
 REAL = "the element types of lhs and result must be the expressed type of rhs"
+PER_TENSOR = "lhs must not be quantized per axis"
 RULES = {
     "C14": (f"(C14) {BOTH}", dot("f32", Q, "f32"), [dot("f32", Q, Q), dot(Q, "f32", Q), dot(Q, "f32", "f32")]),
     "C15": (
@@ -62,6 +70,18 @@ RULES = {
         "dimensions of lhs and rhs that belong together",
         dot("f32", "f32", "f32"),
         [dot("f32", "f32", "f32").replace("2x3x", "2x5x"), dot("f32", "f32", "f32").replace("2x4x", "4x2x")],
+    ),
+    "sized by rhs": (
+        "dimensions of lhs and rhs that belong together",
+        batched("?", 5, 5),
+        [batched("?", 5, 4), batched(5, "?", 4), batched(5, 4, 5)],
+    ),
+    "lhs of dot_general": (PER_TENSOR, dot(Q, Q, Q), [dot(per_axis(0, 2), Q, Q), dot(per_axis(1, 3), Q, Q)]),
+    "lhs of convolution": (PER_TENSOR, conv(Q, Q, Q), [conv(per_axis(3, 2), Q, Q)]),
+    "C27": (
+        "(C27) lhs and rhs must have the same element type, if none is quantized",
+        conv("f16", "f16", "f32"),
+        [conv("f32", "f16", "f32"), conv("i8", "f32", "f32")],
     ),
     "C28": (f"(C28) {BOTH}", conv("f32", Q3, "f32"), [conv(Q, Q, "f32"), conv("f32", "f32", Q)]),
     "C29": (
@@ -85,7 +105,10 @@ RULES = {
     "shape": (
         "the result must have the shape that the windows give",
         conv("f32", "f32", "f32"),
-        [conv("f32", "f32", "f32").replace("1x2x2x5x", "1x2x3x5x")],
+        [
+            conv("f32", "f32", "f32").replace("1x2x2x5x", "1x2x3x5x"),
+            conv("f32", "f32", "f32").replace("3x3x2x5x", "?x3x2x5x").replace("1x2x2x5x", "1x2x3x5x"),
+        ],
     ),
 }
 

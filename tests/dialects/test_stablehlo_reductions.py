@@ -122,3 +122,37 @@ def test_rescales_around_a_reduction_become_its_conversions() -> None:
 def test_init_values_must_be_ones_of_the_inputs_type(value: int, fused: bool) -> None:
     constant = f'%i = "stablehlo.constant"() {{value = dense<{value}> : tensor<i32>}} : () -> tensor<{WIDE}>'
     assert parse_pipeline("fuse-conversions").run(read(_option_2(constant))).modified == fused
+
+
+@pytest.mark.parametrize(("made", "valid"), [("3x1", True), ("?x1", True), ("2x1", False)])
+def test_windows_of_every_input_are_counted(made: str, valid: bool) -> None:
+    text = f"""func.func @f(%x: tensor<?x2xf32>, %y: tensor<3x2xf32>, %i: tensor<f32>) -> tensor<{made}xf32> {{
+  %r:2 = "stablehlo.reduce_window"(%x, %y, %i, %i) ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %a, %b : tensor<f32>, tensor<f32>
+  }}) {{window_dimensions = array<i64: 1, 2>}} : (tensor<?x2xf32>, tensor<3x2xf32>, tensor<f32>, tensor<f32>) ->
+    (tensor<{made}xf32>, tensor<3x1xf32>)
+  return %r#0 : tensor<{made}xf32>
+}}"""
+    if valid:
+        read(text)
+        return
+    with pytest.raises(InvalidModelError, match="the number of windows"):
+        read(text)
+
+
+@pytest.mark.parametrize(("made", "valid"), [("3", True), ("?", True), ("2", False)])
+def test_shapes_of_every_input_count(made: str, valid: bool) -> None:
+    text = f"""func.func @f(%x: tensor<?x2xf32>, %y: tensor<3x2xf32>, %i: tensor<f32>) -> tensor<{made}xf32> {{
+  %r:2 = "stablehlo.reduce"(%x, %y, %i, %i) ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
+    stablehlo.return %a, %b : tensor<f32>, tensor<f32>
+  }}) {{dimensions = array<i64: 1>}} : (tensor<?x2xf32>, tensor<3x2xf32>, tensor<f32>, tensor<f32>) ->
+    (tensor<{made}xf32>, tensor<3xf32>)
+  return %r#0 : tensor<{made}xf32>
+}}"""
+    if valid:
+        read(text)
+        return
+    with pytest.raises(InvalidModelError, match="without the dimensions that are reduced"):
+        read(text)

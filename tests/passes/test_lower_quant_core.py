@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.core_evaluator import run
 
 from tflq.errors import OptionError, UnsupportedError
-from tflq.ir.core import Module, walk
+from tflq.evaluate import evaluate_function
+from tflq.ir.core import Function, Module, walk
 from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -26,6 +26,11 @@ ROUNDINGS = {
     "half_up": lambda x: floor(x + Fraction(1, 2)),
     "toward_zero": lambda x: floor(x) if x >= 0 else -floor(-x),
 }
+
+
+def run(function: Function, arguments: list[np.ndarray]) -> list[np.ndarray]:
+    env = evaluate_function(function, dict(zip(function.inputs, arguments, strict=True)))
+    return [env[value] for value in function.outputs]
 
 
 def text(op: str, source: str, target: str, attributes: str = "") -> str:

@@ -11,31 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
-from tflq.evaluate import Run, evaluate_function
-from tflq.ir.core import Module, Op
+from tflq.evaluate import evaluate_function
+from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
 from tflq.passes.pipeline_text import parse_pipeline
-
-
-def _split_at(op: Op, shape: np.ndarray, axis: np.ndarray) -> list[np.ndarray]:
-    return [shape[: int(axis)], shape[int(axis) :]]
-
-
-SHAPE_OPS: dict[str, Callable[..., Any]] = {
-    "arith.fptoui": lambda _, x: x.astype(np.uint8).view(np.int8),
-    "arith.uitofp": lambda _, x: x.view(np.uint8).astype(np.float32),
-    "math.round": lambda _, x: np.trunc(x) + np.sign(x) * (np.abs(x - np.trunc(x)) >= 0.5),
-    "shape.num_elements": lambda _, dims: np.prod(dims),
-    "shape.shape_of": lambda _, x: np.array(x.shape),
-    "shape.split_at": _split_at,
-    "tensor.extract": lambda _, x: x,
-    "tensor.from_elements": lambda op, *xs: np.array([int(x) for x in xs]) if op.result.type.shape else xs[0],
-    "tensor.reshape": lambda _, x, shape: x.reshape(shape),
-    "tfl.div": lambda _, a, b: a / b,
-}
-"""What the lowered form is made of beside the ops of the integer form."""
 
 
 def qcast(shape: str, quantized: str) -> str:
@@ -63,7 +44,7 @@ def lowered(source: str) -> Module:
 def run() -> Callable[[Module, np.ndarray], np.ndarray]:
     def evaluate(module: Module, x: np.ndarray) -> np.ndarray:
         function = module.main
-        return evaluate_function(function, {function.inputs[0]: x}, Run(others=SHAPE_OPS))[function.outputs[0]]
+        return evaluate_function(function, {function.inputs[0]: x})[function.outputs[0]]
 
     return evaluate
 
@@ -141,12 +122,10 @@ def test_saturation_where_the_bound_is_no_float(run: Callable[[Module, np.ndarra
 )
 def test_it_computes_what_the_evaluator_computes(values: list[float], zero_point: int, scale: float) -> None:
     source = qcast("tensor<2x{}>", f"!quant.uniform<i8:f32, {scale!r}:{zero_point}>")
-    x, run = np.array(values, np.float32), Run(others=SHAPE_OPS)
+    x = np.array(values, np.float32)
     direct, made = parse_module(source).main, lowered(source).main
-    expected = evaluate_function(direct, {direct.inputs[0]: x}, run)[direct.outputs[0]]
-    assert np.array_equal(
-        evaluate_function(made, {made.inputs[0]: x}, Run(others=SHAPE_OPS))[made.outputs[0]], expected
-    )
+    expected = evaluate_function(direct, {direct.inputs[0]: x})[direct.outputs[0]]
+    assert np.array_equal(evaluate_function(made, {made.inputs[0]: x})[made.outputs[0]], expected)
 
 
 def test_golden_per_layer() -> None:

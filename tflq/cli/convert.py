@@ -30,7 +30,7 @@ JSON_VERSION = 2
 class _Convert(SectionedCommand):
     sections: ClassVar = {
         "What the result is": (
-            *("target", "format", "mac", "fallback", "semantics", "state", "reset_signature", "rules"),
+            *("target", "format", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
         ),
         "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
         "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
@@ -69,6 +69,13 @@ class _Convert(SectionedCommand):
     default="integer",
     show_default=True,
     help="Multiply-accumulate: int8 matrix products, or float32 convolutions proven exact.",
+)
+@click.option(
+    "--prefer",
+    type=click.Choice(["speed", "size", "memory"]),
+    default="speed",
+    show_default=True,
+    help="Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
 )
 @click.option(
     "--fallback",

@@ -1,7 +1,7 @@
 """The forms of the pipeline: which ops and types are legal in each. They run beside `ir.verifier` (`contract.py`).
 
-    tfl        operators of TFLite with the operands and results that they declare, and ops of `stablehlo`, which text
-               has; any types
+    tfl        operators of TFLite with the operands and results that they declare; any types. What text has beside
+               them: ops of `stablehlo`, `quant`, `tosa`, `ext` and of MLIR's core dialects
     integer    ops of `tosa`, `ext` and `quant` as declared: operands, element types, attributes; operators of TFLite
                on plain tensors. A quantized tensor is touched by `quant` ops, kept operators and the function's
                boundary only
@@ -24,17 +24,20 @@ from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType
 from tflq.ir.verifier import fail
 
-__all__ = ["OF_TARGET", "UNQUANTIZED", "Form", "is_recurrent", "kept_reason", "verify_form"]
+__all__ = ["CORE", "OF_TARGET", "UNQUANTIZED", "Form", "is_recurrent", "kept_reason", "verify_form"]
 
 Form = Literal["tfl", "integer", "kernels", "tosa"]
 Check: TypeAlias = Callable[[Op], str | None]
+
+CORE: Final = ("arith", "math", "tensor", "linalg", "shape", "func")
+"""MLIR's core dialects."""
 
 UNQUANTIZED: Final = "no quantized tensor"
 OF_TARGET: Final = "a kernel of the target"
 """How the reasons of all others begin that a conversion keeps."""
 
 _DIALECTS: Final[dict[Form, tuple[str, ...]]] = {
-    "tfl": ("tfl", "stablehlo"),
+    "tfl": ("tfl", "stablehlo", "quant", "tosa", "ext", *CORE),
     "integer": ("tfl", "quant", "tosa", "ext"),
     "kernels": ("tfl",),
     "tosa": ("tosa",),
@@ -72,11 +75,12 @@ def _check(name: str, form: Form) -> Check:
     """What is asked of an op of that name."""
     dialect = name.partition(".")[0]
     if dialect not in _DIALECTS[form]:
-        return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only")
+        remedy = f"; run the pass that lowers {dialect} first" if form == "tfl" else ""
+        return _never(f"the {form} form has ops of {', '.join(_DIALECTS[form])} only{remedy}")
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' declares no such op")
-    if dialect == "stablehlo":
+    if dialect == "stablehlo" or dialect in CORE:
         return _declared  # its constraints hold in every form
     if dialect != "tfl":
         return _Declared(declared).check

@@ -48,7 +48,8 @@ def _truncated_quotient(op: tosa.IntDiv, a: np.ndarray, b: np.ndarray) -> np.nda
 
 def _truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The quotient of integers, rounded toward zero."""
-    return np.sign(a) * np.sign(b) * (np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64)))
+    with np.errstate(divide="ignore"):  # by 0 it is not defined
+        return np.sign(a) * np.sign(b) * (np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64)))
 
 
 @evaluator(tosa.Pow)

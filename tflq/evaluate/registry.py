@@ -16,10 +16,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from tflq.evaluate.held import held_array, held_dtype
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.registering import Registry
 
-__all__ = ["Run", "evaluate_function", "evaluate_op", "evaluator", "of_arrays", "running"]
+__all__ = ["Run", "evaluate_function", "evaluate_one", "evaluate_op", "evaluator", "of_arrays", "running"]
 
 Evaluator: TypeAlias = Callable[..., Any]
 
@@ -34,14 +35,36 @@ class Run:
     variables: dict[str, np.ndarray] = field(default_factory=dict)
     others: Mapping[str, Evaluator] = field(default_factory=dict)
     schedule: Callable[[int], Sequence[int]] | None = None
+    scope: Mapping[Value, np.ndarray] = field(default_factory=dict)
+    """The values of the function that is being evaluated, as far as they are known."""
+    calling: list[str] = field(default_factory=list)
+    """The functions that are being called, by name."""
 
     def call(self, index: int, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """The results of a function of the module."""
         if self.module is None:
             raise ValueError("a function is called, and its module is not given")
-        function = self.module.functions[index]
+        return self._called(self.module.functions[index], arrays)
+
+    def call_named(self, name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """The same, by the function's name. NotImplementedError if it has no body, or calls itself."""
+        functions = [] if self.module is None else self.module.functions
+        function = next((f for f in functions if f.name == name), None)
+        if function is None:
+            raise ValueError(f"@{name} is called, and no module with it is given")
+        if function.info.get("declaration"):
+            raise NotImplementedError(f"@{name} is declared without a body, so it has no evaluator")
+        if name in self.calling:
+            raise NotImplementedError(f"@{name} calls itself, which has no evaluator")
+        self.calling.append(name)
+        try:
+            return self._called(function, arrays)
+        finally:
+            self.calling.pop()
+
+    def _called(self, function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
         env = evaluate_function(function, dict(zip(function.inputs, arrays, strict=True)), self)
-        return [v.array if v.is_constant else env[v] for v in function.outputs]
+        return [env[v] if v in env else held_array(v) for v in function.outputs]
 
 
 Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
@@ -54,6 +77,18 @@ _MODULES: Final = {
     **{f"stablehlo.{family}": ("stablehlo.reduction",) for family in ("reduction", "windows")},
     "stablehlo.movement": ("stablehlo.layout",),
     "stablehlo.unary": ("stablehlo.elementwise",),
+    **{f"{dialect}.integers": ("core.integers",) for dialect in ("arith", "math")},
+    "arith.extended": ("core.integers",),
+    "arith.floats": ("core.floats",),
+    "math.several": ("core.floats", "core.functions"),
+    **{f"math.{family}": ("core.floats",) for family in ("rounding", "classes")},
+    "math.functions": ("core.functions",),
+    "arith.casts": ("core.casts",),
+    "arith.comparison": ("core.comparison",),
+    **{f"tensor.{family}": ("core.tensors",) for family in ("making", "views", "parts")},
+    "linalg.generic": ("core.loops",),
+    "shape.extents": ("core.extents",),
+    "func.calls": ("core.calls",),
 }
 
 evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate", _MODULES)
@@ -76,36 +111,44 @@ def evaluate_op(op: Op, arrays: list[np.ndarray | None]) -> list[np.ndarray] | N
 
 def _typed(op: Op, out: Any) -> list[np.ndarray]:
     results = out if isinstance(out, list) else [out]
-    return [np.asarray(r, v.type.storage.dtype) for r, v in zip(results, op.results, strict=True)]
+    return [np.asarray(r, held_dtype(v.type)) for r, v in zip(results, op.results, strict=True)]
+
+
+def evaluate_one(op: Op, arrays: Sequence[np.ndarray | None], run: Run) -> list[np.ndarray]:
+    """Results of one op, which may call functions or hold a state. NotImplementedError if it has no evaluator."""
+    runs = running.get(type(op))
+    if runs is not None:
+        return _typed(op, runs(op, [a for a in arrays if a is not None], run))
+    if op.name in run.others:
+        return _typed(op, run.others[op.name](op, *arrays))
+    results = evaluate_op(op, list(arrays))
+    if results is None:
+        raise NotImplementedError(f"{op.name} has no evaluator")
+    return results
 
 
 def evaluate_function(
     function: Function, inputs: Mapping[Value, np.ndarray], run: Run | None = None
 ) -> dict[Value, np.ndarray]:
-    """Every value of a function for given inputs. NotImplementedError names an op without an evaluator.
+    """Every value of a function for given inputs. NotImplementedError names an op without an evaluator; an
+    ArithmeticError or an IndexError is raised for what is undefined (a divisor of 0).
 
     `run` knows the module of a function that calls others, and keeps the variables from one evaluation to the next.
     """
     env: dict[Value, np.ndarray] = dict(inputs)
     run = Run() if run is None else run
+    outer, run.scope = run.scope, env
 
     def array(value: Value | None) -> np.ndarray | None:
         if value is None:
             return None
         found = env.get(value)
-        return value.array if found is None else found
+        return held_array(value) if found is None else found
 
-    for op in function.ops:
-        arrays = [array(v) for v in op.operands]
-        runs = running.get(type(op))
-        if runs is not None:
-            given = [a for a in arrays if a is not None]
-            results: list[np.ndarray] | None = _typed(op, runs(op, given, run))
-        elif op.name in run.others:
-            results = _typed(op, run.others[op.name](op, *arrays))
-        else:
-            results = evaluate_op(op, arrays)
-        if results is None:
-            raise NotImplementedError(f"{op.name} has no evaluator")
-        env.update(zip(op.results, results, strict=True))
+    try:
+        for op in function.ops:
+            results = evaluate_one(op, [array(v) for v in op.operands], run)
+            env.update(zip(op.results, results, strict=True))
+    finally:
+        run.scope = outer
     return env

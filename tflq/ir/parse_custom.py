@@ -15,6 +15,7 @@ import numpy as np
 
 from tflq.ir.attributes import AffineMap, Opaque, TypedArray
 from tflq.ir.core import Value
+from tflq.ir.parse_core import READERS
 from tflq.ir.parse_ops import Form, OpParser, Types
 from tflq.ir.types import BareType, FunctionType, TensorType, i1, i32, index
 
@@ -283,7 +284,8 @@ Reader = Callable[[Any, Form], None]
 
 CustomParser.readers.update(
     {
-        **dict.fromkeys(("linalg.yield", "stablehlo.return", "func.return"), CustomParser._terminator),
+        **READERS,
+        **dict.fromkeys(("linalg.yield", "stablehlo.return", "tensor.yield", "func.return"), CustomParser._terminator),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
         "arith.select": CustomParser._select,

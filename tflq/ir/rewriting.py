@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.core import Block, Function, Module, Op, Region, Value, walk
 
-__all__ = ["remove_ops", "remove_unneeded", "replace_values", "stand_for", "take_over", "unneeded"]
+__all__ = ["copied", "remove_ops", "remove_unneeded", "replace_values", "stand_for", "take_over", "unneeded"]
 
 
 def replace_values(module: Module, function: Function, replacements: Mapping[Value, Value]) -> None:
@@ -99,3 +99,22 @@ def take_over(kept: Value, named: Value) -> bool:
     producer.results = [named if result is kept else result for result in producer.results]
     named.producer = producer
     return True
+
+
+def copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
+    """Copies of ops on other values; `known` learns what their results are."""
+    made: list[Op] = []
+    for op in ops:
+        operands = [value and known.get(value, value) for value in op.operands]
+        for value in op.results:
+            known[value] = Value(value.type, info=value.info)
+        regions = [Region([_block(block, known) for block in region.blocks]) for region in op.regions]
+        results = [known[value] for value in op.results]
+        made.append(Op(op.name, operands, results, dict(op.attributes), op.location, info=op.info, regions=regions))
+    return made
+
+
+def _block(block: Block, known: dict[Value, Value]) -> Block:
+    for value in block.arguments:
+        known[value] = Value(value.type)
+    return Block([known[value] for value in block.arguments], copied(block.ops, known))

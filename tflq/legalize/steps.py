@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
-from tflq.dialects.forms import Form
+from tflq.dialects.forms import CORE, Form
 from tflq.ir.core import Module, Op
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import Rule
 from tflq.records import Decisions
 from tflq.targets import INTEGER, Target
 
-__all__ = ["BuiltinsOfText", "Legalize"]
+__all__ = ["BuiltinsOfText", "CoreToInteger", "Legalize"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,25 @@ class BuiltinsOfText(Pass):
         if not any(map(stands_apart, module.ops())):
             return PassResult(module, modified=False)
         to_builtins(module, keep_weights=self.keep_weights)
+        return PassResult(module, modified=True)
+
+
+@dataclass(frozen=True)
+class CoreToInteger(Pass):
+    """Ops of arith, math, tensor, linalg, shape and func, which text has, become ops of `tosa` on integers and builtins
+    on floats. UnsupportedError lists those without an exact form."""
+
+    name: ClassVar[str] = "core-to-integer"
+    takes: ClassVar[Form] = "tfl"
+    makes: ClassVar[Form] = "tfl"
+
+    def run(self, module: Module) -> PassResult:
+        dialects = {op.name.partition(".")[0] for op in module.ops()}
+        if dialects.isdisjoint((*CORE, "quant")):
+            return PassResult(module, modified=False)
+        from tflq.legalize.core.module import lower_core
+
+        lower_core(module)
         return PassResult(module, modified=True)
 
 

@@ -72,7 +72,7 @@ class Fold(Pass):
             return None
         try:
             arrays = evaluate_op(op, [None if value is None else value.array for value in op.operands])
-        except NotImplementedError:
+        except (NotImplementedError, ArithmeticError, IndexError):  # it is not evaluated, or undefined
             return None
         if arrays is None or any(a.shape != v.type.shape for a, v in zip(arrays, op.results, strict=True)):
             return None

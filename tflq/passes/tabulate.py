@@ -4,11 +4,12 @@ A value has sources if it is computed, elementwise and by ops with an evaluator,
 scalar constants (a constant of at most 256 different integers counts as an 8-bit tensor). Walking back from what is
 needed (names, outputs, other ops' operands), each such value becomes tosa.table of its source (256 entries) or
 ext.table_2d of its two (65536, of 8 bits), where that is worth it to the target. Tensors with names stay: they are
-sources of what follows them. The entries are the evaluator's.
+sources of what follows them. The entries are the evaluator's. Equal tables are one constant, in whichever function.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,8 +25,9 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.traits.elements import Tabulable
 from tflq.evaluate import evaluate_op
-from tflq.ir.core import Function, Module, Op, Value, constant
+from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
 from tflq.numerics.arrays import distinct
+from tflq.records import LargeTables
 
 __all__ = ["Tabulate"]
 
@@ -37,25 +39,39 @@ _PALETTE_ELEMENTS = 1 << 16
 class Tabulate(Pass):
     """Puts tables in the place of elementwise arithmetic on 8-bit tensors, where `worth` says so.
 
-    worth: of the ops that a table would replace, in order, and the number of its sources.
+    worth: the time that a table saves for each element (or 1 for true), given the ops that it would replace, in order,
+    and the number of its sources; 0 or less: none. least: a table of two sources must save so much over all elements;
+    most: so many are made, None for any number. What those that are made save is noted (`LargeTables`).
     """
 
     name: ClassVar[str] = "tabulate"
-    worth: Callable[[Sequence[Op], int], bool]
+    worth: Callable[[Sequence[Op], int], float]
+    least: float = 0.0
+    most: int | None = None
 
     def run(self, module: Module) -> PassResult:
-        modified = False
+        modified, gains = False, list[float]()
+        buffers: dict[tuple[np.dtype, bytes], Buffer] = {}
         for function in module.functions:
-            modified |= _Tabulation(function, self.worth).run()
+            modified |= _Tabulation(function, self, buffers, gains).run()
+        module.record.note(LargeTables(tuple(gains)))
         return PassResult(module, modified)
 
 
 class _Tabulation:
     """One function's walk: sources forwards, decisions backwards."""
 
-    def __init__(self, function: Function, worth: Callable[[Sequence[Op], int], bool]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        asked: Tabulate,
+        buffers: dict[tuple[np.dtype, bytes], Buffer],
+        gains: list[float],
+    ) -> None:
         self.function = function
-        self.worth = worth
+        self.asked = asked
+        self.buffers = buffers
+        self.gains = gains
         self.place = {op: i for i, op in enumerate(function.ops)}
         self.sources: dict[Value, tuple[Value, ...]] = {}
         self.tables: dict[tuple[np.dtype, bytes], Value] = {}
@@ -127,7 +143,8 @@ class _Tabulation:
         if not storage.is_integer or (len(sources) == 2 and storage.bits != 8) or all(v.is_constant for v in sources):
             return None
         cone = self._cone(op, sources)
-        if not self.worth(cone, len(sources)):
+        gain = self.asked.worth(cone, len(sources)) * _elements(op.result)
+        if gain <= 0 or (len(sources) == 2 and not self._has_room(gain)):
             return None
         env: dict[Value, np.ndarray] = {}
         operands: list[Value] = []
@@ -142,16 +159,29 @@ class _Tabulation:
                 return None
             env.update(zip(inner.results, results, strict=True))
         entries = np.broadcast_to(env[op.result], [256] * len(sources)).reshape(-1)
+        if len(sources) == 2:
+            self.gains.append(gain)
         kind = Table if len(sources) == 1 else Table2D
         return Op(kind.op_name, [*operands, self._shared(entries)], [op.result], {}, op.location)
+
+    def _has_room(self, gain: float) -> bool:
+        """Whether a table of two sources that saves so much is still made."""
+        return gain >= self.asked.least and (self.asked.most is None or len(self.gains) < self.asked.most)
 
     def _shared(self, entries: np.ndarray) -> Value:
         """A constant; equal tables are one."""
         entries = np.ascontiguousarray(entries)
         key = (entries.dtype, entries.tobytes())
         if key not in self.tables:
-            self.tables[key] = constant(entries)
+            made = self.tables[key] = constant(entries)
+            assert made.buffer is not None
+            made.buffer = self.buffers.setdefault(key, made.buffer)
         return self.tables[key]
+
+
+def _elements(value: Value) -> int:
+    """So many elements; an open dim is 1."""
+    return math.prod(1 if dim is None else dim for dim in value.type.shape or ())
 
 
 def _is_per_channel(op: Op) -> bool:

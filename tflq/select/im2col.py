@@ -7,6 +7,7 @@ width is not known.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape
 from tflq.select.lowering import Kernels
 
-__all__ = ["Geometry", "pad_spatial", "patches", "taps"]
+__all__ = ["Geometry", "pad_spatial", "patches", "tap_sum"]
 
 
 class Geometry(NamedTuple):
@@ -94,7 +95,7 @@ def _windows_of_rows(k: Kernels, x: Value, geometry: Geometry, out_w: int, chann
     return x if kernel == 1 else k.refold(x, (batch, height, out_w, kernel * channels))
 
 
-def taps(
+def tap_sum(
     k: Kernels,
     x: Value,
     geometry: Geometry,
@@ -102,11 +103,11 @@ def taps(
     *,
     fold: int,
     element: ScalarType,
-) -> Iterator[Value]:
-    """`function` of what each filter tap meets in padded x, row by row: [N, OH, OW / fold, fold * C] of `element`.
+) -> Value:
+    """The sum of `function` of what each filter tap meets in padded x: [N, OH, OW / fold, fold * C].
 
-    `function` is elementwise and takes the tap's number. Results are emitted as they are asked for, so that each can be
-    used up while it is in the cache.
+    `function` is elementwise and takes x in `element`, and the tap's number. What the taps of a row of the filter give
+    lies in the same rows, and is added up before these are cut out.
     """
     (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
         geometry.kernel,
@@ -116,9 +117,8 @@ def taps(
     unpadded = Geometry(geometry.kernel, (0, 0, 0, 0), geometry.stride, geometry.dilation)
     batch, out_h, out_w, _ = unpadded.output(x.type.shape, 0) or (None,) * 4
     if out_h is None or out_w is None:
-        for number, tap in enumerate(_strided_taps(k, x, geometry)):
-            yield function(k.cast(tap, element), number)
-        return
+        pieces = enumerate(_strided_taps(k, x, geometry))
+        return functools.reduce(k.add, (function(k.cast(tap, element), number) for number, tap in pieces))
     _, height, _, channels = x.type.shape or (None,) * 4
     columns: list[Value] = []
     for j in range(kernel_w):
@@ -126,14 +126,20 @@ def taps(
         if fold > 1:
             column = k.refold(column, (batch, height, out_w // fold, fold * (channels or 0)))
         columns.append(k.cast(column, element))
-    phases: dict[tuple[int, int], Value] = {}
+    phases: dict[int, list[Value]] = {}
+    total: Value | None = None
     for i in range(kernel_h):
         start, phase = divmod(i * dilation_h, stride_h)
-        for j, column in enumerate(columns):
-            if (phase, j) not in phases:
-                phases[phase, j] = _rows(k, column, phase, stride_h, -(-((height or 0) - phase) // stride_h))
-            product = function(phases[phase, j], i * kernel_w + j)
-            yield _rows(k, product, start, 1, out_h)
+        if phase not in phases:
+            count = -(-((height or 0) - phase) // stride_h)
+            phases[phase] = [_rows(k, column, phase, stride_h, count) for column in columns]
+        terms = [(column, i * kernel_w + j) for j, column in enumerate(phases[phase])]
+        for part in [[term] for term in terms] if element.is_float else [terms]:  # floats are added up one by one
+            row = _rows(k, functools.reduce(k.add, (function(*term) for term in part)), start, 1, out_h)
+            total = row if total is None else k.add(total, row)
+    if total is None:
+        raise ValueError("a filter without taps")
+    return total
 
 
 def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:
@@ -155,7 +161,7 @@ def _picked(k: Kernels, x: Value, axis: int, start: int, stride: int, count: int
 
 
 def _strided_taps(k: Kernels, x: Value, geometry: Geometry) -> Iterator[Value]:
-    """`taps` of an input whose height or width is not known: slices that end relative to its end."""
+    """What each tap meets in an input whose height or width is not known: slices that end relative to its end."""
     (kernel_h, kernel_w), (stride_h, stride_w), (dilation_h, dilation_w) = (
         geometry.kernel,
         geometry.stride,

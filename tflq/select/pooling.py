@@ -6,8 +6,6 @@ the window's elements, divided. An average with zero points is one of int16, whi
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from tflq.dialects.declare import Operator
@@ -19,7 +17,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32, i16, i32
 from tflq.numerics.convolution import window
 from tflq.numerics.pooling import window_counts
-from tflq.select.im2col import Geometry, pad_spatial, taps
+from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.rescale.integer import clamped
 from tflq.select.twins import moved
@@ -85,7 +83,7 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     wide = k.cast(padded, element)
     if zero_point:
         wide = k.sub(wide, k.constant(zero_point, element))
-    total = functools.reduce(k.add, taps(k, wide, geometry, lambda v, _: v, fold=1, element=element))
+    total = tap_sum(k, wide, geometry, lambda v, _: v, fold=1, element=element)
     count = window_counts(sizes, op.kernel, op.stride, op.pad)[..., None]
     if element == i32:
         total = k.add(total, k.mul(k.emit(Sign, [total], total.type), k.constant(count // 2)))

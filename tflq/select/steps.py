@@ -11,13 +11,23 @@ from tflq.ir.core import Module
 from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select
+from tflq.select.equal_tables import share_tables
 from tflq.select.legality import check
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.state import declare_variables
 from tflq.targets import INTEGER, Target
 
-__all__ = ["CheckLegality", "DeclareVariables", "KeepApart", "MergeViews", "NameTensors", "Select", "TrimEdges"]
+__all__ = [
+    "CheckLegality",
+    "DeclareVariables",
+    "KeepApart",
+    "MergeViews",
+    "NameTensors",
+    "Select",
+    "ShareTables",
+    "TrimEdges",
+]
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,16 @@ class MergeViews(Pass):
 
     def run(self, module: Module) -> PassResult:
         return PassResult(module, merge_views(module))
+
+
+class ShareTables(Pass):
+    """Equal tables that GATHER looks up share their bytes, in whichever function."""
+
+    name: ClassVar[str] = "share-tables"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, share_tables(module))
 
 
 class KeepApart(Pass):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute, operand, words
 from tflq.dialects.declare import result as result_
+from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Value
 from tflq.ir.quant_constraints import (
@@ -38,7 +39,7 @@ class Qcast(Operator, name="quant.qcast"):
     result: Value = result_(QUANTIZED)
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
-    traits = (Role("quantized"),)
+    traits = (Role("quantized"), ComputesInFloat())
     constraints = (
         one_operand_and_result,
         operand_float,
@@ -57,7 +58,7 @@ class Dcast(Operator, name="quant.dcast"):
     __slots__ = ()
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
-    traits = (Role("dequantized"),)
+    traits = (Role("dequantized"), ComputesInFloat())
     constraints = (
         one_operand_and_result,
         operand_quantized,

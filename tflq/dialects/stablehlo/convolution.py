@@ -13,6 +13,7 @@ from tflq.dialects.stablehlo.hybrid import (
     Hybrid,
     all_quantized_or_hybrid,
     along,
+    lhs_per_tensor,
     one_expressed_type,
     one_storage_type,
     real_as_expressed,
@@ -149,8 +150,8 @@ def _sized(op: Convolution) -> bool:
     if left is None or right is None or made is None or op.numbers is None or op.window is None:
         return True
     batch, _, spatial = op.numbers.input
-    unknown = None in (right[i] for i in op.numbers.kernel[2])
-    counts = op.window.counts(tuple(None if unknown else left[i] for i in spatial))
+    pairs = zip(spatial, op.numbers.kernel[2], strict=True)
+    counts = op.window.counts(tuple(None if right[b] is None else left[a] for a, b in pairs))
     at_batch, at_feature, at_spatial = op.numbers.output
     rows = left[batch]
     wanted: list[int | None] = [None] * len(made)
@@ -159,6 +160,12 @@ def _sized(op: Convolution) -> bool:
     for place, count in zip(at_spatial, counts, strict=True):
         wanted[place] = count
     return agree(tuple(wanted), made)
+
+
+@constraint
+def _one_element_type(op: Convolution) -> bool:
+    """(C27) lhs and rhs must have the same element type, if none is quantized"""
+    return any(v.type.quantized for v in op.tensors) or op.lhs.type.element == op.rhs.type.element
 
 
 @constraint
@@ -191,6 +198,7 @@ class Convolution(Operator, name="stablehlo.convolution"):
     batch_group_count: int = attribute(default=1)
     constraints = (
         signature(2),
+        _one_element_type,
         all_quantized_or_hybrid("C28"),
         _kernel_axis,
         _result_axis,
@@ -198,6 +206,7 @@ class Convolution(Operator, name="stablehlo.convolution"):
         one_expressed_type("C32"),
         _one_scale,
         real_as_expressed("C34"),
+        lhs_per_tensor,
         _numbered,
         _windowed,
         _grouped,

@@ -18,6 +18,7 @@ __all__ = [
     "Hybrid",
     "all_quantized_or_hybrid",
     "is_hybrid",
+    "lhs_per_tensor",
     "one_expressed_type",
     "one_storage_type",
     "real_as_expressed",
@@ -45,6 +46,12 @@ def all_quantized_or_hybrid(label: str) -> Check:
         return not uses_quantized(op) or (lhs.quantized == made.quantized and rhs.quantized)
 
     return _labelled(label, "lhs and result must be both quantized or both not, and rhs must be quantized", rule)
+
+
+@constraint
+def lhs_per_tensor(op: Any) -> bool:
+    """lhs must not be quantized per axis"""
+    return not is_per_axis(op.lhs.type)
 
 
 def one_storage_type(label: str) -> Check:

@@ -12,6 +12,7 @@ from tflq.dialects.declare import result as result_
 from tflq.dialects.stablehlo.hybrid import (
     Hybrid,
     all_quantized_or_hybrid,
+    lhs_per_tensor,
     one_expressed_type,
     one_storage_type,
     real_as_expressed,
@@ -66,7 +67,10 @@ def _sized(op: DotGeneral) -> bool:
     )
     if not agree(tuple(left[a] for a, _ in pairs), tuple(right[b] for _, b in pairs)):
         return False
-    batches = [left[i] for i in numbers.lhs_batching]
+    batches = [
+        right[b] if left[a] is None else left[a]
+        for a, b in zip(numbers.lhs_batching, numbers.rhs_batching, strict=True)
+    ]
     rows = [left[i] for i in numbers.free(len(left), right=False)]
     return agree((*batches, *rows, *(right[i] for i in numbers.free(len(right), right=True))), op.result.type.shape)
 
@@ -100,6 +104,7 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
         one_storage_type("C16"),
         one_expressed_type("C17"),
         real_as_expressed("C18"),
+        lhs_per_tensor,
         _numbered,
         _sized,
         _not_contracted,

@@ -44,13 +44,9 @@ def _unique(op: Reduce) -> bool:
 @constraint
 def _sized(op: Reduce) -> bool:
     """shape(results...) is shape(inputs...) without the dimensions that are reduced"""
-    for given, made in zip(op.inputs, op.results, strict=True):
-        shape = given.type.shape
-        if shape is not None and not agree(
-            tuple(size for axis, size in enumerate(shape) if axis not in op.dimensions), made.type.shape
-        ):
-            return False
-    return True
+    shapes = [value.type.shape for value in op.inputs]
+    left = [s and tuple(size for axis, size in enumerate(s) if axis not in op.dimensions) for s in shapes]
+    return all(agree(shape, made.type.shape) for shape in left for made in op.results)
 
 
 class Reduce(Accumulating, name="stablehlo.reduce"):

@@ -44,10 +44,9 @@ def _windowed(op: ReduceWindow | SelectAndScatter) -> bool:
 @constraint
 def _sized(op: ReduceWindow) -> bool:
     """shape(results...) is the number of windows along each dimension of the inputs"""
-    shape, spread = op.inputs[0].type.shape, op.window
-    if shape is None or spread is None:
-        return True
-    return all(agree(spread.counts(shape), made.type.shape) for made in op.results)
+    spread, shapes = op.window, [value.type.shape for value in op.inputs]
+    counts = [None if spread is None or shape is None else spread.counts(shape) for shape in shapes]
+    return all(agree(count, made.type.shape) for count in counts for made in op.results)
 
 
 @constraint

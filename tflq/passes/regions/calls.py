@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from tflq.dialects.func.calls import Call
 from tflq.dialects.quant.regions import Region
 from tflq.errors import Reason, UnsupportedError
-from tflq.ir.core import Block, Function, Module, Op, Value, walk
-from tflq.ir.core import Region as OpRegion
-from tflq.ir.rewriting import replace_values
+from tflq.ir.core import Function, Module, Op, Value, walk
+from tflq.ir.rewriting import copied, replace_values
 
-__all__ = ["copied", "inline_calls"]
+__all__ = ["inline_calls"]
 
 
 def inline_calls(module: Module) -> bool:
@@ -70,25 +69,6 @@ def _inline(
     function.ops = ops
     replace_values(module, function, replacements)
     return True
-
-
-def copied(ops: Sequence[Op], known: dict[Value, Value]) -> list[Op]:
-    """Copies of ops on other values; `known` learns what their results are."""
-    made: list[Op] = []
-    for op in ops:
-        operands = [value and known.get(value, value) for value in op.operands]
-        for value in op.results:
-            known[value] = Value(value.type, info=value.info)
-        regions = [OpRegion([_block(block, known) for block in region.blocks]) for region in op.regions]
-        results = [known[value] for value in op.results]
-        made.append(Op(op.name, operands, results, dict(op.attributes), op.location, info=op.info, regions=regions))
-    return made
-
-
-def _block(block: Block, known: dict[Value, Value]) -> Block:
-    for value in block.arguments:
-        known[value] = Value(value.type)
-    return Block([known[value] for value in block.arguments], copied(block.ops, known))
 
 
 def _drop_unused(module: Module, holding: set[str]) -> None:

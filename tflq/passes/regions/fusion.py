@@ -25,11 +25,10 @@ from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.traits.effects import Calls, Impure, Kept, Recurrent
 from tflq.ir.core import Block, Function, Module, Op, Value
 from tflq.ir.core import Region as OpRegion
-from tflq.ir.rewriting import remove_unneeded, replace_values
+from tflq.ir.rewriting import copied, remove_unneeded, replace_values
 from tflq.ir.types import ElementType, ScalarType, TensorType
 from tflq.passes.regions.annotations import made_plain, stated_after, stated_before
 from tflq.passes.regions.batch_norm import folded
-from tflq.passes.regions.calls import copied
 from tflq.passes.regions.patterns import patterns
 from tflq.passes.through_floats import expressed
 from tflq.targets.load import Kernels, load_kernels

@@ -11,8 +11,7 @@ ordinary convolution; several filters per channel repeat the channels by GATHER.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from tflq.select.convolution.conv2d import conv2d_of
 from tflq.select.convolution.floats import activated, depthwise_of_floats
 from tflq.select.convolution.requantized import requantized_depthwise
 from tflq.select.digits import digits, fills
-from tflq.select.im2col import Geometry, pad_spatial, taps
+from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.mac_float import float_depthwise
 from tflq.select.sums import fits_int32
@@ -83,10 +82,9 @@ def _by_bytes(
         row.role = "weights"
 
     def product(x: Value, tap: int) -> Value:
-        return k.mul(x, rows[tap])
+        return k.cast(k.mul(x, rows[tap]), i32)
 
-    narrow = taps(k, padded, geometry, product, fold=fold, element=i16)
-    total = _total(k, (k.cast(tap, i32) for tap in narrow))
+    total = tap_sum(k, padded, geometry, product, fold=fold, element=i16)
     if fold > 1 and shape is not None:
         total = k.refold(total, shape)
     offset = (inputs.offset - zero_points[0]) * filters.sum(0)
@@ -122,7 +120,7 @@ def _by_taps(
     def product(x: Value, tap: int) -> Value:
         return k.mul(x, rows[tap])
 
-    total = _total(k, taps(k, wide, geometry, product, fold=1, element=element))
+    total = tap_sum(k, wide, geometry, product, fold=1, element=element)
     if bias.is_constant:
         return k.add(total, k.constant(bias.array, element)) if bias.array.any() else total
     return k.add(total, k.cast(bias, element))
@@ -134,10 +132,6 @@ def _repeated(k: Kernels, x: Value, multiplier: int) -> Value:
         return x
     channels = (x.type.shape or (0,))[-1] or 0
     return k.gather(x, k.constant(np.repeat(np.arange(channels, dtype=np.int32), multiplier)), axis=3)
-
-
-def _total(k: Kernels, terms: Iterable[Value]) -> Value:
-    return functools.reduce(k.add, terms)
 
 
 def _weight_rows(k: Kernels, weights: Value, weight_zp: int, element: ScalarType) -> list[Value]:

@@ -1,0 +1,103 @@
+"""Claims on converted networks in the interpreter: python benchmarks/claim_running.py [--repeat N]
+
+Time for each inference and memory, times the original's: kernels, integer and float32, with optimized kernels and with
+XNNPACK, one thread. Memory is what the process grows by at most while it runs, and the arena that is stated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from claims import Claim, networks, table
+
+import tflq
+from tflq.analysis.arena import arena_of
+
+NETWORKS: Final = (
+    *("mobilenet_v1_0.25_128_quant", "mobilenet_v2_1.0_224_quant", "mobilenet_v2_1.0_224_inat_bird_quant"),
+    *("tf2_mobilenet_v2_1.0_224_ptq", "deeplabv3_mnv2_dm05_pascal_quant", "pretrainedResnet_large_int8"),
+    *("vww_96_int8", "kws_ref_model", "ResNet50", "EfficientNetB0"),
+)
+WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "kernels": {"target": "kernels"},
+    "integer": {},
+    "float32": {"mac": "float32"},
+}
+TIMES: Final = {("integer", "optimized"): 2.5, ("float32", "optimized"): 1.5, ("float32", "XNNPACK"): 1.5}
+MEMORY: Final = {"integer": 3.0, "float32": 2.0}
+"""The most of the original's."""
+RESOLVERS: Final = {"optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "XNNPACK": "BUILTIN"}
+PROGRAM: Final = """
+import json, resource, statistics, sys, time
+sys.path.insert(0, sys.argv[1])
+from run_time import interpreter
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+if sys.argv[4] == "memory":
+    interpreter(open(sys.argv[5], "rb").read(), sys.argv[2])  # what is loaded once
+    before = peak()
+    interpreter(open(sys.argv[6], "rb").read(), sys.argv[2])
+    print(json.dumps(peak() - before))
+else:
+    runners = [interpreter(open(path, "rb").read(), sys.argv[2]) for path in sys.argv[5:]]
+    times = [[] for _ in runners]
+    for _ in range(int(sys.argv[3])):
+        for runner, taken in zip(runners, times):
+            start = time.perf_counter()
+            runner.invoke()
+            taken.append(time.perf_counter() - start)
+    print(json.dumps([statistics.median(taken) for taken in times]))
+"""
+
+
+def asked(what: str, resolver: str, repeat: int, *paths: Path) -> Any:
+    """What the program prints; None, said aloud, if the interpreter does not run the models."""
+    here = str(Path(__file__).resolve().parent)
+    command = [sys.executable, "-c", PROGRAM, here, RESOLVERS[resolver], str(repeat), what, *map(str, paths)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode:
+        print(f"SKIPPED: {paths[-1]} with {resolver} kernels: exit code {run.returncode}", flush=True)
+        return None
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def of_network(name: str, original: Path, folder: Path, repeat: int) -> Iterator[Claim]:
+    made = {way: folder / f"{way}.tflite" for way in WAYS}
+    arenas = {way: tflq.convert(original, made[way], force=True, **options).arena for way, options in WAYS.items()}
+    for resolver in RESOLVERS:
+        seconds = asked("time", resolver, repeat, original, *made.values())
+        for number, way in enumerate(WAYS, 1):
+            ratio = None if seconds is None else seconds[number] / seconds[0]
+            of = "" if seconds is None else f"{seconds[number] * 1e3:.2f} ms, original {seconds[0] * 1e3:.2f} ms"
+            yield Claim(f"run time, {way}, {resolver}", name, ratio, TIMES.get((way, resolver)), of=of)
+    least = networks(["pad"])["pad"]
+    assert least is not None
+    before = asked("memory", "optimized", 1, least, original)
+    own = arena_of(tflq.read(original)).bytes
+    for way, path in made.items():
+        grown, arena = asked("memory", "optimized", 1, least, path), arenas[way]
+        stated = None if arena is None else arena.bytes
+        of = f"{(grown or 0) / 1024:.1f} MiB, original {(before or 0) / 1024:.1f} MiB"
+        yield Claim(f"memory, {way}", name, grown / before if grown and before else None, MEMORY.get(way), of=of)
+        if stated and own:
+            of = f"{stated / 2**20:.2f} MiB, original {own / 2**20:.2f} MiB"
+            yield Claim(f"arena, {way}", name, stated / own, of=of)
+
+
+def claims(repeat: int = 15) -> Iterator[Claim]:
+    for name, path in networks(NETWORKS).items():
+        if path is not None:
+            with tempfile.TemporaryDirectory() as place:
+                yield from of_network(name, path, Path(place), repeat)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=15)
+    print(table(claims(parser.parse_args().repeat)))

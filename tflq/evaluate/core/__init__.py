@@ -1,0 +1,1 @@
+"""Evaluators of MLIR's core dialects: arith, math, tensor, linalg, shape and func."""

@@ -1,0 +1,296 @@
+"""One function's ops of the core dialects, replaced.
+
+What each value has become is kept in a table. What is known is computed here, by the evaluator. A value may be held
+with fewer dims than its type has (`tensor.splat` of a number is that number): it broadcasts; `whole` gives all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tflq.dialects.declare import Operator
+from tflq.dialects.forms import CORE
+from tflq.dialects.func.calls import Call, CallIndirect, Constant
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.errors import Reason
+from tflq.evaluate import evaluate_op
+from tflq.evaluate.held import held_array
+from tflq.ir.core import Buffer, Function, Location, Op, Value
+from tflq.ir.parameters import parameters
+from tflq.ir.rewriting import copied
+from tflq.ir.syntax import pack
+from tflq.ir.types import (
+    BareType,
+    FunctionType,
+    ScalarType,
+    TensorType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    index,
+    is_quantized,
+)
+from tflq.legalize.core.emitter import COMPUTED, CoreEmitter, NoForm, plain_type
+from tflq.legalize.core.registry import form, of_tensors
+
+__all__ = ["Translation", "is_core"]
+
+
+def is_core(op: Op) -> bool:
+    """Whether an op is one of the core dialects."""
+    return op.name.partition(".")[0] in CORE
+
+
+class Translation:
+    """A function on its way. `functions`: those that can be called, by name. `refused`: where reasons go."""
+
+    def __init__(
+        self, function: Function, number: int, functions: Mapping[str, Function], refused: list[Reason], source: str
+    ) -> None:
+        self.b = CoreEmitter()
+        self._function, self._number = function, number
+        self._functions, self._refused, self._source = functions, refused, source
+        self._env: dict[Value, Value] = {}
+        self._calling: list[str] = [str(function.name)]
+        self._at = 0
+
+    def run(self) -> dict[Value, Value]:
+        """Replaces the ops of the function; what its results have become."""
+        function = self._function
+        for value in function.inputs:
+            value.type = self._edge(value, "input")
+        self.translate(function.ops)
+        made = {}
+        for value in function.outputs:
+            self._edge(value, "output")
+            made[value] = self._returned(value)
+        function.outputs = [made[value] for value in function.outputs]
+        function.ops = self.b.ops
+        function.tensors = []
+        return made
+
+    def _edge(self, value: Value, kind: str) -> TensorType:
+        """The type of an input or output of the file."""
+        type = value.type
+        if type.shape is None or isinstance(type.element, FunctionType):
+            what = "is unranked" if type.shape is None else "is a function"
+            reason = f"{kind} '{value.name}' {what}, and a file's {kind}s are tensors of known rank"
+            self._refused.append(Reason(reason, subgraph=self._number, remedy="state its rank"))
+        return plain_type(type)
+
+    def _returned(self, value: Value) -> Value:
+        """What stands for a result of the function: a tensor of its own type, under its name."""
+        if isinstance(value.type.element, FunctionType) or value.type.shape is None:
+            return value
+        kept = self._env.get(value, value)
+        if kept is value:
+            return value
+        made = self.whole(value)
+        if made.is_constant or made in self._function.inputs or made.name:
+            made = self.b.identity(made)
+        made.name, made.info = value.name, value.info
+        return made
+
+    # --- values
+
+    def value(self, value: Value) -> Value:
+        """What a value is now; it broadcasts to the value's shape."""
+        found = self._env.get(value)
+        if found is None and value.is_constant and isinstance(value.type.element, ScalarType):
+            found = self._env[value] = _constant(held_array(value), value.type.element)
+        return value if found is None else found
+
+    def whole(self, value: Value) -> Value:
+        """What a value is now, with all its elements."""
+        now, shape = self.value(value), value.type.shape
+        if now.type.shape == shape or shape is None or is_quantized(now.type.element):
+            return now
+        if now.is_constant and None not in shape:
+            return _constant(np.broadcast_to(held_array(now), _static(shape)), now.type.storage, compact=False)
+        if None not in shape:
+            dims = self.b.constant(np.array(shape, np.int32), i32)
+            return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
+        if now.type.rank != len(shape):
+            raise NoForm("a number stands for a tensor of unknown size here", "state its dims")
+        return now
+
+    def known(self, value: Value) -> np.ndarray | None:
+        """The elements of a value, if they are known."""
+        now = self.value(value)
+        if not now.is_constant or is_quantized(now.type.element):
+            return None
+        shape = value.type.shape
+        return np.broadcast_to(held_array(now), _static(shape)) if shape is not None and None not in shape else None
+
+    def is_known(self, value: Value) -> bool:
+        """Whether a value is a constant, whatever its size."""
+        now = self.value(value)
+        return now.is_constant and isinstance(now.type.element, ScalarType)
+
+    def become(self, value: Value, made: Value) -> None:
+        """Notes what a value is now."""
+        self._env[value] = made
+
+    def constant(self, array: np.ndarray, type: TensorType) -> Value:
+        """A constant for a value of a type."""
+        return _constant(array, type.storage)
+
+    # --- ops
+
+    def translate(self, ops: Sequence[Op]) -> None:
+        """What computes ops, one after the other."""
+        for op in ops:
+            self._at += 1
+            tensor = op.result.name if op.results else ""
+            place = Location(self._source, self._number, self._at - 1, op.name.upper(), tensor)
+            self.b.location = op.location or place
+            try:
+                self._visit(op)
+            except NoForm as refusal:
+                label = f"function {self._number} '{self._function.name}', {op.name}"
+                label += f", {op.result.label}" if op.results else ""
+                self._refused.append(
+                    Reason(refusal.why, self._source, self._number, place=label, remedy=refusal.remedy)
+                )
+                for result in op.results:  # so that later ops can be looked at, too
+                    self._env[result] = Value(plain_type(result.type))
+
+    def _visit(self, op: Op) -> None:
+        if isinstance(op, (Call, CallIndirect)):
+            self._call(op)
+        elif isinstance(op, Constant):
+            pass  # the call looks at it
+        elif is_core(op):
+            results = self._computed(op)
+            for old, new in zip(op.results, results, strict=True):
+                if old.name and not new.is_constant and not new.name and old not in self._function.outputs:
+                    new.name = old.name
+                self._env[old] = new
+        else:
+            self._keep(op)
+
+    def _computed(self, op: Op) -> Sequence[Value]:
+        function = form.get(type(op))
+        elementwise = function is not None
+        if (made := self._folded(op, elementwise)) is not None:
+            return made
+        if function is None:
+            function = of_tensors.get(type(op))
+            if function is None:
+                raise NoForm(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
+            answer = function(op, self)
+        else:
+            _check_types(op)
+            answer = function(op, self.b, *(self.value(v) for v in op.operands if v is not None))
+        return [answer] if isinstance(answer, Value) else answer
+
+    def _folded(self, op: Op, elementwise: bool) -> list[Value] | None:
+        """The results of an op on what is known; None if it must be computed as the model runs. NoForm if they are
+        undefined."""
+        if op.regions or not all(v is not None and self.is_known(v) for v in op.operands):
+            return None
+        arrays: list[np.ndarray | None] = []
+        for value in op.operands:
+            assert value is not None
+            array = held_array(self.value(value)) if elementwise else self.known(value)
+            if array is None:
+                return None
+            arrays.append(array)
+        if not elementwise and not all(v.type.is_static for v in op.results):
+            return None
+        try:
+            made = evaluate_op(op, arrays)
+        except (ArithmeticError, IndexError) as error:
+            raise NoForm(f"it is undefined: {error}", "the model must not compute it") from None
+        except NotImplementedError:
+            return None
+        return None if made is None else [_constant(a, v.type.storage) for a, v in zip(made, op.results, strict=True)]
+
+    def _keep(self, op: Op) -> None:
+        """An op of another dialect, on what its operands are now."""
+        if op.name.startswith("quant.") and not isinstance(op, (Dcast, Qcast, Scast)):
+            raise NoForm("it is no cast, and nothing computes it", "run the pass that takes it away: tflq opt -p ...")
+        operands = [None if v is None else self.whole(v) for v in op.operands]
+        for result in op.results:
+            result.type = _bare(result.type)
+        op.operands = operands
+        op.location = self.b.location
+        self.b.ops.append(op)
+        if isinstance(op, Dcast):
+            self.b.within(op.result, _largest(op.input.type))
+
+    # --- calls
+
+    def _call(self, op: Call | CallIndirect) -> None:
+        """The callee's ops in the place of the call."""
+        name = str(op.callee) if isinstance(op, Call) else self._referred(op.callee)
+        function = self._functions.get(name)
+        if function is None:
+            raise NoForm(f"@{name} is declared without a body", "define it in this module")
+        if name in self._calling:
+            raise NoForm(f"@{name} calls itself", "a TFLite file has no recursion; write it as a loop")
+        inner: dict[Value, Value] = dict(zip(function.inputs, op.inputs, strict=True))
+        self._calling.append(name)
+        self.translate(copied(function.ops, inner))
+        self._calling.pop()
+        for result, value in zip(op.results, function.outputs, strict=True):
+            self._env[result] = self.value(inner.get(value, value))
+
+    def _referred(self, callee: Value) -> str:
+        producer = callee.producer
+        if isinstance(producer, Constant):
+            return str(producer.value)
+        raise NoForm("which function it calls is not known before the model runs", "call it by name")
+
+
+_REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
+_MISSING = {
+    "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
+    "math.copysign": "TFLite has no builtin that reads the sign of 0",
+    "tensor.generate": "TFLite runs no body for each element",
+    "tensor.insert": "TFLite writes no single elements",
+}
+
+
+def _largest(type: TensorType) -> float:
+    """The largest number that a quantized tensor can hold, without its sign."""
+    scale, zero_point = parameters(type)
+    steps = np.maximum(type.storage.maximum - zero_point, zero_point - type.storage.minimum)
+    return float((np.asarray(scale, np.float64) * steps).max())
+
+
+def _bare(type: TensorType) -> TensorType:
+    """A scalar as a tensor of rank 0."""
+    return TensorType(type.shape, type.element) if isinstance(type, BareType) else type
+
+
+def _check_types(op: Operator | Op) -> None:
+    """NoForm if TFLite has no arithmetic on an element type."""
+    for value in op.tensors:
+        if value.type.element not in COMPUTED:
+            what = f"TFLite has no arithmetic on {value.type.element}"
+            known = ", ".join(t.name for t in (i1, i8, i16, i32, i64, f32))
+            raise NoForm(what, f"write it in one of {known}")
+
+
+def _constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:
+    """A constant; with `compact` one number, if all elements are the same bytes."""
+    held = np.ascontiguousarray(array)
+    if np.ndim(array) == 0:
+        held = held.reshape(())
+    if compact and held.size > 1:
+        raw = held.reshape(-1).view(np.uint8).reshape(held.size, -1)
+        if (raw == raw[0]).all():
+            held = held.reshape(-1)[:1].reshape(())
+    kind = i64 if element == index else element
+    return Value(TensorType(held.shape, kind), buffer=Buffer.of(pack(held, kind) if kind.bits < 8 else held))
+
+
+def _static(shape: Sequence[int | None]) -> tuple[int, ...]:
+    return tuple(dim or 0 for dim in shape)

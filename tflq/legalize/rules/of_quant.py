@@ -1,0 +1,17 @@
+"""The rules of the casts of `quant`, which text has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tflq.dialects.quant.casts import Dcast, Qcast, Scast
+from tflq.legalize.reference import quant_casts
+from tflq.legalize.rule import Rules
+
+__all__ = ["RULES"]
+
+RULES: Final[Rules] = {
+    Dcast: (quant_casts.dcast,),
+    Qcast: (quant_casts.qcast,),
+    Scast: (quant_casts.scast,),
+}

@@ -1,0 +1,140 @@
+"""Integers of a width, 1 to 64 bits, held in int64 by their sign: what signless integers of MLIR compute.
+
+Sums and products are modulo 2^bits. Of what is undefined, a quotient of 0 or one that overflows is an ArithmeticError,
+and a shift by the width or more (poison: it may be anything) moves all bits out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = [
+    *("absolute", "added_unsigned", "count_ones", "divided_signed", "divided_unsigned", "leading_zeros", "powers"),
+    *("product_signed", "product_unsigned", "shifted_left", "shifted_right", "trailing_zeros", "unsigned", "wrapped"),
+]
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def wrapped(x: np.ndarray, bits: int) -> np.ndarray:
+    """int64 or uint64 modulo 2^bits, by its sign: int64."""
+    left = np.int64(64 - bits)
+    return (np.asarray(x).astype(np.int64) << left) >> left
+
+
+def unsigned(x: np.ndarray, bits: int) -> np.ndarray:
+    """The same bits without a sign: uint64."""
+    return np.asarray(x, np.int64).astype(np.uint64) & np.uint64((1 << bits) - 1)
+
+
+def divided_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Quotient toward zero and remainder, int64. ZeroDivisionError, OverflowError."""
+    _check_divisor(b)
+    if ((a == -(1 << (bits - 1))) & (b == -1)).any():
+        raise OverflowError(f"the quotient of the least integer of {bits} bits by -1 is none of {bits} bits")
+    rest = np.fmod(a, b)
+    return (a - rest) // b, rest
+
+
+def divided_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Quotient and remainder, uint64. ZeroDivisionError."""
+    _check_divisor(b)
+    x, y = unsigned(a, bits), unsigned(b, bits)
+    return x // y, x % y
+
+
+def _check_divisor(b: np.ndarray) -> None:
+    if not np.asarray(b).all():
+        raise ZeroDivisionError("a divisor is 0")
+
+
+def shifted_left(a: np.ndarray, by: np.ndarray, bits: int) -> np.ndarray:
+    count = unsigned(by, bits)
+    return np.where(count < bits, wrapped(a << np.minimum(count, np.uint64(63)).astype(np.int64), bits), 0)
+
+
+def shifted_right(a: np.ndarray, by: np.ndarray, bits: int, *, signed: bool) -> np.ndarray:
+    """Rounded down; int64."""
+    count = np.minimum(unsigned(by, bits), np.uint64(bits))
+    if signed:
+        return np.asarray(a, np.int64) >> np.minimum(count, np.uint64(63)).astype(np.int64)
+    moved = unsigned(a, bits) >> np.minimum(count, np.uint64(63))
+    return wrapped(np.where(count < bits, moved, np.uint64(0)), bits)
+
+
+def added_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sum, int64 modulo 2^bits, and whether it is less than that of the unsigned integers."""
+    x = unsigned(a, bits)
+    total = wrapped(x + unsigned(b, bits), bits)
+    return total, unsigned(total, bits) < x
+
+
+def product_unsigned(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The low and the high part, of `bits` each, of the product of unsigned integers."""
+    low, high = _product_of_words(unsigned(a, bits), unsigned(b, bits))
+    return _parts(low, high, bits)
+
+
+def product_signed(a: np.ndarray, b: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same of signed integers."""
+    x, y = (np.asarray(v, np.int64).astype(np.uint64) for v in (a, b))
+    low, high = _product_of_words(x, y)
+    zero = np.uint64(0)
+    high = high - np.where(np.asarray(a) < 0, y, zero) - np.where(np.asarray(b) < 0, x, zero)
+    return _parts(low, high, bits)
+
+
+def _parts(low: np.ndarray, high: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """The two parts of `bits` of a product of 128 bits in two words."""
+    if bits == 64:
+        return low.astype(np.int64), high.astype(np.int64)
+    upper = (high << np.uint64(64 - bits)) | (low >> np.uint64(bits))
+    return wrapped(low, bits), wrapped(upper, bits)
+
+
+def _product_of_words(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The low and the high word of the product of words, by halves of words."""
+    a, b, c, d = x >> _HALF, x & _LOW, y >> _HALF, y & _LOW
+    middle = a * d + (b * d >> _HALF)  # below 2^64
+    carry = (middle & _LOW) + b * c
+    return x * y, a * c + (middle >> _HALF) + (carry >> _HALF)
+
+
+def absolute(x: np.ndarray, bits: int) -> np.ndarray:
+    """The least integer stays what it is."""
+    return wrapped(np.where(x < 0, -x, x), bits)
+
+
+def powers(a: np.ndarray, b: np.ndarray, bits: int) -> np.ndarray:
+    """a^b modulo 2^bits; of a negative b the integer part. ZeroDivisionError if that is of 0."""
+    if ((a == 0) & (b < 0)).any():
+        raise ZeroDivisionError("a negative power of 0")
+    whole = wrapped(np.power(a, np.maximum(b, 0)), bits)
+    inverse = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2, -1, 1), 0))
+    return wrapped(np.where(b < 0, inverse, whole), bits)
+
+
+def count_ones(x: np.ndarray) -> np.ndarray:
+    """How many bits of uint64 are 1: int64."""
+    v = np.asarray(x, np.uint64)
+    pairs = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    mask = np.uint64(0x3333333333333333)
+    fours = (pairs & mask) + ((pairs >> np.uint64(2)) & mask)
+    eights = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return ((eights * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.int64)
+
+
+def leading_zeros(x: np.ndarray, bits: int) -> np.ndarray:
+    """Above the highest bit that is 1: int64."""
+    v = unsigned(x, bits)
+    for step in (1, 2, 4, 8, 16, 32):
+        v = v | (v >> np.uint64(step))
+    return bits - count_ones(v)
+
+
+def trailing_zeros(x: np.ndarray, bits: int) -> np.ndarray:
+    """Below the lowest bit that is 1: int64."""
+    v = unsigned(x, bits)
+    below = (v & (~v + np.uint64(1))) - np.uint64(1)
+    return np.where(v == 0, bits, count_ones(below))
