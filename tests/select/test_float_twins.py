@@ -120,13 +120,25 @@ def summed(b: Builder, x: Value) -> Value:
     return b.emit(Table2D, [x, other, b.constant(entries.reshape(-1), x.type.storage)], x.type)
 
 
+def multiplied(b: Builder, x: Value) -> Value:
+    """A product with one number per image and channel, as squeeze and excitation has it."""
+    one = b.emit(
+        Slice, [convolved(b, x, 3, seed=6)], TensorType((2, 1, 1, 4), x.type.storage), start=(0,) * 4, size=(2, 1, 1, 4)
+    )
+    entries = np.clip(np.rint(np.multiply.outer(NUMBERS + 28, NUMBERS + 101) * 0.01234 - 20), -128, 127)
+    entries = entries - NUMBERS[0] + x.type.storage.minimum
+    return b.emit(Table2D, [x, one, b.constant(entries.reshape(-1), x.type.storage)], x.type)
+
+
 def scaled(b: Builder, x: Value) -> Value:
     """A requantization, as a table."""
     entries = np.clip(np.floor(NUMBERS * 0.83 + 4.2), -100, 90) - NUMBERS[0] + x.type.storage.minimum
     return b.table(x, entries.astype(x.type.storage.dtype))
 
 
-@pytest.mark.parametrize("between", [nothing, pooled, reshaped, surrounded, joined, resized, summed, scaled])
+@pytest.mark.parametrize(
+    "between", [nothing, pooled, reshaped, surrounded, joined, resized, summed, multiplied, scaled]
+)
 @pytest.mark.parametrize(("padded", "relu"), [(False, False), (True, True), (True, False)])
 @pytest.mark.parametrize("storage", [i8, ui8], ids=str)
 def test_no_cast_between(between: Between, padded: bool, relu: bool, storage: ScalarType) -> None:

@@ -99,11 +99,17 @@ class _Thresholds(NamedTuple):
 
 
 def fit_float_requantization(
-    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp
+    thresholds: np.ndarray,
+    slope: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    clamp: Clamp,
+    *,
+    below: np.ndarray | None = None,
 ) -> FloatRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
     about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
-    proof.
+    proof. `below` are the greatest accumulators below each threshold, if that is not one less.
 
     A channel with one result on its whole range is that number whatever x is; of any other the range is below 2^24.
     """
@@ -118,7 +124,8 @@ def fit_float_requantization(
     c[~live] = ((lone + 0.5) / gain)[~live]
     left, odd = np.nonzero(live)[0], False
     if left.size:
-        given = _thresholds(thresholds[:, left], low[left], high[left], clamp)
+        beneath = thresholds - 1 if below is None else below
+        given = _thresholds(thresholds[:, left], beneath[:, left], low[left], high[left], clamp)
         odd = _is_odd(given, slope[left])
         found = _search(given, slope[left], clamp, odd=odd)
         if found is None:
@@ -129,17 +136,32 @@ def fit_float_requantization(
     return fit
 
 
-def line_slope(thresholds: np.ndarray) -> float | None:
+def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float | None:
     """Levels per unit of a line that climbs where T(1) ... T(L) int64 [L] say, in the middle of what these leave to it:
-    of any two, it gains less between T(i) and T(j) - 1 than j - i levels. None if there is no such line."""
-    levels = np.arange(thresholds.size)
-    run, rise = thresholds - 1 - thresholds[:, None], levels - levels[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.where(run > 0, rise / run, np.inf).min(initial=np.inf)
-        least = np.where(run < 0, rise / run, 0).max(initial=0)
-    if ((run == 0) & (rise <= 0)).any() or not least < most:
+    of any two, it gains less from T(i) to what is below T(j) than j - i levels. It may be another one on either side
+    of zero. None if there is no such line."""
+    beneath = thresholds - 1 if below is None else below
+    least, most = 0.0, np.inf
+    ends = _slopes(thresholds, beneath, np.arange(thresholds.size))
+    if not ends[0] < ends[1]:
+        for side in (thresholds > 0, thresholds <= 0):
+            ends = _slopes(thresholds[side], beneath[side], np.arange(thresholds.size)[side])
+            least, most = max(least, ends[0]), min(most, ends[1])
+        ends = least, most
+    if not ends[0] < ends[1]:
         return None
-    return float(least + most) / 2 if np.isfinite(most) else float(least) * 2 or 1.0
+    return (ends[0] + ends[1]) / 2 if np.isfinite(ends[1]) else ends[0] * 2 or 1.0
+
+
+def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple[float, float]:
+    """The bounds of what lines with these steps gain per unit; the same twice if there is none."""
+    run, rise = missed - reached[:, None], level - level[:, None]
+    if ((run == 0) & (rise <= 0)).any():
+        return 0.0, 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.where(run < 0, rise / run, 0).max(initial=0)
+        most = np.where(run > 0, rise / run, np.inf).min(initial=np.inf)
+    return float(least), float(most)
 
 
 def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
@@ -151,10 +173,12 @@ def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
         yield np.float32(least + (most - least) * ((0.5 + i * 0.6180339887498949) % 1.0))
 
 
-def _thresholds(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp) -> _Thresholds:
+def _thresholds(
+    thresholds: np.ndarray, below: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp
+) -> _Thresholds:
     level = np.arange(1, thresholds.shape[0] + 1)[:, None] - clamp.middle
     reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
-    missed = np.where(thresholds > low, np.minimum(thresholds - 1, high), np.nan)
+    missed = np.where(thresholds > low, np.minimum(below, high), np.nan)
     return _Thresholds(level, reached, missed)
 
 

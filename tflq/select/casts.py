@@ -28,6 +28,7 @@ from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i1, i32
 from tflq.select.floats import limited, rounded, rounded_small
 from tflq.select.lowering import Kernels, lowering
+from tflq.select.twins import as_int32
 
 __all__: list[str] = []
 
@@ -131,6 +132,9 @@ def scast(op: Scast, k: Kernels) -> Value:
 def cast(op: tosa.Cast, k: Kernels) -> Value:
     """CAST, of a rounded float; it saturates at the ends of i32, a narrower type is clamped first."""
     x, to = k.value(op.input), op.result.type.storage
+    twin = k.twins.get(x)
+    if twin is not None and to == i32:
+        return as_int32(k, twin)
     if not (x.type.storage.is_float and to.is_integer):
         return k.cast(x, to)
     if to.bits >= 32:

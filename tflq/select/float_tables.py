@@ -18,37 +18,52 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import f32, i32
-from tflq.numerics.float_plane import FloatPlane, fit_float_plane
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, fit_float_requantization, line_slope
+from tflq.numerics.float_plane import fit_float_plane
+from tflq.numerics.float_product import FloatProduct, fit_float_product, product_of
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, Clamp, fit_float_requantization, line_slope
 from tflq.select.lowering import Kernels
 from tflq.select.rescale.floats import stepped
 from tflq.select.twins import Twin, centred, integers_of, twin_of
 
-__all__ = ["float_sum", "float_table"]
+__all__ = ["float_table", "float_table_2d"]
 
 
-def float_sum(op: Table2D, k: Kernels) -> Value | None:
-    """The integers of a sum in float32, with their twin; None where no operand has a twin, or without a proof."""
+def float_table_2d(op: Table2D, k: Kernels) -> Value | None:
+    """The integers of a sum or a product in float32, with their twin; None where no operand has a twin, or without a
+    proof."""
     x, y = k.value(op.input1), k.value(op.input2)
     if x not in k.twins and y not in k.twins:
         return None
-    twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
     entries = op.table.array.reshape(256, 256).astype(np.int64)
     least = int(entries.min())
-    first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
+    product = product_of(entries - least)
     for clamp in (RELU6, N1_TO_1):
-        fit = fit_float_plane(entries - least, first, second, clamp)
-        if fit is not None:
-            twin = Twin(_sum(k, twins[0].value, twins[1].value, fit), least + clamp.middle)
-            return integers_of(k, twin, op.result.type.storage)
+        if product is None:
+            made = _sum(k, x, y, entries - least, clamp)
+        else:
+            made = _product(k, x, y, fit_float_product(entries - least, product, clamp))
+        if made is not None:
+            return integers_of(k, Twin(made, least + clamp.middle), op.result.type.storage)
     return None
 
 
-def _sum(k: Kernels, x: Value, y: Value, fit: FloatPlane) -> Value:
-    total = k.add(_times(k, x, fit.m), _times(k, y, fit.n))
+def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray, clamp: Clamp) -> Value | None:
+    twins = [twin_of(k, v) or Twin(k.cast(v, f32), 0) for v in (x, y)]
+    first, second = (_numbers(v, twin) for v, twin in zip((x, y), twins, strict=True))
+    fit = fit_float_plane(table, first, second, clamp)
+    if fit is None:
+        return None
+    total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
     total = k.add(total, k.constant(fit.c, f32), fit.clamp.activation)
     total = k.mul(total, k.constant(fit.gain, f32))
     return k.emit(Floor, [total], total.type)
+
+
+def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:
+    if fit is None:
+        return None
+    a, b = (centred(k, v, v.type.storage.minimum + place) for v, place in ((x, fit.a), (y, fit.b)))
+    return stepped(k, k.mul(a, b), fit.g)
 
 
 def _times(k: Kernels, x: Value, factor: np.float32) -> Value:

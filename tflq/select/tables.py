@@ -16,7 +16,7 @@ from tflq.dialects.ext.tables import Table2D, Table16Bit
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.select.float_tables import float_sum, float_table
+from tflq.select.float_tables import float_table, float_table_2d
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
 
@@ -53,7 +53,7 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
 
 @lowering(Table2D)
 def table_2d(op: Table2D, k: Kernels) -> Value:
-    total = float_sum(op, k) if k.mac == "float32" else None
+    total = float_table_2d(op, k) if k.mac == "float32" else None
     if total is not None:
         return total
     x, y, entries = k.value(op.input1), k.value(op.input2), op.table.array.reshape(256, 256)

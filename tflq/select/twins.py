@@ -19,7 +19,7 @@ from tflq.ir.types import ScalarType, f32, i32
 if TYPE_CHECKING:
     from tflq.select.lowering import Kernels
 
-__all__ = ["Twin", "centred", "integers_of", "moved", "twin_of"]
+__all__ = ["Twin", "as_int32", "centred", "integers_of", "moved", "twin_of"]
 
 
 class Twin(NamedTuple):
@@ -31,10 +31,14 @@ class Twin(NamedTuple):
 
 def integers_of(k: Kernels, twin: Twin, storage: ScalarType) -> Value:
     """The integers of a twin, which is theirs from here on."""
-    whole = k.cast(_plus(k, twin.value, twin.offset), i32)
-    result = k.cast(whole, storage)
+    result = k.cast(as_int32(k, twin), storage)
     k.twins[result] = twin
     return result
+
+
+def as_int32(k: Kernels, twin: Twin) -> Value:
+    """The integers of a twin, in int32."""
+    return k.cast(_plus(k, twin.value, twin.offset), i32)
 
 
 def twin_of(k: Kernels, x: Value) -> Twin | None:
