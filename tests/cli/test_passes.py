@@ -21,7 +21,8 @@ from tflq.steps import READERS, STEPS
 CONVERT = ",".join(
     (
         *("record-names", "stablehlo-to-builtins", "settle-shapes", "legalize{}", "canonicalize", "cse", "fold", "dce"),
-        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables", "select", "trim-edges"),
+        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables"),
+        *("split-rows{{least=16777216}}", "select", "trim-edges"),
         *("merge-views", "share-tables", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
         *("check-legality{}", "restate-results"),
     )
