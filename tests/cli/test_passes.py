@@ -28,10 +28,10 @@ CONVERT = ",".join(
             "legalize{}",
             "canonicalize",
             "cse",
-            "fold",
-            "dce",
         ),
-        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables", "select", "trim-edges"),
+        *("fold", "dce"),
+        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables"),
+        *("split-rows{{least=16777216}}", "select", "trim-edges"),
         *("merge-views", "share-tables", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
         *("check-legality{}", "restate-results"),
     )

@@ -234,7 +234,7 @@ def random_function(name: str, seed: int) -> tuple[str, list[Typed]]:
     """The text of a function of random ops, and its arguments. It returns the last values that it computes."""
     r = random.Random(seed)
     shape = (r.choice([2, 3, 4]), r.choice([1, 2, 5, 8]))
-    arguments = [(f"%a{i}", shape, r.choice(INTEGERS if i % 2 else FLOATS)) for i in range(3)]
+    arguments: list[Typed] = [(f"%a{i}", shape, r.choice(INTEGERS if i % 2 else FLOATS)) for i in range(3)]
     w = Writer(r)
     w.values += arguments
     while len(w.values) < 14:

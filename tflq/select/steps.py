@@ -17,6 +17,7 @@ from tflq.select.legality import check
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.state import declare_variables
+from tflq.select.strips import in_strips
 from tflq.targets import INTEGER, Target
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "NameTensors",
     "Select",
     "ShareTables",
+    "SplitRows",
     "TrimEdges",
 ]
 
@@ -42,6 +44,20 @@ class DeclareVariables(Pass):
 
     def run(self, module: Module) -> PassResult:
         return PassResult(module, declare_variables(module, reset=self.reset))
+
+
+@dataclass(frozen=True)
+class SplitRows(Pass):
+    """Results with large intermediates are computed in strips of rows. `share`: what each may take at most, in times
+    of what the largest operator reads and makes; `least`: bytes of intermediates that are left in any case."""
+
+    name: ClassVar[str] = "split-rows"
+    takes: ClassVar[Form] = "integer"
+    share: float = 2.0
+    least: int = 1 << 15
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, in_strips(module, share=self.share, least=self.least))
 
 
 @dataclass(frozen=True)
