@@ -57,7 +57,7 @@ def judged(text: str) -> tuple[Module | None, str]:
     return module, ""
 
 
-def compare(texts: Sequence[str], record: Record) -> Counter[str]:
+def compare(texts: Sequence[str], record: Record, what: str) -> Counter[str]:
     """How often both accept, both refuse, and each difference occurs. AssertionError for one that is not named."""
     found: Counter[str] = Counter()
     for text, theirs in zip(texts, run(texts), strict=True):
@@ -75,27 +75,27 @@ def compare(texts: Sequence[str], record: Record) -> Counter[str]:
         if module is not None and not refused and theirs != "CRASH":
             assert parse_module(theirs) == module, text
     for reason, count in found.items():
-        record(reason, count)
+        record(f"{what}: {reason}", count)
     return found
 
 
-def test_types(record_property: Record) -> None:
+def test_types(record_testsuite_property: Record) -> None:
     pairs = random_types(COUNT, 1)
     twins = run([valid for valid, _ in pairs])
     assert not [twin for twin in twins if twin.startswith("ERROR")]
     assert all(judged(valid)[0] is not None for valid, _ in pairs)
-    found = compare([changed for _, changed in pairs], record_property)
+    found = compare([changed for _, changed in pairs], record_testsuite_property, "types")
     assert found["both refuse"] > COUNT // 3
     assert found["both accept"] > COUNT // 10
 
 
-def test_products(record_property: Record) -> None:
-    found = compare(random_products(COUNT, 1), record_property)
+def test_products(record_testsuite_property: Record) -> None:
+    found = compare(random_products(COUNT, 1), record_testsuite_property, "products")
     assert min(found["both refuse"], found["both accept"]) > COUNT // 4
 
 
-def test_reductions(record_property: Record) -> None:
-    found = compare(random_reductions(COUNT, 1), record_property)
+def test_reductions(record_testsuite_property: Record) -> None:
+    found = compare(random_reductions(COUNT, 1), record_testsuite_property, "reductions")
     assert min(found["both refuse"], found["both accept"]) > COUNT // 5
 
 
