@@ -25,6 +25,9 @@ def read(element: str) -> TensorType:
         ("!quant.uniform<i8:f16, 65504.0>", "!quant.uniform<i8:f16, 65500.0>"),
         ("!quant.uniform<i8:f16, 6.0e-8>", "!quant.uniform<i8:f16, 6.0e-08>"),
         ("!quant.uniform<i8:f128, 1.0e+39>", "!quant.uniform<i8:f128, 1.0e+39>"),
+        ("!quant.uniform<i8:f32, 0x3F800000>", "!quant.uniform<i8:f32, 1.0>"),
+        ("!quant.uniform<i8:f64, 0x3FF0000000000000>", "!quant.uniform<i8:f64, 1.0>"),
+        ("!quant.uniform<i8:f64, 0x3F800000>", "!quant.uniform<i8:f64, 5.263544247e-315>"),
         ("!quant.uniform<i8:f32, 0.0>", "!quant.uniform<i8:f32, 0.0>"),
         (
             "!quant.uniform<i8:f32:0, {0.5, // the first\n 0.25 : -3, 1.0: 4 , 2.0}>",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_judged, run
+from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_chains, random_judged, run
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
@@ -96,3 +96,15 @@ def test_stripped_functions_are_mlirs() -> None:
     for text, other in zip(texts, theirs, strict=True):
         module = made(text, "strip-func-quant-types,canonicalize,dce")
         assert ordered(module) == ordered(made(other, "dce")), text
+
+
+@needs_mlir
+def test_canonicalized_casts_are_mlirs() -> None:
+    texts = random_chains(COUNT, 1)
+    theirs = run(texts, "canonicalize")
+    for text, other in zip(texts, theirs, strict=True):
+        assert ordered(made(text, "canonicalize,dce")) == ordered(made(other, "dce")), text
+    assert (
+        sum(text.count("quant.") > other.count("quant.") for text, other in zip(texts, theirs, strict=True))
+        > COUNT // 4
+    )
