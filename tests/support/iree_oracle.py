@@ -57,4 +57,4 @@ def _shown(array: np.ndarray) -> tuple[str, str, tuple[int, ...]]:
 
 def _array(given: Sequence[object]) -> np.ndarray:
     data, dtype, shape = given
-    return np.frombuffer(bytes.fromhex(str(data)), str(dtype)).reshape(shape)  # type: ignore[call-overload, no-any-return]
+    return np.frombuffer(bytes.fromhex(str(data)), str(dtype)).reshape(shape)  # type: ignore[call-overload]

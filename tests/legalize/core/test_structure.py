@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.core_ops import of_text
@@ -24,6 +28,7 @@ def compare(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
     return found
 
 
+MODEL = Path(__file__).parents[3] / "models" / "cnn_int8.tflite"
 X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
 BYTES = np.random.default_rng(1).integers(-128, 128, (4, 6)).astype(np.int8)
 
@@ -226,3 +231,16 @@ def test_integers_go_to_tosa_too() -> None:
     data = tflq.convert(text.encode(), format="tosa").data
     (found,) = reference(read(data), [BYTES])
     assert np.array_equal(found, of_text(text, BYTES)[0])
+
+
+def test_a_conversion_of_a_file_imports_nothing_of_this() -> None:
+    """Text alone has these dialects, and files must not wait for them."""
+    script = (
+        "import sys, tflq\n"
+        f"tflq.convert({str(MODEL)!r})\n"
+        "names = ('dialects.arith', 'dialects.math', 'dialects.tensor', 'dialects.linalg', 'dialects.func')\n"
+        "names += ('dialects.shape', 'dialects.core_rules', 'legalize.core', 'evaluate.core')\n"
+        "print([m for m in sys.modules if m.startswith(tuple('tflq.' + n for n in names))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
