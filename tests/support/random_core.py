@@ -150,7 +150,7 @@ def _refloated(w: Writer) -> None:
 
 
 def _halved(w: Writer) -> None:
-    """Results of f16. Nothing computes on: between two ops in floats, IREE leaves out the rounding to a narrower one."""
+    """Results of f16, in which nothing computes on: IREE leaves out a rounding to a narrower type between two ops."""
     if x := w.picked("f32"):
         w.emit(f"arith.truncf {x[0]} : {tensor(*x[1:])} to {tensor(x[1], 'f16')}", x[1], "f16")
     if x := w.picked("f16"):
