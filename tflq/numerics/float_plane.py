@@ -21,9 +21,8 @@ from tflq.numerics.float_requantize import N1_TO_1, Clamp, gains
 
 __all__ = ["FloatPlane", "fit_float_plane"]
 
-_BEGIN: Final = 0.03  # levels that the first plane may be off
+_SEARCH: Final = ((0.03, 90), (0.004, 210))  # levels that a plane may be off, and steps to a better one
 _FLAT: Final = 0.75  # from where on it is too far off for the table to be a plane
-_STEPS: Final = 300
 _NEAR: Final = 1e-3  # levels, of pairs that rounding decides
 _TRIED: Final = 64
 
@@ -77,8 +76,10 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray, clamp: Clam
         np.concatenate([np.ones(above.sum()), -np.ones(below.sum())]),
         np.concatenate([flat[above], flat[below] + 1]),
     )
-    slack = bounds.slack(start)
-    plane = _widest(bounds.of(slack < slack.min() + 4 * _BEGIN), start)
+    plane = start
+    for radius, steps in _SEARCH:
+        slack = bounds.slack(plane)
+        plane = _widest(bounds.of(slack < slack.min() + 4 * radius), plane, radius, steps)
     m, n = plane[:2] / 128
     c = plane[2] - m * x.mean() - n * y.mean() - clamp.middle
     close = np.abs(bounds.slack(plane)) < _NEAR
@@ -103,11 +104,12 @@ def _least_squares(rows: np.ndarray, flat: np.ndarray, levels: int) -> np.ndarra
     return plane if np.abs(some @ plane - middle).max() < _FLAT else None
 
 
-def _widest(bounds: _Bounds, start: np.ndarray) -> np.ndarray:
-    """The plane whose least distance to the bounds is the greatest, near `start`, by ellipsoids that hold it."""
+def _widest(bounds: _Bounds, start: np.ndarray, radius: float, steps: int) -> np.ndarray:
+    """The plane whose least distance to the bounds is the greatest, within `radius` of `start`, by ellipsoids that hold
+    it."""
     centre, best, most = start, start, -np.inf
-    shape, size = np.eye(start.size) * _BEGIN**2, start.size
-    for _ in range(_STEPS):
+    shape, size = np.eye(start.size) * radius**2, start.size
+    for _ in range(steps):
         slack = bounds.slack(centre)
         worst = int(slack.argmin())
         if slack[worst] > most:

@@ -48,7 +48,8 @@ _STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real facto
 _GAINS: Final = 256
 _HOPELESS: Final = 0.6  # where this share of more than a few channels is left after a few tries, there are too many
 _FEW: Final = 16
-_COLUMNS: Final = 512  # that are tried at once
+_FIRST: Final = len(_STEPS[0])  # tries on all thresholds; later ones are made on the tightest
+_TIGHT, _COLUMNS = 40, 1024  # how many of these, and of channels that are tried at once
 
 _F32: TypeAlias = np.ndarray
 
@@ -75,6 +76,10 @@ class FloatRequantization(NamedTuple):
     c: _F32
     e: _F32 | None
 
+    def of(self, channels: np.ndarray) -> FloatRequantization:
+        """That of some channels."""
+        return FloatRequantization(self.clamp, *(None if v is None else v[channels] for v in self[1:]))  # type: ignore[arg-type]
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """f of integers below 2^24 [..., C], operation by operation in float32."""
         real = np.asarray(x).astype(np.float32)
@@ -88,14 +93,30 @@ class FloatRequantization(NamedTuple):
 
 class _Thresholds(NamedTuple):
     """What f has to meet, [L, C] each: from `reached` on at least `level`, and below it at `missed`; NaN where the
-    range has no such accumulator."""
+    range has no such accumulator. `ends` are the results where the clamp ends."""
 
-    level: np.ndarray  # [L, 1], as f counts them
+    level: np.ndarray  # [L, C], or [L, 1] for all channels alike
     reached: np.ndarray
     missed: np.ndarray
+    ends: tuple[int, int]
 
     def of(self, channels: np.ndarray) -> _Thresholds:
-        return _Thresholds(self.level, self.reached[:, channels], self.missed[:, channels])
+        level = self.level if self.level.shape[1] == 1 else self.level[:, channels]
+        return _Thresholds(level, self.reached[:, channels], self.missed[:, channels], self.ends)
+
+    def tightest(self, slope: np.ndarray, *, odd: bool) -> _Thresholds:
+        """The thresholds that leave a line the least room, of each channel."""
+        if self.level.size <= _TIGHT:
+            return self
+        offset, jump = _lines(self, slope, odd=odd)
+        above, below = self.reached * slope + offset - self.level, self.level - self.missed * slope - offset
+        if jump is not None:
+            above, below = above + np.sign(self.reached) * jump, below - np.sign(self.missed) * jump
+        order = np.argpartition(np.fmin(above, below), _TIGHT, axis=0)[:_TIGHT]
+        level, reached, missed = (
+            np.take_along_axis(np.broadcast_to(v, self.reached.shape), order, 0) for v in self[:3]
+        )
+        return _Thresholds(level, reached, missed, self.ends)
 
 
 def fit_float_requantization(
@@ -179,7 +200,7 @@ def _thresholds(
     level = np.arange(1, thresholds.shape[0] + 1)[:, None] - clamp.middle
     reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
     missed = np.where(thresholds > low, np.minimum(below, high), np.nan)
-    return _Thresholds(level, reached, missed)
+    return _Thresholds(level, reached, missed, (int(level[0, 0]) - 1, int(level[-1, 0])))
 
 
 def _interval(given: _Thresholds, slope: np.ndarray, sign: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -215,24 +236,29 @@ def _lines(given: _Thresholds, slope: np.ndarray, *, odd: bool) -> tuple[np.ndar
 
 
 def _search(given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool) -> FloatRequantization | None:
-    """The first proven line of each channel; None if one has none."""
+    """The first proven line of each channel; None if one has none. Where the first tries fail, others are made on the
+    tightest thresholds, and proven on all."""
     size = slope.size
     found = FloatRequantization(clamp, *(np.zeros(size, np.float32) for _ in range(4)))
-    gain, step = (np.asarray(v) for v in zip(*_candidates(clamp, given.level.size), strict=True))
-    left, at = np.arange(size), 0
+    gain, step = (np.asarray(v) for v in zip(*_candidates(clamp, given.level.shape[0]), strict=True))
+    left, at, tight = np.arange(size), 0, given
     while at < gain.size and not (at >= _FEW and left.size > max(_HOPELESS * size, _FEW)):
-        some = slice(at, at + max(1, min(_COLUMNS // left.size, _FEW)))  # tries at once, where channels are few
-        count = gain[some].size
-        tiled = given if count == 1 else given.of(np.tile(np.arange(left.size), count))
-        factors = np.repeat(gain[some], left.size), np.repeat(step[some], left.size)
-        tried = _line(tiled, np.tile(slope[left], count), clamp, *factors, odd=odd)
-        proven = _proven(tried, tiled).reshape(count, left.size)
+        if at == _FIRST:
+            tight = given.of(left).tightest(slope[left], odd=odd)
+        some = slice(at, at + (1 if at < _FIRST else max(1, min(_COLUMNS // left.size, _FEW))))
+        columns = np.tile(np.arange(left.size), gain[some].size)  # where channels are few, several tries at once
+        met, factors = tight.of(columns), (np.repeat(v[some], left.size) for v in (gain, step))
+        tried = _line(met, slope[left][columns], clamp, *factors, odd=odd)
+        proven = _proven(tried, met).reshape(-1, left.size)
         done = proven.any(0)
-        first = (proven.argmax(0) * left.size + np.arange(left.size))[done]
+        tried = tried.of((proven.argmax(0) * left.size + np.arange(left.size))[done])
+        if at >= _FIRST:
+            whole = _proven(tried, given.of(left[done]))
+            tried, done[done] = tried.of(whole), whole
         for kept, new in zip(found[1:], tried[1:], strict=True):
             if kept is not None and new is not None:
-                kept[left[done]] = new[first]
-        left, given, at = left[~done], given.of(~done), at + count
+                kept[left[done]] = new
+        left, tight, at = left[~done], tight.of(~done), at + gain[some].size
         if not left.size:
             return found if odd else found._replace(e=None)
     return None
@@ -261,4 +287,4 @@ def _proven(fit: FloatRequantization, given: _Thresholds) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         late, early = fit(given.reached) < given.level, fit(given.missed) >= given.level
     bottom, top = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
-    return ~(late | early).any(0) & (bottom == given.level[0] - 1) & (top == given.level[-1])
+    return ~(late | early).any(0) & (bottom == given.ends[0]) & (top == given.ends[1])

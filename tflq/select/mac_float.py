@@ -6,6 +6,8 @@ Whatever the order of summation, no partial sum is larger than max|x - x_zp| * s
 the weights. Where that is too large the input channels are split and the parts' sums added in integers; int16 is
 split into bytes, x = 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a
 matrix product, which int8 reads faster.
+
+These sums are requantized in integers; `tflq.select.convolution.requantized` does that in float32, where it is proven.
 """
 
 from __future__ import annotations
