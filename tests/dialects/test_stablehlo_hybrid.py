@@ -38,6 +38,12 @@ def batched(left: object, right: object, made: object) -> str:
     return _function("dot_general", types, f"dot_dimension_numbers = {numbers}")
 
 
+def grouped(count: int, left: str, right: str) -> str:
+    types = f"tensor<1x{left}xf32>", f"tensor<{right}xf32>", "tensor<1x2x2x?xf32>"
+    numbers = "dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
+    return _function("convolution", types, f"{numbers}, feature_group_count = {count} : i64")
+
+
 def _function(op: str, types: tuple[str, str, str], attributes: str) -> str:
     lhs, rhs, made = types
     return (
@@ -102,6 +108,11 @@ RULES = {
         [conv(Q, Q, per_axis(3, 5))],
     ),
     "C34": (f"(C34) {REAL}", conv("f16", H, "f16"), [conv("f32", H, "f32"), conv("f32", Q, "f16")]),
+    "groups": (
+        "the groups must divide the features",
+        grouped(2, "4x4x2", "3x3x?x6"),
+        [grouped(2, "4x4x3", "3x3x?x6"), grouped(2, "4x4x2", "3x3x?x5"), grouped(0, "4x4x2", "3x3x2x5")],
+    ),
     "shape": (
         "the result must have the shape that the windows give",
         conv("f32", "f32", "f32"),

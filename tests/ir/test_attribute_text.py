@@ -24,6 +24,7 @@ KEPT = [
     *("#stablehlo<precision HIGH>", "#stablehlo.conv<[b, 0, f]x[0, i, o]->[b, 0, f]>", "#my.unit", "[1 : i8, @f]"),
     *("affine_map<(d0, d1) -> (d1, d0 floordiv 2)>", "{a = 1 : i16, b}", 'tensor<2x!my.type<[3], "x">>'),
     *("(i8, tensor<?xf32>) -> ()", "() -> ((i8) -> i8)", "memref<2x?xf32, strided<[1, ?]>>", '"x" : !my.type', "none"),
+    *("@a::@b", '@a::@"b c"::@d', "affine_set<(d0)[s0] : (d0 >= 0, s0 - d0 >= 0)>"),
     *("!quant.none<f32>", "!quant.any<i8<-16:7>>", "tensor<2x!quant.uniform<u10<0:1000>:f16, 0.5:3>>"),
 ]
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+import pytest
+from support.corpus import CORPUS
 from support.mlir_oracle import needs_mlir, run
 from support.random_stablehlo import random_products, random_reductions
 from support.random_types import random_types
@@ -113,3 +115,18 @@ def test_printed_text_means_the_same() -> None:
         assert re.sub(r" *\{tflq.version = 3 : i64\}", "", second) == first, text
         assert parse_module(first) == module, text
     assert compared > COUNT // 4
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"NO CORPUS at {CORPUS}: set TFLQ_CORPUS to the folder of models")
+def test_examples_as_mlir_prints_them(record_testsuite_property: Record) -> None:
+    """Each example that both accept is the same module in MLIR's pretty and in its generic form."""
+    files = sorted((CORPUS / "seed_examples").glob("*.mlir"))
+    texts = [text for file in files if judged(text := file.read_text(encoding="utf-8"))[0] is not None]
+    compared = 0
+    for generic in (False, True):
+        for text, theirs in zip(texts, run(texts, generic=generic), strict=True):
+            if not theirs.startswith(("ERROR", "CRASH")):
+                assert parse_module(theirs) == parse_module(text), text
+                compared += 1
+    record_testsuite_property("examples: texts of MLIR compared", compared)
+    assert compared > 300

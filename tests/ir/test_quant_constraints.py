@@ -110,3 +110,24 @@ func.func @f(%a: f32) -> !quant.uniform<i8:f32, 1.0> {
 }"""
     with pytest.raises(VerificationError, match="one operand and one result"):
         verify(parse_module(text))
+
+
+def test_a_cast_with_a_region_is_refused() -> None:
+    text = """
+func.func @f(%a: f32) -> !quant.uniform<i8:f32, 1.0> {
+  %r = "quant.qcast"(%a) ({ "ml.x"() : () -> () }) : (f32) -> !quant.uniform<i8:f32, 1.0>
+  return %r : !quant.uniform<i8:f32, 1.0>
+}"""
+    with pytest.raises(VerificationError, match="no region"):
+        verify(parse_module(text))
+
+
+@pytest.mark.parametrize(("axis", "valid"), [(0, True), (1, False)])
+def test_integrity_holds_in_the_type_of_a_function(axis: int, valid: bool) -> None:
+    kind = f"(f32) -> ((tensor<2x!quant.uniform<i8:f32:{axis}, {{0.5, 0.25}}>>) -> i8)"
+    module = parse_module(f"func.func @f(%g: {kind}) {{\n  return\n}}\n")
+    if valid:
+        verify(module)
+        return
+    with pytest.raises(VerificationError, match="must be greater than the quantized axis"):
+        verify(module)

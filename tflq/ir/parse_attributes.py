@@ -77,13 +77,23 @@ class AttributeParser(ElementParser):
         if self.peek("{"):
             return self.dictionary(), None
         if self.accept("@"):
-            name = self.string_or_none()
-            return Symbol(self.word("a symbol's name") if name is None else name), None
+            return self._symbol(), None
         if self.peek("#"):
             return self._special(), None
         if _NUMBER_AHEAD.match(self.text, self.pos):
             return self._number()
         return self._word_attribute()
+
+    def _symbol(self) -> Symbol | Opaque:
+        """What follows `@`: a name, or `name::@name` of what is in another, known by its text alone."""
+        start = self.pos
+        quoted = self.string_or_none()
+        name = self.word("a symbol's name") if quoted is None else quoted
+        if not self.accept("::"):
+            return Symbol(name)
+        self.expect("@")
+        self._symbol()
+        return Opaque(f"@{self.text[start : self.pos]}")
 
     def _word_attribute(self) -> tuple[Any, TensorType | ElementType | None]:
         word = self.peek_word()

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     BareType,
+    FunctionType,
     ScalarType,
     TensorType,
     UniformQuantizedPerAxisType,
@@ -45,8 +46,8 @@ Check: TypeAlias = Callable[[Op], str | None]
 """The reason why an op is invalid, or None."""
 
 
-PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType})
-"""Element types of which not every tensor can be."""
+PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, FunctionType})
+"""Element types of which not every tensor can be; a function's, of whose arguments and results that holds."""
 
 
 def axis_problem(type: TensorType) -> str | None:
@@ -64,6 +65,8 @@ def axis_problem(type: TensorType) -> str | None:
             return f"there are {element.scales.size} scales, but dim {element.axis} of the tensor is {size}"
     if isinstance(element, UniformQuantizedSubChannelType):
         return _block_problem(type, element)
+    if isinstance(element, FunctionType):
+        return next(filter(None, map(axis_problem, (*element.inputs, *element.results))), None)
     return None
 
 
@@ -101,8 +104,8 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
 
 @constraint_of
 def one_operand_and_result(op: Op) -> bool:
-    """the op must have one operand and one result"""
-    return len(op.operands) == len(op.results) == 1 and None not in op.operands
+    """the op must have one operand and one result, and no region"""
+    return len(op.operands) == len(op.results) == 1 and None not in op.operands and not op.regions
 
 
 def _types(op: Op) -> tuple[TensorType, TensorType]:

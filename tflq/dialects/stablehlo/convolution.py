@@ -138,7 +138,7 @@ def _grouped(op: Convolution) -> bool:
     channels, made = left[feature], right[outputs]
     if made is not None and made % (groups * batches):
         return False
-    if left[batch] is not None and (left[batch] or 0) % batches:
+    if (left[batch] or 0) % batches or (channels or 0) % groups:
         return False
     return channels is None or right[inputs] is None or channels == (right[inputs] or 0) * groups
 
