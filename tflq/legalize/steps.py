@@ -48,7 +48,7 @@ class CoreToInteger(Pass):
     makes: ClassVar[Form] = "tfl"
 
     def run(self, module: Module) -> PassResult:
-        dialects = {op.name.partition(".")[0] for op in module.ops()}
+        dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
         if dialects.isdisjoint((*CORE, "quant")):
             return PassResult(module, modified=False)
         from tflq.legalize.core.module import lower_core
