@@ -147,8 +147,3 @@ def test_lower_quant_ops_rounds_as_qcast_says(rounding: Rounding, name: str) -> 
     module, _ = quantization(0.1, i8, rounding)
     LowerQuantOps().run(module)
     assert name in [op.name for op in module.ops()]
-
-
-def test_lower_quant_ops_to_tosa_has_no_half_up() -> None:
-    with pytest.raises(UnsupportedError, match="no op that rounds half_up"):
-        LowerQuantOps("tosa").run(quantization(0.1, i8, "half_up")[0])

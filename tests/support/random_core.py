@@ -28,8 +28,11 @@ def tensor(shape: tuple[int, ...], kind: str) -> str:
 class Writer:
     """The body of a function while it is written."""
 
-    def __init__(self, r: random.Random) -> None:
+    def __init__(self, r: random.Random, *, of_tflite: bool) -> None:
         self.r = r
+        self.of_tflite = of_tflite
+        self.integers = ["i8", "i16", "i32"] if of_tflite else INTEGERS
+        self.floats = ["f32"] if of_tflite else FLOATS
         self.lines: list[str] = []
         self.values: list[Typed] = []
         self.count = 0
@@ -58,49 +61,51 @@ class Writer:
 
 
 def _wrapping(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
+    if x := w.picked(*w.integers):
         w.emit(f"arith.{w.r.choice(WRAPPING)} {x[0]}, {w.like(x)} : {tensor(*x[1:])}", *x[1:])
 
 
 def _divided(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
+    if x := w.picked(*w.integers):
         t = tensor(*x[1:])
         one = w.constant(1, *x[1:])
         by = w.emit(f"arith.ori {w.like(x)}, {one} : {t}", *x[1:])
         half = w.emit(f"arith.shrsi {x[0]}, {one} : {t}", *x[1:])
-        name = w.r.choice(["divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui"])
+        unsigned = [] if w.of_tflite and x[2] == "i32" else ["divui", "remui", "ceildivui"]
+        name = w.r.choice(["divsi", "remsi", "floordivsi", "ceildivsi", *unsigned])
         w.emit(f"arith.{name} {half}, {by} : {t}", *x[1:])
 
 
 def _shifted(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
+    if x := w.picked(*w.integers):
         t, mask = tensor(*x[1:]), w.constant(int(x[2][1:]) - 1, *x[1:])
         by = w.emit(f"arith.andi {w.like(x)}, {mask} : {t}", *x[1:])
         w.emit(f"arith.{w.r.choice(['shli', 'shrsi', 'shrui'])} {x[0]}, {by} : {t}", *x[1:])
 
 
 def _of_one_integer(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
-        w.emit(f"math.{w.r.choice(['absi', 'ctlz', 'ctpop', 'cttz'])} {x[0]} : {tensor(*x[1:])}", *x[1:])
+    if x := w.picked(*w.integers):
+        name = w.r.choice(["absi", "ctlz", *([] if w.of_tflite else ["ctpop", "cttz"])])
+        w.emit(f"math.{name} {x[0]} : {tensor(*x[1:])}", *x[1:])
 
 
 def _resized(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
-        to = w.r.choice([k for k in INTEGERS if k != x[2]])
+    if x := w.picked(*w.integers):
+        to = w.r.choice([k for k in w.integers if k != x[2]])
         wider = int(to[1:]) > int(x[2][1:])
         name = w.r.choice(["extsi", "extui"]) if wider else "trunci"
         w.emit(f"arith.{name} {x[0]} : {tensor(*x[1:])} to {tensor(x[1], to)}", x[1], to)
 
 
 def _to_float(w: Writer) -> None:
-    if x := w.picked(*INTEGERS):
-        to = w.r.choice(FLOATS)
+    if x := w.picked(*w.integers):
+        to = w.r.choice(w.floats)
         w.emit(f"arith.{w.r.choice(['sitofp', 'uitofp'])} {x[0]} : {tensor(*x[1:])} to {tensor(x[1], to)}", x[1], to)
 
 
 def _to_integer(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
-        t, to = tensor(*x[1:]), w.r.choice(INTEGERS)
+    if x := w.picked(*w.floats):
+        t, to = tensor(*x[1:]), w.r.choice(w.integers)
         signed = w.r.random() < 0.6
         high = min(2 ** (int(to[1:]) - signed) - 1, 2**24)
         low, top = w.constant(-high if signed else 0, *x[1:]), w.constant(high, *x[1:])
@@ -110,7 +115,7 @@ def _to_integer(w: Writer) -> None:
 
 
 def _float_arithmetic(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
+    if x := w.picked(*w.floats):
         w.emit(
             f"arith.{w.r.choice(['addf', 'subf', 'maximumf', 'minimumf'])} {x[0]}, {w.like(x)} : {tensor(*x[1:])}",
             *x[1:],
@@ -123,14 +128,14 @@ def _remainder(x: Typed) -> str:
 
 
 def _scaled(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
+    if x := w.picked(*w.floats):
         t = tensor(*x[1:])
         by = w.constant(w.r.choice([0.1, -0.7, 1.5, 3.0]), *x[1:])
         w.emit(f"arith.{w.r.choice(['mulf', 'divf', _remainder(x)])} {x[0]}, {by} : {t}", *x[1:])
 
 
 def _float_quotient(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
+    if x := w.picked(*w.floats):
         t = tensor(*x[1:])
         size = w.emit(f"math.absf {w.like(x)} : {t}", *x[1:])
         by = w.emit(f"arith.addf {size}, {w.constant(0.5, *x[1:])} : {t}", *x[1:])
@@ -138,13 +143,13 @@ def _float_quotient(w: Writer) -> None:
 
 
 def _rounded(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
+    if x := w.picked(*w.floats):
         name = w.r.choice([f"math.{n}" for n in ROUNDINGS] + ["arith.negf"])
         w.emit(f"{name} {x[0]} : {tensor(*x[1:])}", *x[1:])
 
 
 def _refloated(w: Writer) -> None:
-    if x := w.picked(*FLOATS):
+    if x := w.picked(*w.floats):
         to = "f64" if x[2] == "f32" else "f32"
         w.emit(f"arith.{'extf' if to == 'f64' else 'truncf'} {x[0]} : {tensor(*x[1:])} to {tensor(x[1], to)}", x[1], to)
 
@@ -159,7 +164,7 @@ def _halved(w: Writer) -> None:
 
 
 def _chosen(w: Writer) -> None:
-    if x := w.picked(*INTEGERS, *FLOATS):
+    if x := w.picked(*w.integers, *w.floats):
         t, a, b = tensor(*x[1:]), x[0], w.like(x)
         word = f"cmpf {w.r.choice(COMPARED)}" if x[2] in FLOATS else f"cmpi {w.r.choice(COMPARED_INTEGERS)}"
         flag = f"%b{w.count}"
@@ -168,7 +173,7 @@ def _chosen(w: Writer) -> None:
 
 
 def _reshaped(w: Writer) -> None:
-    x = w.picked(*INTEGERS, *FLOATS)
+    x = w.picked(*w.integers, *w.floats)
     if x and len(x[1]) == 2:
         a, b = x[1]
         w.emit(
@@ -181,7 +186,7 @@ def _reshaped(w: Writer) -> None:
 
 
 def _sliced(w: Writer) -> None:
-    x = w.picked(*INTEGERS, *FLOATS)
+    x = w.picked(*w.integers, *w.floats)
     if x and len(x[1]) == 2 and min(x[1]) > 1:
         rows, columns = w.r.randint(1, x[1][0]), w.r.randint(1, x[1][1])
         at = w.r.randint(0, x[1][0] - rows), w.r.randint(0, x[1][1] - columns)
@@ -192,7 +197,7 @@ def _sliced(w: Writer) -> None:
 
 def _looped(w: Writer) -> None:
     """A loop that transposes, picks a row and computes."""
-    x = w.picked(*INTEGERS, *FLOATS)
+    x = w.picked(*w.integers, *w.floats)
     if not x or len(x[1]) != 2:
         return
     made = x[1][1], x[1][0]
@@ -209,7 +214,7 @@ def _looped(w: Writer) -> None:
 
 def _reduced(w: Writer) -> None:
     """A reduction whose order makes no difference."""
-    x = w.picked(*INTEGERS)
+    x = w.picked(*w.integers)
     if not x or len(x[1]) != 2:
         return
     made = (x[1][0],)
@@ -228,15 +233,17 @@ STEPS: list[Callable[[Writer], None]] = [
 ]
 
 
-def random_function(name: str, seed: int) -> tuple[str, list[Typed]]:
-    """The text of a function of random ops, and its arguments. It returns the last values that it computes."""
+def random_function(name: str, seed: int, *, of_tflite: bool = False) -> tuple[str, list[Typed]]:
+    """The text of a function of random ops, and its arguments. It returns the last values that it computes.
+    `of_tflite`: of what is converted exactly."""
     r = random.Random(seed)
+    w = Writer(r, of_tflite=of_tflite)
+    steps = [step for step in STEPS if not of_tflite or step not in (_refloated, _halved, _reduced)]
     shape: tuple[int, ...] = (r.choice([2, 3, 4]), r.choice([1, 2, 5, 8]))
-    arguments: list[Typed] = [(f"%a{i}", shape, r.choice(INTEGERS if i % 2 else FLOATS)) for i in range(3)]
-    w = Writer(r)
+    arguments: list[Typed] = [(f"%a{i}", shape, r.choice(w.integers if i % 2 else w.floats)) for i in range(3)]
     w.values += arguments
     while len(w.values) < 14:
-        r.choice(STEPS)(w)
+        r.choice(steps)(w)
     results = w.values[-4:]
     given = ", ".join(f"{n}: {tensor(s, k)}" for n, s, k in arguments)
     types = ", ".join(tensor(s, k) for _, s, k in results)

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 from tflq.dialects.declare import Operator, Slot
 from tflq.dialects.traits.effects import Kept, Recurrent
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.registry import op_class
+from tflq.ir.registry import family, op_class
 from tflq.ir.types import ScalarType
 from tflq.ir.verifier import fail
 
@@ -80,7 +80,9 @@ def _check(name: str, form: Form) -> Check:
     declared = op_class(name)
     if declared is None:
         return _never(f"the dialect '{dialect}' declares no such op")
-    if dialect == "stablehlo" or dialect in CORE:
+    if form == "tfl" and dialect == "quant" and family(name) != "casts":
+        return _never("it is no cast, and nothing computes it; run the pass that takes it away")
+    if dialect == "stablehlo" or dialect in CORE or (form == "tfl" and dialect == "quant"):
         return _declared  # its constraints hold in every form
     if dialect != "tfl":
         return _Declared(declared).check

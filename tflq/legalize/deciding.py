@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
 from tflq.dialects.hybrid import is_hybrid
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Op, Value
@@ -138,7 +139,7 @@ class Decider:
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
             missing = without_kernel(op, real=real)
-        narrow = "" if isinstance(op, Dequantize) else _narrow(op)
+        narrow = "" if isinstance(op, (Dequantize, Dcast, Qcast)) else _narrow(op)
         return _Case(op, stateful, hybrid, missing, narrow, [], {} if real else misread(op))
 
     def _as_it_is(self, case: _Case) -> Decision | None:

@@ -58,6 +58,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         return floats
     if family(op.name) == "stablehlo" and trait_of(op, FloatKernel) is None:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
+    if family(op.name) == "casts" and op.name.startswith("quant."):
+        raise NotApplicable(f"{op.name} is no operator of TFLite, and has no float form but itself")
     if problem := missing_state(op):
         raise NotApplicable(problem)
     return through_floats(op, _Casts(op, b), partial(_computed, op, b))

@@ -11,7 +11,7 @@ from tflq.dialects.forms import CORE, Form
 from tflq.ir.core import Module, Op
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import Rule
-from tflq.records import Decisions
+from tflq.records import Decision, Decisions
 from tflq.targets import INTEGER, Target
 
 __all__ = ["BuiltinsOfText", "CoreToInteger", "Legalize"]
@@ -48,7 +48,7 @@ class CoreToInteger(Pass):
     makes: ClassVar[Form] = "tfl"
 
     def run(self, module: Module) -> PassResult:
-        dialects = {op.name.partition(".")[0] for op in module.ops()}
+        dialects = {name.partition(".")[0] for name in {op.name for op in module.ops()}}
         if dialects.isdisjoint((*CORE, "quant")):
             return PassResult(module, modified=False)
         from tflq.legalize.core.module import lower_core
@@ -82,5 +82,18 @@ class Legalize(Pass):
         module, decisions = legalize(
             module, fallback=self.fallback, state=state, semantics=self.semantics, target=self.target, rules=self.rules
         )
-        module.record.note(Decisions(decisions))
+        module.record.note(Decisions(_by_source(decisions)))
         return PassResult(module, modified=True)
+
+
+def _by_source(decisions: Sequence[Decision]) -> list[Decision]:
+    """One decision for each op of the source: several builtins may stand for one of text already."""
+    rows: list[Decision] = []
+    for decision in decisions:
+        last = rows[-1] if rows else None
+        here = decision.op.location
+        if last is not None and here is not None and last.op.location is here and last.path == decision.path == "kept":
+            last.made = [*last.made, *decision.made]
+        else:
+            rows.append(decision)
+    return rows

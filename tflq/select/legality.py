@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tflq.dialects.declare import trait_of
-from tflq.dialects.forms import kept_reason
+from tflq.dialects.forms import UNQUANTIZED, kept_reason
 from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.traits.effects import ComputesInFloat
@@ -48,7 +48,8 @@ class _Paths:
 
     def __init__(self, decisions: Iterable[Decision]) -> None:
         decisions = list(decisions)
-        self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept"}
+        # those that had no quantized tensor may be next to one now, whose parameters their kernels disregard
+        self.kept = {d.op.location: d.op.name for d in decisions if d.path == "kept" and d.reason != UNQUANTIZED}
         self._by_place = {d.op.location: self._path(d) for d in decisions}
         self._by_object: dict[int, str] = {}  # ops share their location objects, whose hashes are slow
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.core_ops import of_text
 from support.harness import interpret
+from support.random_core import random_function, random_inputs
 
 import tflq
 from tflq.errors import UnsupportedError
@@ -54,7 +55,7 @@ def compare(text: str, *arrays: np.ndarray, resolver: str = "BUILTIN_REF") -> No
             same = (made.view(np.int32) == wanted.view(np.int32)) | (np.isnan(made) & np.isnan(wanted))
         else:
             same = made == wanted
-        assert same.all(), (text.splitlines()[1 + number], [a[~same][:3] for a in arrays], made[~same], wanted[~same])
+        assert same.all(), f"{text}\nresult {number}: {made[~same][:3]}, not {wanted[~same][:3]}"
 
 
 @pytest.mark.parametrize("kind", ["i1", "i8", "i16", "i32"])
@@ -181,3 +182,10 @@ def test_all_refusals_come_at_once() -> None:
     lines = [binary("arith.divui", "i32"), binary("arith.remui", "i32")]
     with pytest.raises(UnsupportedError, match=r"2 operator\(s\) cannot be converted"):
         tflq.convert(function(lines, ["i32", "i32"]).encode())
+
+
+@pytest.mark.parametrize("resolver", ["BUILTIN_REF", "BUILTIN"])
+def test_random_functions(resolver: str) -> None:
+    for seed in range(25):
+        text, arguments = random_function("f", seed, of_tflite=True)
+        compare(text, *random_inputs(arguments, seed), resolver=resolver)

@@ -278,3 +278,14 @@ def test_bounds_of_operands_leave_guards_out() -> None:
     compare(text, BYTES)
     made = reader.read(tflq.convert(text.encode()).data)
     assert [op.name for op in made.main.ops] == ["tfl.cast", "tfl.mul", "tfl.add", "tfl.div", "tfl.maximum"]
+
+
+def test_the_report_has_a_row_for_each_op_of_the_text() -> None:
+    text = """func.func @f(%x: tensor<4x6xf32>) -> tensor<4x6xi8> {
+      %r = math.roundeven %x : tensor<4x6xf32>
+      %n = arith.fptosi %r : tensor<4x6xf32> to tensor<4x6xi8>
+      return %n : tensor<4x6xi8>
+    }"""
+    rows = tflq.convert(text.encode()).report.rows
+    assert [row.opcode for row in rows] == ["MATH.ROUNDEVEN", "ARITH.FPTOSI"]
+    assert all(row.made > 1 for row in rows)

@@ -6,6 +6,7 @@ from tflq.dialects.declare import FLOAT, INTEGER, QUANTIZED, Operator, attribute
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.dialects.traits.elements import Role
+from tflq.dialects.traits.types import SameShape
 from tflq.ir.core import Value
 from tflq.ir.quant_constraints import (
     axis_integrity,
@@ -39,7 +40,7 @@ class Qcast(Operator, name="quant.qcast"):
     result: Value = result_(QUANTIZED)
     rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
     sum_rounding: Rounding | None = attribute(words(*ROUNDINGS), default=None)
-    traits = (Role("quantized"), ComputesInFloat())
+    traits = (Role("quantized"), ComputesInFloat(), SameShape(input, result))
     constraints = (
         one_operand_and_result,
         operand_float,
@@ -58,7 +59,7 @@ class Dcast(Operator, name="quant.dcast"):
     __slots__ = ()
     input: Value = operand(QUANTIZED)
     result: Value = result_(FLOAT)
-    traits = (Role("dequantized"), ComputesInFloat())
+    traits = (Role("dequantized"), ComputesInFloat(), SameShape(input, result))
     constraints = (
         one_operand_and_result,
         operand_quantized,
@@ -77,7 +78,7 @@ class Scast(Operator, name="quant.scast"):
     __slots__ = ()
     input: Value = operand(INTEGER, QUANTIZED)
     result: Value = result_(QUANTIZED, INTEGER)
-    traits = (Role("stored"),)
+    traits = (Role("stored"), SameShape(input, result))
     constraints = (
         one_operand_and_result,
         integer_or_quantized,

@@ -15,6 +15,7 @@ from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape
 from tflq.dialects.tosa.movement import Identity
+from tflq.evaluate.held import held_dtype
 from tflq.ir.core import Value
 from tflq.ir.types import Shape as Dims
 from tflq.ir.types import TensorType, i32, i64
@@ -29,7 +30,7 @@ __all__: list[str] = []
 def _empty(op: Empty, t: Translation) -> Value:
     """Something writes its elements before they are read: zeros."""
     kind = plain_type(op.result.type)
-    return t.constant(np.zeros((), kind.storage.dtype), kind)
+    return t.constant(np.zeros((), held_dtype(kind)), kind)
 
 
 @of_tensors(Splat)

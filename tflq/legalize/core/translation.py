@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tflq.builder import refined
 from tflq.dialects.declare import Operator
 from tflq.dialects.forms import CORE
 from tflq.dialects.func.calls import Call, CallIndirect, Constant
@@ -23,6 +24,7 @@ from tflq.ir.parameters import parameters
 from tflq.ir.rewriting import copied
 from tflq.ir.syntax import pack
 from tflq.ir.types import (
+    SCALARS,
     BareType,
     FunctionType,
     ScalarType,
@@ -69,7 +71,13 @@ class Translation:
         made = {}
         for value in function.outputs:
             self._edge(value, "output")
-            made[value] = self._returned(value)
+            try:
+                made[value] = self._returned(value)
+            except NoForm as refusal:
+                made[value] = value
+                if not self._refused:  # else it may be of what stands for a result of an op that is refused
+                    label = f"function {self._number} '{function.name}', output '{value.name}'"
+                    self._refused.append(Reason(refusal.why, self._source, place=label, remedy=refusal.remedy))
         function.outputs = [made[value] for value in function.outputs]
         function.ops = self.b.ops
         function.tensors = []
@@ -214,9 +222,12 @@ class Translation:
 
     def _keep(self, op: Op) -> None:
         """An op of another dialect, on what its operands are now."""
-        if op.name.startswith("quant.") and not isinstance(op, (Dcast, Qcast, Scast)):
-            raise NoForm("it is no cast, and nothing computes it", "run the pass that takes it away: tflq opt -p ...")
         operands = [None if v is None else self.whole(v) for v in op.operands]
+        if isinstance(op, (Dcast, Qcast, Scast)):
+            _check_storage(op)
+            given, made = self.whole(op.input), op.result.type
+            op.result.type = TensorType(refined(made.shape, given.type.shape), made.element)
+            operands = [self.b.restated(given, op.result.type.shape)]
         for result in op.results:
             result.type = _bare(result.type)
         op.operands = operands
@@ -249,6 +260,8 @@ class Translation:
         raise NoForm("which function it calls is not known before the model runs", "call it by name")
 
 
+_STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
+"""The integers of quantized tensors in files."""
 _REMEDY = "write it in ops that TFLite has, or compute it outside of the model"
 _MISSING = {
     "math.fma": "TFLite rounds the product and the sum, and math.fma only the sum",
@@ -258,10 +271,18 @@ _MISSING = {
 }
 
 
+def _check_storage(op: Dcast | Qcast | Scast) -> None:
+    """NoForm if a file has no such stored integers."""
+    for value in op.tensors:
+        if value.type.quantized and value.type.storage not in _STORED:
+            raise NoForm(f"TFLite has no tensors stored in {value.type.storage}", "store it in the next wider type")
+
+
 def _largest(type: TensorType) -> float:
     """The largest number that a quantized tensor can hold, without its sign."""
     scale, zero_point = parameters(type)
-    steps = np.maximum(type.storage.maximum - zero_point, zero_point - type.storage.minimum)
+    zero = zero_point.astype(np.float64)
+    steps = np.maximum(type.storage.maximum - zero, zero - type.storage.minimum)
     return float((np.asarray(scale, np.float64) * steps).max())
 
 
