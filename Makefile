@@ -67,6 +67,7 @@ new-op: $(VENV)/.dev
 
 docs: $(VENV)/.run
 	$(BIN)/python scripts/make_tour.py
+	$(BIN)/python scripts/make_proposals.py
 	$(BIN)/python scripts/make_api_docs.py
 
 matrix: $(VENV)/.dev

@@ -1,7 +1,8 @@
 """Claims on converted networks in the interpreter: python benchmarks/claim_running.py [--repeat N]
 
 Time for each inference and memory, times the original's: kernels, integer and float32, with optimized kernels and with
-XNNPACK, one thread. Memory is what the process grows by at most while it runs, and the arena that is stated.
+XNNPACK, one thread. Memory is what the process grows by at most while it loads and runs the file, and the arena that
+is stated.
 """
 
 from __future__ import annotations
@@ -35,23 +36,21 @@ MEMORY: Final = {"integer": 3.0, "float32": 2.0}
 """The most of the original's."""
 RESOLVERS: Final = {"optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "XNNPACK": "BUILTIN"}
 PROGRAM: Final = """
-import json, resource, statistics, sys, time
+import json, statistics, sys, time
 sys.path.insert(0, sys.argv[1])
+from measure import peak_growth
 from run_time import interpreter
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 if sys.argv[4] == "memory":
     interpreter(open(sys.argv[5], "rb").read(), sys.argv[2])  # what is loaded once
-    before = peak()
-    interpreter(open(sys.argv[6], "rb").read(), sys.argv[2])
-    print(json.dumps(peak() - before))
+    print(json.dumps(peak_growth(lambda: interpreter(open(sys.argv[6], "rb").read(), sys.argv[2]))))
 else:
     runners = [interpreter(open(path, "rb").read(), sys.argv[2]) for path in sys.argv[5:]]
     times = [[] for _ in runners]
     for _ in range(int(sys.argv[3])):
         for runner, taken in zip(runners, times):
-            start = time.perf_counter()
+            start = time.thread_time()
             runner.invoke()
-            taken.append(time.perf_counter() - start)
+            taken.append(time.thread_time() - start)
     print(json.dumps([statistics.median(taken) for taken in times]))
 """
 
@@ -83,7 +82,7 @@ def of_network(name: str, original: Path, folder: Path, repeat: int) -> Iterator
     for way, path in made.items():
         grown, arena = asked("memory", "optimized", 1, least, path), arenas[way]
         stated = None if arena is None else arena.bytes
-        of = f"{(grown or 0) / 1024:.1f} MiB, original {(before or 0) / 1024:.1f} MiB"
+        of = f"{(grown or 0):.1f} MiB, original {(before or 0):.1f} MiB"
         yield Claim(f"memory, {way}", name, grown / before if grown and before else None, MEMORY.get(way), of=of)
         if stated and own:
             of = f"{stated / 2**20:.2f} MiB, original {own / 2**20:.2f} MiB"

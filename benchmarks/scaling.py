@@ -31,15 +31,15 @@ WAYS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 AIMS: Final = {"integer": (0.5, 20.0), "kernels": (0.2, 20.0), "tosa": (0.4, 20.0)}
 """Milliseconds and KiB for each operator of the source."""
 PROGRAM: Final = """
-import json, resource, sys, time
+import json, sys, time
+sys.path.insert(0, sys.argv[5])
 import tflq
+from measure import peak_growth
 warm, model, out, options = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 tflq.convert(warm, out, force=True, **options)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
-tflq.convert(model, out, force=True, **options)
-seconds = time.process_time() - start
-print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+grown = peak_growth(lambda: tflq.convert(model, out, force=True, **options))
+print(time.process_time() - start, grown * 1024)
 """
 
 
@@ -51,6 +51,7 @@ def measured(kind: str, count: int, way: str, folder: Path, repeat: int) -> tupl
         warm.write_bytes(network("mixed", 28, seed=99))
     suffix, options = WAYS[way]
     command = [sys.executable, "-c", PROGRAM, str(warm), str(model), str(folder / f"out.{suffix}"), json.dumps(options)]
+    command.append(str(Path(__file__).resolve().parent))
     runs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() for _ in range(repeat)]
     seconds, grown = (min(float(run[i]) for run in runs) for i in range(2))
     return seconds * 1e3 / count, grown / count

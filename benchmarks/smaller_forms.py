@@ -31,8 +31,9 @@ from tflq.contract import PassResult
 from tflq.ir.core import Module, Value
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.tabulate import Tabulate
-from tflq.select import highword, requantize
+from tflq.select import highword
 from tflq.select.lowering import Kernels
+from tflq.select.rescale import integer as requantize
 
 FORMS = ("tables", "division", "clamps", "words", "sharing")
 

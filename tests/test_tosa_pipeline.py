@@ -59,5 +59,5 @@ def test_the_fallback_is_an_option() -> None:
 
 
 def test_other_ops_are_none_of_the_form() -> None:
-    with pytest.raises(InvalidModelError, match="the tfl form has ops of tfl, stablehlo only"):
+    with pytest.raises(InvalidModelError, match="the tfl form has ops of tfl, stablehlo"):
         lowered(f'%0 = "my.op"(%x) : ({T}) -> {T}')

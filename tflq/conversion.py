@@ -145,6 +145,7 @@ def convert(
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
     rules: Sequence[Extension | str | os.PathLike[str]] = (),
+    cache: str | os.PathLike[str] | None = None,
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
@@ -178,6 +179,8 @@ def convert(
     cut_before_custom: likewise, up to what custom operators read.
     rules: extensions, or files of Python with an EXTENSION, whose rules for operators are tried first; those of
         installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
+    cache: a folder for proofs, made if it is not there: what was proven once is read from then on. It holds 256 MiB at
+        most, may be shared by processes and removed at any time. For TFLite.
     force: replace existing files.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
@@ -201,6 +204,7 @@ def convert(
         cut=cut,
         cut_before_custom=cut_before_custom,
         rules=rules,
+        cache=cache,
     )
 
 

@@ -54,6 +54,10 @@ def read(source: Source) -> Module:
             from tflq.tosa.files.from_text import to_tosa_form
 
             to_tosa_form(module)
+        elif any(op.name.startswith("tosa.") for op in module.ops()):
+            from tflq.tosa.files.from_text import with_attributes
+
+            with_attributes(module)
         check_form(module, "tosa" if is_tosa(module) else "tfl", text)
     return module
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +32,10 @@ Prefer = Literal["speed", "size", "memory"]
 class Options:
     """What is asked of a conversion: see `tflq.convert`.
 
-    kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. fallback: an
-    operator without an integer rule is computed in float. rules: those of a user (`tflq.Extension`). least_table: what
-    a table of two operands must save, in nanoseconds a run; most_tables: how many of these there may be.
+    kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. least_table:
+    what a table of two operands must save, in nanoseconds a run; most_tables: how many of these there may be. fallback:
+    an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. rules: those of a
+    user (`tflq.Extension`).
     """
 
     format: Format = "tflite"
@@ -52,6 +54,7 @@ class Options:
     signature: str | None = None
     cut: Sequence[str] = ()
     cut_before_custom: bool = False
+    cache: str = ""
     rules: Mapping[str | type[Op], Sequence[Rule]] = field(default_factory=dict)
 
 
@@ -70,6 +73,7 @@ def asked(
     signature: str | None = None,
     cut: Sequence[str] = (),
     cut_before_custom: bool = False,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Options:
     """The options of a conversion as `tflq.convert` takes them. OptionError for what is not known, or does nothing in
     this format."""
@@ -77,6 +81,8 @@ def asked(
     tosa, kernels = _target(target, format)
     if tosa is not None:
         _check_for_tosa(format, mac, prefer, state, reset_signature)
+        if cache is not None:
+            raise OptionError(Reason("a cache of proofs is for TFLite files; TOSA needs none", value=os.fspath(cache)))
     return Options(
         format=format,
         kernels=kernels,
@@ -93,6 +99,7 @@ def asked(
         signature=signature,
         cut=tuple(cut),
         cut_before_custom=cut_before_custom,
+        cache="" if cache is None else os.fspath(cache),
     )
 
 

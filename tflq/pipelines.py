@@ -136,11 +136,21 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
-        *(DeclareVariables(options.reset_signature), Select(options.mac), TrimEdges(), MergeViews(), ShareTables()),
+        DeclareVariables(options.reset_signature),
+        *_strips(options),
+        *(Select(options.mac, options.cache), TrimEdges(), MergeViews(), ShareTables()),
         *(CommonSubexpressionElimination(), DeadCodeElimination()),
         *(KeepApart(), StateShapes(), NameTensors(), StateRuntime(), CheckLegality(options.kernels, options.mac)),
         *((RestateResults(),) if form == "tfl" else ()),
     ]
+
+
+def _strips(options: Options) -> list[Pass]:
+    """By default only what takes so much that strips, which the caches hold, cost no time."""
+    from tflq.select.steps import SplitRows
+
+    least = {"memory": 1 << 15, "speed": 1 << 24}.get(options.prefer)
+    return [] if least is None else [SplitRows(least=least)]
 
 
 def to_tosa(options: Options) -> list[Pass]:

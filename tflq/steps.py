@@ -23,6 +23,7 @@ from tflq.select.steps import (
     NameTensors,
     Select,
     ShareTables,
+    SplitRows,
     TrimEdges,
 )
 from tflq.shapes.steps import BindShapes, RestateResults, SettleShapes, StateShapes
@@ -41,6 +42,7 @@ STEPS: Final[Mapping[str, type[Pass]]] = {
         *(CoreToInteger, BuiltinsOfText, Legalize, Tabulate, LowerRounding),
         *(
             DeclareVariables,
+            SplitRows,
             Select,
             TrimEdges,
             MergeViews,

@@ -75,6 +75,7 @@ def test_as_json(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixt
     assert printed.err == ""
     assert (told["format"], told["version"], told["exit_code"]) == ("tflq.conversions", 2, 4)
     assert [found["format"] for found in told["conversions"]] == [*["tflq.conversion"] * 3, "tflq.error"]
+    assert [found["arena"]["bytes"] > 0 for found in told["conversions"][:3]] == [True] * 3
     assert [found["source"] for found in told["conversions"]] == [str(path) for path in sources]
     report = tflq.convert(sources[0], fallback="error").report
     assert told["conversions"][0]["report"] == json.loads(json.dumps(report.to_json()))

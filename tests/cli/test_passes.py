@@ -20,8 +20,18 @@ from tflq.steps import READERS, STEPS
 
 CONVERT = ",".join(
     (
-        *("record-names", "stablehlo-to-builtins", "settle-shapes", "legalize{}", "canonicalize", "cse", "fold", "dce"),
-        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables", "select", "trim-edges"),
+        *(
+            "record-names",
+            "core-to-integer",
+            "stablehlo-to-builtins",
+            "settle-shapes",
+            "legalize{}",
+            "canonicalize",
+            "cse",
+        ),
+        *("fold", "dce"),
+        *("tabulate{{worth=kernels}}", "dce", "lower-rounding", "declare-variables"),
+        *("split-rows{{least=16777216}}", "select", "trim-edges"),
         *("merge-views", "share-tables", "cse", "dce", "keep-apart", "state-shapes", "name-tensors", "state-runtime"),
         *("check-legality{}", "restate-results"),
     )
@@ -86,7 +96,7 @@ def test_dump(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     command = ["convert", str(models / "cnn_int8.tflite"), str(out), "--dump-ir", str(folder)]
     assert main.run(command) == 0
     names = sorted(path.name for path in folder.iterdir())
-    assert names[:2] == ["00-read.mlir", "04-legalize.mlir"]
+    assert names[:2] == ["00-read.mlir", "05-legalize.mlir"]
     assert print_module(parse_module((folder / names[0]).read_text())) == (folder / names[0]).read_text()
     last = parse_module((folder / names[-1]).read_text())
     assert [op.name for op in last.ops()] == [op.name for op in tflq.read(out).ops()]
@@ -106,15 +116,15 @@ def test_timings(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     command = ["convert", str(models / "cnn_int8.tflite"), str(tmp_path / "out.tflite"), "--force"]
     assert main.run([*command, "--timings"]) == 0
     table = capsys.readouterr().out.partition("pass  ")[2].splitlines()
-    assert [line.split()[0] for line in table[4:6]] == ["legalize", "canonicalize"]
+    assert [line.split()[0] for line in table[5:7]] == ["legalize", "canonicalize"]
     assert table[-1].split()[0] == "total"
     assert main.run([*command, "--timings", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["timings"]
-    assert rows[3]["name"] == "legalize"
-    assert rows[3]["modified"]
-    assert rows[3]["ms"] > 0
-    assert rows[3]["ops_before"] == 9
-    assert rows[3]["ops_after"] == rows[4]["ops_before"] > 9
+    assert rows[4]["name"] == "legalize"
+    assert rows[4]["modified"]
+    assert rows[4]["ms"] > 0
+    assert rows[4]["ops_before"] == 9
+    assert rows[4]["ops_after"] == rows[5]["ops_before"] > 9
     assert main.run([*command, "--json"]) == 0
     assert "timings" not in json.loads(capsys.readouterr().out)
 

@@ -87,7 +87,11 @@ WRONG = [
     ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8:f32, 0xFF800000>', 2, "not a number from 0 up"),
     ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8:f32, 1.0:200>', 2, "zero point 200 is outside i8"),
     ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8<0:300>:f32, 1.0>', 2, "not a range within i8"),
-    ('%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8:f32:0, {}>', 2, "could not convert|empty"),
+    (
+        '%0 = "tfl.abs"(%a) : (tensor<2xf32>) -> !quant.uniform<i8:f32:0, {}>',
+        2,
+        "expected a number with a decimal point",
+    ),
     ('%0 = "tfl.abs"(%a) {x = 1, x = 2} : (tensor<2xf32>) -> f32', 2, "'x' is given twice"),
     ('%0 = "tfl.abs"(%a) {x = #pad} : (tensor<2xf32>) -> f32', 2, "the alias '#pad' is not defined"),
     ('%0 = "tfl.abs"(%a) {x = ?} : (tensor<2xf32>) -> f32', 2, "expected an attribute"),

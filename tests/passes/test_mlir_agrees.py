@@ -6,10 +6,11 @@ The texts are compared as tflq prints them: what MLIR made is read back and prin
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
-from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_judged, run
+from support.mlir_oracle import needs_mlir, random_calls, random_casts, random_chains, random_judged, run
 
-from tflq.errors import TflqError
+from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
@@ -60,6 +61,21 @@ def test_lowered_casts_are_mlirs() -> None:
 
 
 @needs_mlir
+def test_casts_lowered_to_tosa_are_valid() -> None:
+    """As it is printed, with no dialect but MLIR's own; with every rounding."""
+    printed = []
+    for number, text in enumerate(random_casts(COUNT, 2)):
+        rounding = ("half_even", "half_away", "half_up", "toward_zero")[number % 4]
+        if "bf16" in text or ("{{" in text and "?" in text):
+            continue
+        with suppress(UnsupportedError):  # blocks of a shape that is not known
+            printed.append(print_module(made(text, f"lower-quant-ops{{dialect=tosa rounding={rounding}}}")))
+    assert len(printed) > COUNT // 2
+    for text, theirs in zip(printed, run(printed, allow_unregistered=False), strict=True):
+        assert not theirs.startswith("ERROR"), f"{text}\n{theirs}"
+
+
+@needs_mlir
 def test_casts_are_refused_if_mlir_refuses_them() -> None:
     texts = random_judged(COUNT, 1)
     for text, theirs in zip(texts, run(texts), strict=True):
@@ -80,3 +96,15 @@ def test_stripped_functions_are_mlirs() -> None:
     for text, other in zip(texts, theirs, strict=True):
         module = made(text, "strip-func-quant-types,canonicalize,dce")
         assert ordered(module) == ordered(made(other, "dce")), text
+
+
+@needs_mlir
+def test_canonicalized_casts_are_mlirs() -> None:
+    texts = random_chains(COUNT, 1)
+    theirs = run(texts, "canonicalize")
+    for text, other in zip(texts, theirs, strict=True):
+        assert ordered(made(text, "canonicalize,dce")) == ordered(made(other, "dce")), text
+    assert (
+        sum(text.count("quant.") > other.count("quant.") for text, other in zip(texts, theirs, strict=True))
+        > COUNT // 4
+    )

@@ -14,7 +14,19 @@ from collections.abc import Sequence
 
 import pytest
 
-__all__ = ["evaluated", "needs_mlir", "random_calls", "random_casts", "random_judged", "run"]
+__all__ = [
+    *(
+        "Shape",
+        "evaluated",
+        "needs_mlir",
+        "quantized",
+        "random_calls",
+        "random_casts",
+        "random_chains",
+        "random_judged",
+    ),
+    *("random_shape", "run", "wrapped"),
+]
 
 PYTHON = os.environ.get("TFLQ_MLIR", "")
 needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python with torch-mlir")
@@ -22,29 +34,43 @@ needs_mlir = pytest.mark.skipif(not PYTHON, reason="TFLQ_MLIR names no Python wi
 _SCRIPT = """
 import json, os, sys
 from torch_mlir import ir, passmanager
-texts, pipeline = json.load(sys.stdin)
+from torch_mlir._mlir_libs import _stablehlo
+texts, pipeline, generic, unregistered = json.load(sys.stdin)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 out = []
 for text in texts:
     try:
         with ir.Context() as context, ir.Location.unknown():
-            context.allow_unregistered_dialects = True
+            context.allow_unregistered_dialects = unregistered
+            _stablehlo.register_dialect(context)
             module = ir.Module.parse(text)
             if pipeline:
                 passmanager.PassManager.parse(f"builtin.module({pipeline})").run(module.operation)
-            out.append(str(module))
+            out.append(module.operation.get_asm(print_generic_op_form=generic))
     except Exception as error:
         out.append("ERROR " + str(error))
 json.dump(out, sys.stdout)
 """
 
 
-def run(texts: Sequence[str], pipeline: str = "") -> list[str]:
-    """The text of each module after a pipeline, or a text that begins with ERROR."""
-    given = json.dumps([list(texts), pipeline])
-    done = subprocess.run([PYTHON, "-c", _SCRIPT], input=given, capture_output=True, text=True, check=True)
-    made: list[str] = json.loads(done.stdout)
-    return made
+def run(
+    texts: Sequence[str], pipeline: str = "", *, generic: bool = False, allow_unregistered: bool = True
+) -> list[str]:
+    """The text of each module after a pipeline, or a text that begins with ERROR; with CRASH where MLIR itself does.
+    `allow_unregistered`: ops of dialects that MLIR does not have are let through."""
+    given = json.dumps([list(texts), pipeline, generic, allow_unregistered])
+    done = subprocess.run([PYTHON, "-c", _SCRIPT], input=given, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        made: list[str] = json.loads(done.stdout)
+        return made
+    if len(texts) == 1:
+        return ["CRASH"]
+    half = len(texts) // 2
+    return [
+        made
+        for part in (texts[:half], texts[half:])
+        for made in run(part, pipeline, generic=generic, allow_unregistered=allow_unregistered)
+    ]
 
 
 def random_casts(count: int, seed: int) -> list[str]:
@@ -59,6 +85,12 @@ def random_calls(count: int, seed: int) -> list[str]:
     return [_call(r) for _ in range(count)]
 
 
+def random_chains(count: int, seed: int) -> list[str]:
+    """Functions of chains of casts, which undo each other here and there."""
+    r = random.Random(seed)
+    return [_chain(r) for _ in range(count)]
+
+
 def random_judged(count: int, seed: int) -> list[str]:
     """Functions of one cast each, about half of which are not valid."""
     r = random.Random(seed)
@@ -68,12 +100,12 @@ def random_judged(count: int, seed: int) -> list[str]:
 Shape = tuple[int | None, ...] | None | str
 
 
-def _shape(r: random.Random) -> Shape:
+def random_shape(r: random.Random) -> Shape:
     ranked = tuple(r.choice([None, 1, 2, 3, 4, 6]) for _ in range(r.randint(0, 4)))
     return r.choice(["scalar", None, ranked, ranked])
 
 
-def _quantized(r: random.Random, shape: Shape, expressed: str) -> str:
+def quantized(r: random.Random, shape: Shape, expressed: str) -> str:
     width, signed = r.choice([2, 3, 4, 5, 7, 8, 8, 8, 10, 12, 16, 32]), r.random() < 0.5
     kind = r.random()
     blocks = isinstance(shape, tuple) and shape != () and None not in shape and kind > 0.85
@@ -110,7 +142,7 @@ def _quantized(r: random.Random, shape: Shape, expressed: str) -> str:
     return f"{head}:{axis}, {{{scales}}}>"
 
 
-def _wrapped(shape: Shape, element: str) -> str:
+def wrapped(shape: Shape, element: str) -> str:
     if isinstance(shape, str):
         return element
     dims = "*x" if shape is None else "".join(f"{'?' if dim is None else dim}x" for dim in shape)
@@ -118,24 +150,53 @@ def _wrapped(shape: Shape, element: str) -> str:
 
 
 def _cast(r: random.Random) -> str:
-    expressed, shape = r.choice(["f32", "f32", "f16", "bf16", "f64"]), _shape(r)
-    sides = [_wrapped(shape, expressed), _wrapped(shape, _quantized(r, shape, expressed))]
+    expressed, shape = r.choice(["f32", "f32", "f16", "bf16", "f64"]), random_shape(r)
+    sides = [wrapped(shape, expressed), wrapped(shape, quantized(r, shape, expressed))]
     op = r.choice(["qcast", "dcast"])
     a, b = sides if op == "qcast" else reversed(sides)
     return f"func.func @f(%a: {a}) -> {b} {{\n  %0 = quant.{op} %a : {a} to {b}\n  return %0 : {b}\n}}\n"
 
 
+def _chain(r: random.Random) -> str:
+    shape, expressed = random_shape(r), r.choice(["f32", "f16"])
+    kinds = [quantized(r, shape, expressed) for _ in range(2)]
+    floats = wrapped(shape, expressed)
+    values = [("%a", floats)] + [(f"%q{i}", wrapped(shape, kind)) for i, kind in enumerate(kinds)]
+    header = ", ".join(f"{name}: {kind}" for name, kind in values)
+    lines = []
+    for number in range(r.randint(2, 8)):
+        name, kind = r.choice(values[-3:])
+        if "!quant" not in kind and kind != floats:
+            made = r.choice([other for _, other in values[1:3] if _width(other) == _width(kind)])
+            op = "scast"
+        elif kind == floats:
+            op, made = "qcast", wrapped(shape, r.choice(kinds))
+        else:
+            op = r.choice(["dcast", "scast"])
+            made = floats if op == "dcast" else wrapped(shape, f"i{_width(kind)}")
+        lines.append(f"  %{number} = quant.{op} {name} : {kind} to {made}")
+        values.append((f"%{number}", made))
+    name, kind = values[-1]
+    return f"func.func @f({header}) -> {kind} {{\n" + "\n".join(lines) + f"\n  return {name} : {kind}\n}}\n"
+
+
+def _width(kind: str) -> str:
+    found = re.search(r"(?:uniform<[iu]|x?i)(\d+)", kind)
+    assert found is not None
+    return found[1]
+
+
 def _judged(r: random.Random) -> str:
-    op, shape = r.choice(["qcast", "dcast", "scast"]), _shape(r)
-    other = shape if r.random() < 0.7 else _shape(r)
+    op, shape = r.choice(["qcast", "dcast", "scast"]), random_shape(r)
+    other = shape if r.random() < 0.7 else random_shape(r)
     plain = r.choice(["f32", "f16", "f64", "bf16"])
     expressed = plain if r.random() < 0.8 else r.choice(["f32", "f16"])
-    quantized = _quantized(r, other if r.random() < 0.7 else _shape(r), expressed)
+    kind = quantized(r, other if r.random() < 0.7 else random_shape(r), expressed)
     if op == "scast":
-        width = re.match(r"!quant\.uniform<[iu](\d+)", quantized)
+        width = re.match(r"!quant\.uniform<[iu](\d+)", kind)
         assert width is not None
         plain = f"i{width[1]}" if r.random() < 0.75 else r.choice(["i8", "ui8", "f32", "i16", "si8"])
-    a, b = _wrapped(shape, plain), _wrapped(other, quantized)
+    a, b = wrapped(shape, plain), wrapped(other, kind)
     if op == "dcast" or (op == "scast" and r.random() < 0.5):
         a, b = b, a
     a = b if r.random() < 0.05 else a
@@ -160,9 +221,9 @@ def _call(r: random.Random) -> str:
 
 
 def _type(r: random.Random) -> str:
-    shape = _shape(r)
+    shape = random_shape(r)
     plain = r.random() < 0.35
-    return _wrapped(shape, r.choice(["f32", "i8", "i32", "f16"]) if plain else _quantized(r, shape, "f32"))
+    return wrapped(shape, r.choice(["f32", "i8", "i32", "f16"]) if plain else quantized(r, shape, "f32"))
 
 
 _EVALUATE = """

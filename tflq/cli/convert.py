@@ -34,7 +34,7 @@ class _Convert(SectionedCommand):
         ),
         "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
         "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
-        "What happens inside": ("dump_ir", "timings"),
+        "What happens inside": ("cache", "dump_ir", "timings"),
     }
 
 
@@ -125,6 +125,12 @@ class _Convert(SectionedCommand):
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a JSON report: what became of each operator.",
+)
+@click.option(
+    "--cache",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. For .tflite files.",
 )
 @click.option(
     "--dump-ir",

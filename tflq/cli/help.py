@@ -34,6 +34,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("TOSA", "tflq convert model.tflite model.tosa"),
         ("through pipes", "cat model.tflite | tflq convert - - --format mlir > model.mlir"),
         ("refuse what has no integer form", "tflq convert model.tflite strict.tflite --fallback error"),
+        ("the same models again and again: proven once", "tflq convert models/*.tflite -o converted --cache proofs"),
         ("what each pass does, and takes", "tflq convert model.tflite out.tflite --dump-ir passes --timings"),
         ("many models, in four processes", "tflq convert models/*.tflite -o converted --workers 4"),
     ),

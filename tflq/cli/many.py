@@ -17,6 +17,7 @@ from tflq.cli.workers import Died, in_processes
 from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
+    from tflq.analysis.arena import Arena
     from tflq.report import Report
 
 __all__ = ["convert_many"]
@@ -42,6 +43,7 @@ class _Outcome:
     seconds: float
     files: tuple[str, ...] = ()
     report: Report | None = None
+    arena: Arena | None = None
     failure: Failure | None = None
 
     @property
@@ -63,6 +65,7 @@ class _Outcome:
             "options": dict(options),
             "bytes_in": before,
             "bytes_out": after,
+            "arena": None if self.arena is None else self.arena.to_json(),
             "seconds": round(self.seconds, 4),
             "report": self.report.to_json(),
         }
@@ -142,7 +145,8 @@ def _convert(job: _Job) -> _Outcome:
         if job.source not in failure.message:
             failure = replace(failure, message=f"{job.source}: {failure.message}")
         return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
-    return _Outcome(job.source, job.destination, time.perf_counter() - start, files, conversion.report)
+    seconds = time.perf_counter() - start
+    return _Outcome(job.source, job.destination, seconds, files, conversion.report, conversion.arena)
 
 
 def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:

@@ -23,8 +23,9 @@ evaluator(tosa.Abs)(of_arrays(np.abs))
 
 
 @evaluator(tosa.Mul)
-def _mul(op: tosa.Mul, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    shift = op.shift
+def _mul(op: tosa.Mul, a: np.ndarray, b: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+    """`given`: the shift as an operand, as text of `tosa` has it."""
+    shift = op.shift if given is None else int(given.item())
     if not shift:
         dtype = op.result.type.storage.dtype
         return a.astype(dtype) * b.astype(dtype)

@@ -13,7 +13,7 @@ __all__ = ["Scanner"]
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _WORD = re.compile(r"[A-Za-z_][\w$.]*")
-_INTEGER = re.compile(r"-?\d+")
+_INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|\d+)")
 _NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
@@ -99,7 +99,8 @@ class Scanner:
         return self.take(_WORD, what)
 
     def integer(self) -> int:
-        return int(self.take(_INTEGER, "an integer"))
+        text = self.take(_INTEGER, "an integer")
+        return int(text, 16 if "x" in text else 10)
 
     def number(self) -> str:
         return self.take(_NUMBER, "a number")

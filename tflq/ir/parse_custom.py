@@ -114,8 +114,15 @@ class CustomParser(OpParser):
             form.given = [self.type_of(name, form.at) for name in form.operands]
 
     def _constant(self, form: Form) -> None:
-        """`{...}? 1.0 : f32`"""
+        """`{...}? 1.0 : f32`, or, of a quantized type, `() <{value = ...}> : () -> type`"""
         start = self.pos
+        if self.accept("("):
+            self.expect(")")
+            self.expect("<")
+            form.attributes = self.dictionary()
+            self.expect(">")
+            self.signature(form)
+            return
         if self.peek("{"):
             form.attributes = self.dictionary()
             if "value" in form.attributes:  # the attribute is in the dictionary

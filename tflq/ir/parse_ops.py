@@ -286,6 +286,8 @@ class OpParser(AttributeParser):
                 array = bfloat16_bits(float(value)) if storage is bf16 else np.asarray(value, dtype)
         except OverflowError:
             self.fail(f"{value} is not within {storage}", at)
+        if kind.quantized and array.dtype.kind == "i" and dtype.kind == "u" and array.dtype.itemsize == dtype.itemsize:
+            array = array.view(dtype)  # MLIR's constants of unsigned storage are signless
         if array.dtype != dtype or array.shape != kind.shape:
             self.fail("the value is not of the constant's type", at)
         return Buffer.of(pack(array, storage) if storage.bits < 8 else array)

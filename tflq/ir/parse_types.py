@@ -9,9 +9,11 @@ foreign  ::= `none` | !dialect.name<...> | vector<...> | memref<...> | tuple<...
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
+import numpy.typing as npt
 
 from tflq.ir.lexer import Scanner
 from tflq.ir.syntax import float_of
@@ -30,6 +32,8 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    f64,
+    lost_scales,
     named_scalar,
 )
 
@@ -39,7 +43,9 @@ _DIMS = re.compile(r"\*x|(?:(?:\d+|\?)x)*")
 _SCALAR = re.compile(r"!?[A-Za-z][\w.]*(?:<[a-z]\d+>)?")
 _SIMPLE_TENSOR = re.compile(r"tensor<[\w?*]*>")
 _SIMPLE_QUANT = re.compile(r"!quant\.uniform<[^<>{}]*>")
-_PAIRS = re.compile(r"[^{}]*")
+_REAL = re.compile(r"0x[0-9A-Fa-f]+|-?\d+\.\d*(?:[eE][-+]?\d+)?")
+_PAIR = rf"(?:{_REAL.pattern})(?::-?\d+)?"
+_PAIRS = re.compile(rf"{_PAIR}(?:,\s*{_PAIR})*(?=\s*\}})")
 _ALIAS = re.compile(r"![A-Za-z_][\w$.]*")
 _BUILTIN = re.compile(r"(?:vector|memref|tuple)(?=<)")
 NO_TYPE = ScalarType("none", 0, "opaque", "")
@@ -156,9 +162,9 @@ class TypeParser(Scanner):
         if name == "!quant.calibrated":
             expressed = self._expressed()
             self.expect("<")
-            low = self.real()
+            low = self.real(expressed)
             self.expect(":")
-            high = self.real()
+            high = self.real(expressed)
             self.expect(">")
             return CalibratedQuantizedType.of(expressed, low, high)
         if name == "!quant.none":
@@ -175,26 +181,28 @@ class TypeParser(Scanner):
     def _uniform(self, storage: ScalarType, expressed: ScalarType, low: int, high: int) -> QuantizedType:
         if not self.accept(":"):
             self.expect(",")
-            scale = self.real()
-            zero = self.integer() if self.accept(":") else 0
+            scale, zero = self._pair(expressed)
+            self._holds(expressed, scale)
             return UniformQuantizedType.of(storage, scale, zero, expressed=expressed, storage_min=low, storage_max=high)
         if self.peek("{"):
             axes, blocks = self._blocks()
             self.expect(",")
-            scales, zeros = self._nested_pairs()
+            scales, zeros = self._nested_pairs(expressed)
+            self._holds(expressed, scales)
             return UniformQuantizedSubChannelType.of(
                 storage, axes, blocks, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
             )
         axis = self.integer()
         self.expect(",")
-        scales, zeros = self._pairs()
+        scales, zeros = self._pairs(expressed)
+        self._holds(expressed, scales)
         return UniformQuantizedPerAxisType.of(
             storage, axis, scales, zeros, expressed=expressed, storage_min=low, storage_max=high
         )
 
     def _storage(self) -> ScalarType:
         at = self.pos
-        name = self.word("a storage type")
+        name = self.word("a storage type").removeprefix("s")
         found = named_scalar(f"ui{name[1:]}" if name[0] == "u" and name[1:].isdigit() else name)
         if found is None or not found.is_integer:
             self.fail(f"'{name}' is not a storage type", at)
@@ -217,8 +225,33 @@ class TypeParser(Scanner):
         self.expect(">")
         return low, high
 
-    def real(self) -> float:
-        return float_of(self.number())
+    def real(self, expressed: ScalarType) -> float:
+        """A number with a decimal point, or the bits of one of the expressed type."""
+        at = self.pos
+        text = self.take(_REAL, "a number with a decimal point")
+        return self._finite(text, expressed, at)
+
+    def _finite(self, text: str, expressed: ScalarType, at: int) -> float:
+        """The value of a number's text, which only bits can say is infinite; fewer bits than a double has begin with
+        zeros, as MLIR reads them."""
+        if text.startswith("0x"):
+            return float_of(f"0x{text[2:]:0>16}" if expressed is f64 and len(text) < 18 else text)
+        value = float_of(text)
+        if math.isinf(value):
+            self.fail(f"{text} is too large", at)
+        return value
+
+    def _pair(self, expressed: ScalarType) -> tuple[float, int]:
+        """`scale`, or `scale:zero_point`"""
+        scale = self.real(expressed)
+        return scale, self.integer() if self.accept(":") else 0
+
+    def _holds(self, expressed: ScalarType, scales: npt.ArrayLike) -> None:
+        """Refuses scales that are not numbers of the expressed type: rounded to it, they would be 0 or infinite."""
+        given = np.atleast_1d(np.asarray(scales, np.float64))
+        lost = given[lost_scales(given, expressed)]
+        if lost.size:
+            self.fail(f"scale {lost.flat[0]} is not within the range of {expressed}")
 
     def _blocks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         axes: list[int] = []
@@ -233,24 +266,32 @@ class TypeParser(Scanner):
         self.expect("}")
         return tuple(axes), tuple(sizes)
 
-    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def _pairs(self, expressed: ScalarType) -> tuple[np.ndarray, np.ndarray]:
         """`{scale, scale:zero_point, ...}`"""
         self.expect("{")
-        pairs = [pair.partition(":") for pair in self.take(_PAIRS, "scales").split(",")]
+        at = self.pos
+        plain = self.match(_PAIRS)
+        if plain is not None:
+            pieces = [pair.partition(":") for pair in plain.split(",")]
+            pairs = [(self._finite(scale.strip(), expressed, at), int(zero or 0)) for scale, _, zero in pieces]
+        else:
+            pairs = [self._pair(expressed)]
+            while self.accept(","):
+                pairs.append(self._pair(expressed))
         self.expect("}")
-        scales = np.array([float_of(scale.strip()) for scale, _, _ in pairs], np.float64)
-        return scales, np.array([int(zero or 0) for _, _, zero in pairs], np.int64)
+        scales, zeros = zip(*pairs, strict=True)
+        return np.array(scales, np.float64), np.array(zeros, np.int64)
 
-    def _nested_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+    def _nested_pairs(self, expressed: ScalarType) -> tuple[np.ndarray, np.ndarray]:
         self.skip()
         if not self.text.startswith("{", self.pos):
             self.fail("expected '{'")
         inner = re.compile(r"\{\s*\{").match(self.text, self.pos)
         if inner is None:
-            return self._pairs()
+            return self._pairs(expressed)
         self.expect("{")
-        rows = [self._nested_pairs()]
+        rows = [self._nested_pairs(expressed)]
         while self.accept(","):
-            rows.append(self._nested_pairs())
+            rows.append(self._nested_pairs(expressed))
         self.expect("}")
         return np.stack([scale for scale, _ in rows]), np.stack([zero for _, zero in rows])

@@ -270,7 +270,7 @@ class FunctionPrinter:
             return f'{name} = "{PLACEHOLDER_OP}"(){shown} : () -> {type_text}'
         op = self._speller(value)
         bare = op == "arith.constant" and isinstance(value.type, BareType)
-        elements = self._literal(value) if bare else self._elements(value)
+        elements = self._literal(value) if bare else self._elements(value, signless=op == "stablehlo.constant")
         if op == "arith.constant" and not attributes:
             return f"{name} = {op} {elements}"
         comma = ", " if attributes else ""
@@ -300,8 +300,12 @@ class FunctionPrinter:
         shown = float_literal(number, storage) if storage.is_float else str(number)
         return f"{shown} : {storage.name}"
 
-    def _elements(self, value: Value) -> str:
+    def _elements(self, value: Value, *, signless: bool = False) -> str:
+        """`dense<...> : type`; `signless`: the bits of quantized unsigned storage, as MLIR has them."""
         buffer, stored = value.buffer, value.type.stripped()
+        if signless and value.type.quantized and value.type.storage.bits >= 8:
+            stored = value.type.stored()
+            value = Value(stored, buffer=buffer)
         assert buffer is not None
         plain = TensorType(stored.shape, stored.element) if isinstance(stored, BareType) else stored
         self.parent.shown.add(buffer)

@@ -21,6 +21,7 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    scale_dtype,
 )
 
 __all__ = ["TypePrinter", "type_text"]
@@ -100,7 +101,7 @@ def _element(type: ElementType) -> str:
 
 def _expressed(value: float, expressed: ScalarType) -> np.floating:
     """A number of the expressed type."""
-    scalar: np.floating = np.float64(value).astype(expressed.dtype if expressed.numpy else np.float32)
+    scalar: np.floating = np.float64(value).astype(scale_dtype(expressed))
     return scalar
 
 

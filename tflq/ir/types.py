@@ -76,8 +76,10 @@ __all__ = [
     "index",
     "is_narrowed",
     "is_quantized",
+    "lost_scales",
     "named_scalar",
     "resource",
+    "scale_dtype",
     "signless",
     "string",
     "ui4",
@@ -106,16 +108,23 @@ def _frozen(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
     return array
 
 
-def _scale_dtype(expressed: ScalarType) -> np.dtype:
+def scale_dtype(expressed: ScalarType) -> np.dtype:
     """What scales are stored as: the expressed type, where numpy has it."""
-    return expressed.dtype if expressed.numpy else np.dtype(np.float32)
+    return expressed.dtype if expressed.numpy else np.dtype(np.float64 if expressed.bits > 32 else np.float32)
 
 
 def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
     """Scales rounded to the expressed type."""
     if expressed is bf16:
         return np.asarray(bfloat16_values(bfloat16_bits(values)), np.float32)
-    return np.asarray(values, _scale_dtype(expressed))
+    return np.asarray(values, scale_dtype(expressed))
+
+
+def lost_scales(scales: np.ndarray, expressed: ScalarType) -> np.ndarray:
+    """Which scales are not 0 and finite, but would be 0 or infinite in the expressed type."""
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = _scales(scales, expressed)
+    return (np.isfinite(scales) & ~np.isfinite(rounded)) | ((scales != 0) & (rounded == 0))
 
 
 def _check_scales(scales: np.ndarray) -> None:
@@ -192,7 +201,7 @@ class UniformQuantizedPerAxisType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
         _check_scales(scale)
@@ -257,7 +266,7 @@ class UniformQuantizedSubChannelType:
             raise ValueError(f"axes {axes} and block sizes {block_sizes} do not pair")
         if any(a < 0 for a in axes) or any(b <= 0 for b in block_sizes):
             raise ValueError(f"axes {axes} or block sizes {block_sizes} out of range")
-        scale = _frozen(_scales(scales, expressed), _scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed), scale_dtype(expressed))
         _check_scales(scale)
         zero = np.broadcast_to(np.asarray(zero_points, np.int64), scale.shape)
         _check_zero_points(storage, zero)

@@ -9,6 +9,8 @@ simplified away afterwards by canonicalization and CSE.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +32,7 @@ from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, 
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
+from tflq.through_floats import through_floats
 
 __all__ = ["beyond_floats", "fall_back"]
 
@@ -57,35 +60,50 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         raise NotApplicable(f"no interpreter computes {kernel_name(op)} in float; convert it to TFLite's own operators")
     if problem := missing_state(op):
         raise NotApplicable(problem)
-    operands = [None if v is None else _real(b, v) for v in op.operands]
+    return through_floats(op, _Casts(op, b), partial(_computed, op, b))
+
+
+@dataclass(frozen=True, slots=True)
+class _Casts:
+    """The casts of the integer form: stored integers are plain tensors there."""
+
+    op: Op
+    b: RuleBuilder
+
+    def real(self, value: Value) -> Value:
+        return _real(self.b, value)
+
+    def stored(self, made: Value, result: Value) -> Value:
+        op, b = self.op, self.b
+        if not result.type.quantized:
+            return made
+        unbounded = trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op)
+        if unbounded and not isinstance(op, Quantize):
+            made = _finite(b, made, result.type.element)  # type: ignore[arg-type]
+        quantized = b.qcast(made, result.type)
+        return b.scast(quantized, quantized.type.stripped())
+
+
+def _computed(op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+    """The op on floats."""
+    first = operands[0]
     if isinstance(op, (FloorDiv, FloorMod)) and operands[1] is not None:  # their kernels stop at a divisor of 0
-        operands[1] = _not_zero(b, operands[1])
+        operands = [first, _not_zero(b, operands[1])]
     if isinstance(op, Quantize):  # the casts are all there is to it
-        cast = b.qcast(operands[0], op.result.type)  # type: ignore[arg-type]
-        return [b.scast(cast, cast.type.stripped())]
-    types = [v.type.with_element(f32) if v.type.quantized else v.type for v in op.results]
+        return [first]  # type: ignore[list-item]
     attributes = {} if isinstance(op, Cast) else op.attributes  # which state the types, that are others now
     activation = None if is_recurrent(op) else attributes.get("fused_activation_function")  # else within the cell
     if activation in _DISREGARDED:
         attributes = {**attributes, "fused_activation_function": "NONE"}
     if isinstance(op, ReduceProd) and op.input.type.shape == ():  # which its float kernel crashes on
-        computed: Sequence[Value] = [b.identity(operands[0])]  # type: ignore[arg-type]
+        computed: Sequence[Value] = [b.identity(first)]  # type: ignore[arg-type]
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
         computed = b.op(op.name, operands, types, attributes, version_info(op)).results
     if activation in _DISREGARDED:
         computed = [_activated(b, computed[0], activation), *computed[1:]]
-    results: list[Value] = []
-    for old, new in zip(op.results, computed, strict=True):
-        if not old.type.quantized:
-            results.append(new)
-            continue
-        if trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op):
-            new = _finite(b, new, old.type.element)  # type: ignore[arg-type]
-        quantized = b.qcast(new, old.type)
-        results.append(b.scast(quantized, quantized.type.stripped()))
-    return results
+    return computed
 
 
 def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:

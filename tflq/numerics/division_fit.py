@@ -18,14 +18,14 @@ integer lies between X(m) and Y(m). Three ways to see that, each for what the on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tflq.numerics.staircase import Staircase
+from tflq.numerics.staircase import Staircase, rescale_staircase
 
-__all__ = ["Division", "fit_division", "fit_divisions"]
+__all__ = ["Division", "fit_division", "fit_divisions", "rescale_divisions"]
 
 _I31 = (1 << 31) - 1
 _BLOCK = 512  # channels whose distances stay in the cache
@@ -108,28 +108,42 @@ def fit_division(stairs: Staircase, low: np.ndarray, high: np.ndarray) -> Divisi
 
     The slope has to be below 1, and 0 has to map to 0. All intermediate values are in int32.
     """
-    return fit_divisions(stairs, low, high, [low.size])[0]
+    proven, found = fit_divisions(stairs, low, high, np.asarray([low.size]))
+    return found if proven.all() else None
 
 
-def fit_divisions(stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: Sequence[int]) -> list[Division | None]:
-    """`fit_division` of many requantizations with as many levels at once: one after the other, they have `sizes`
-    channels."""
-    size = np.asarray(sizes)
-    owner = np.repeat(np.arange(size.size), size)
+def fit_divisions(
+    stairs: Staircase, low: np.ndarray, high: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, Division]:
+    """`fit_division` of many requantizations with as many levels at once; one after the other, they have `sizes`
+    channels. Whether each has one, bool, and that of all channels: of a requantization without one it means nothing."""
+    owner = np.repeat(np.arange(sizes.size), sizes)
     whole = _Task.made(stairs, low, high)
     found = Division(*np.zeros((3, low.size), np.int64))
-    lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), size.size) > 0
+    lost = np.bincount(owner, (whole.step <= 1) | (whole.most < 1), sizes.size) > 0
     left = np.nonzero(~lost[owner])[0]
     left = _look(whole, left, found, (_near, _by_gaps), (_near, _by_distances))
     left = _look(whole, left, found, (_nearer, _by_distances), (_fractions, _by_distances))
     lost[owner[left[whole.clear[left]]]] = True  # for these there is no other proof
     left = _look(whole, left[~lost[owner[left]]], found, (_nearer, _exactly), (_fractions, _exactly))
     lost[owner[left]] = True
-    ends = np.cumsum(size)
-    return [
-        None if gone else Division(*(v[end - n : end] for v in found))
-        for gone, end, n in zip(lost, ends, size, strict=True)
-    ]
+    return ~lost, found
+
+
+def rescale_divisions(
+    bottom: np.ndarray,
+    count: int,
+    mantissa: np.ndarray,
+    shift: np.ndarray,
+    double_round: bool,
+    low: np.ndarray,
+    high: np.ndarray,
+    sizes: np.ndarray,
+) -> tuple[np.ndarray, ...]:
+    """`fit_divisions` of RESCALEs (`rescale_staircase`): which have one; a, b and c of all channels."""
+    stairs = rescale_staircase(bottom, count, mantissa, shift, double_round=double_round)
+    proven, found = fit_divisions(stairs, low, high, sizes)
+    return proven, *found
 
 
 def _look(whole: _Task, left: np.ndarray, found: Division, *trials: tuple[_Candidates, _Proof]) -> np.ndarray:

@@ -39,6 +39,7 @@ __all__ = [
     "fit_float_requantization",
     "gains",
     "line_slope",
+    "requantization_arrays",
 ]
 
 EXACT: Final = 1 << 24
@@ -155,6 +156,16 @@ def fit_float_requantization(
     fit = FloatRequantization(clamp, gain, m, c, e if odd else None)
     assert (fit(np.zeros((1, low.size)))[0] == lone)[~live].all()
     return fit
+
+
+def requantization_arrays(
+    thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray, activation: str
+) -> tuple[np.ndarray, ...]:
+    """`fit_float_requantization` with the clamp of an activation: gain, m, c and e, where there is such a term; nothing
+    without a proof."""
+    clamp = RELU6 if activation == RELU6.activation else N1_TO_1
+    fit = fit_float_requantization(thresholds, slope, low, high, clamp)
+    return () if fit is None else tuple(v for v in fit[1:] if v is not None)
 
 
 def line_slope(thresholds: np.ndarray, below: np.ndarray | None = None) -> float | None:

@@ -52,7 +52,7 @@ from tflq.ir.types import (
 from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
 from tflq.passes.core_ops import INDEX, CoreBuilder
 
-__all__ = ["ROUNDINGS", "dequantize", "quantize"]
+__all__ = ["ROUNDINGS", "bounds", "dequantize", "quantize"]
 
 ROUNDINGS: Final = ("half_even", "half_away", "half_up", "toward_zero")
 _MATH: Final[dict[str, type[Operator]]] = {"half_even": RoundEven, "half_away": Round, "toward_zero": Trunc}
@@ -79,7 +79,7 @@ def quantize(b: CoreBuilder, op: Qcast, rounding: str | None = None) -> Value:
             y = b.same(AddF, y, b.cast(_to_float(element), zero, element.expressed))
         y = _rounded(b, y, total, dims)
         if rounded:
-            low, high = _bounds(element)
+            low, high = bounds(element)
             y = b.same(MaximumF, y, b.splat(b.scalar(low, element.expressed), y.type, dims))
             y = b.same(MinimumF, y, b.splat(b.scalar(high, element.expressed), y.type, dims))
         y = b.cast(_to_integer(element), y, stored.storage)
@@ -228,7 +228,7 @@ def _rounded(b: CoreBuilder, y: Value, rounding: str | None, dims: list[Value]) 
     return b.same(AddF, whole, b.cast(UIToFP, up, element))
 
 
-def _bounds(element: QuantizedType) -> tuple[float, float]:
+def bounds(element: QuantizedType) -> tuple[float, float]:
     """The storage range in the expressed type, rounded inwards."""
     return _inward(element.storage_min, element.expressed, 1), _inward(element.storage_max, element.expressed, -1)
 

@@ -7,9 +7,11 @@ The order is TFLite's (kernels/internal/reference/quantize.h and dequantize.h): 
 and the clamp comes before the cast, so that what is out of range saturates. Where the storage type's bound is no value
 of the expressed type (i32 in f32), the clamp is to the next one inside.
 
-Scales and zero points are constants that broadcast, so the four cases of the dialect's specification differ only in the
-shape that is computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unranked tensor flattened to one
-dim (per-layer) or to three around the channel (per-axis); sub-channel with each blocked dim split in two.
+Scales and zero points are constants that broadcast, of the rank of what is computed on, as TOSA asks; the shift of
+`tosa.mul` is an operand, as in its text. What TOSA lacks is of MLIR's other dialects: the division of floats (`arith`,
+along an axis in a `linalg.generic`) and roundings (`math`). The four cases of the dialect's specification differ only
+in the shape that is computed on: a ranked tensor as it is; a scalar as a tensor of rank 0; an unranked tensor flattened
+to one dim (per-layer) or to three around the channel (per-axis); sub-channel with each blocked dim split in two.
 """
 
 from __future__ import annotations
@@ -20,8 +22,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.builder import Builder
+from tflq.dialects.arith.casts import FPToSI, FPToUI, SIToFP, UIToFP
+from tflq.dialects.arith.floats import DivF
+from tflq.dialects.declare import Operator
+from tflq.dialects.math.rounding import Floor, Round, RoundEven, Trunc
 from tflq.dialects.quant.casts import Dcast, Qcast
-from tflq.errors import UnsupportedError
+from tflq.dialects.shape.extents import NumElements, ShapeOf, SplitAt
+from tflq.dialects.tensor.making import FromElements
+from tflq.dialects.tensor.parts import Extract
+from tflq.dialects.tensor.views import CollapseShape, ExpandShape, Reshape
+from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
+from tflq.dialects.tosa.comparison import GreaterEqual
+from tflq.errors import Reason, UnsupportedError
+from tflq.ir.attributes import AffineMap, TypedArray
 from tflq.ir.core import Op, Value
 from tflq.ir.types import (
     BareType,
@@ -31,20 +44,31 @@ from tflq.ir.types import (
     UniformQuantizedPerAxisType,
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
     index,
     signless,
 )
+from tflq.passes.core_ops import CoreBuilder
+from tflq.passes.lower_quant_core import bounds
 
 __all__ = ["lowered"]
 
 
-_ROUNDINGS = {"half_away": "math.round", "half_even": "math.roundeven", "toward_zero": "math.trunc"}
+_ROUNDINGS: dict[str, type[Operator]] = {"half_away": Round, "half_even": RoundEven, "toward_zero": Trunc}
+
+
+_CAST = frozenset({i8, i16, i32})
+"""The integers of tosa.cast."""
 
 
 def lowered(op: Qcast | Dcast, ops: list[Op], rounding: str) -> Value:
     """What a quant.qcast or quant.dcast results in; its ops go to the end of `ops`. `rounding`: where the op says none.
 
-    UnsupportedError for an expressed type that numpy has not, and for half_up, which no op of MLIR's rounds.
+    UnsupportedError for an expressed type that numpy has not, and for a rounding of the sum with the zero point.
     """
     b = Builder(ops)
     b.location = op.location
@@ -52,29 +76,53 @@ def lowered(op: Qcast | Dcast, ops: list[Op], rounding: str) -> Value:
 
 
 def _quantize(b: Builder, op: Qcast, rounding: str) -> Value:
+    if op.sum_rounding is not None:
+        what = "lower-quant-ops{dialect=tosa} rounds the quotient, as TFLite does, and not the sum with the zero point"
+        raise UnsupportedError(Reason.at(op.location, what, remedy="use dialect=core"))
     target = op.result.type
     element = _uniform(target)
     work = _flatten(b, op.input, element)
     scale, zero_point = _parameters(element, work)
-    low, high = _bounds(element)
-    scaled = _elementwise(b, "tfl.div", work.value, scale, fused_activation_function="NONE")
-    stored = b.emit(_rounding(op, rounding), [scaled], scaled.type)
+    _expressed(element)
+    low, high = map(np.asarray, bounds(element))
+    stored = _rounded(b, _divided(b, work.value, scale), op.rounding or rounding)
     if zero_point.any():
-        stored = _elementwise(b, "tosa.add", stored, zero_point)
-    bounded = _elementwise(b, "tosa.minimum", _elementwise(b, "tosa.maximum", stored, low), high)
-    if element.storage.signed:
-        whole = b.cast(bounded, element.storage)
+        stored = _elementwise(b, Add, stored, zero_point)
+    bounded = _elementwise(b, Minimum, _elementwise(b, Maximum, stored, low), high)
+    storage = signless(element.storage)
+    if element.storage in _CAST:
+        whole = b.cast(bounded, storage)
     else:
-        whole = b.emit("arith.fptoui", [bounded], bounded.type.with_element(signless(element.storage)))
+        kind = FPToSI if element.storage.signed else FPToUI
+        whole = b.emit(kind, [bounded], bounded.type.with_element(storage))
     return b.scast(work.restore(whole, target.stored()), target)
 
 
-def _rounding(op: Qcast, default: str) -> str:
-    """The op of MLIR's math dialect that rounds as qcast says. UnsupportedError for half_up, which has none."""
-    rounding = op.rounding or default
-    if rounding not in _ROUNDINGS:
-        raise UnsupportedError(f"lower-quant-ops has no op that rounds {rounding}; {', '.join(_ROUNDINGS)} have one")
-    return _ROUNDINGS[rounding]
+def _rounded(b: Builder, x: Value, rounding: str) -> Value:
+    """A float, rounded to an integer."""
+    if rounding in _ROUNDINGS:
+        return b.emit(_ROUNDINGS[rounding], [x], x.type)
+    whole = b.emit(Floor, [x], x.type)  # half up: 1 more if what is left is a half or more, which is exact
+    rest = b.emit(Sub, [x, whole], x.type)
+    up = _elementwise(b, GreaterEqual, rest, np.asarray(0.5), i1)
+    return b.emit(Add, [whole, b.emit(UIToFP, [up], x.type)], x.type)
+
+
+def _divided(b: Builder, x: Value, scale: np.ndarray) -> Value:
+    """x / scale, which TOSA has no op for."""
+    core = CoreBuilder(b.ops)
+    core.location = b.location
+    element = x.type.storage
+    if scale.size == 1:
+        return core.same(DivF, x, core.splat(core.scalar(scale.item(), element), x.type, core.dims(x)))
+    rank = len(x.type.shape or ())
+    full = _of_rank(scale, rank)
+    names = [f"d{i}" for i in range(rank)]
+    picked = ", ".join(name if size > 1 else "0" for name, size in zip(names, full.shape, strict=True))
+    maps = [AffineMap.projection(rank, tuple(range(rank)))] * 3
+    maps[1] = AffineMap(f"affine_map<({', '.join(names)}) -> ({picked})>")
+    operands = [x, core.dense(full, element)]
+    return core.generic(operands, maps, x.type, core.dims(x), lambda inner, given: inner.same(DivF, *given[:2]))
 
 
 def _dequantize(b: Builder, op: Dcast) -> Value:
@@ -83,18 +131,31 @@ def _dequantize(b: Builder, op: Dcast) -> Value:
     work = _flatten(b, b.scast(source, source.type.stored()), element)
     scale, zero_point = _parameters(element, work)
     real = work.value.type.with_element(_expressed(element))
-    signed = element.storage.signed
-    value = b.cast(work.value, real.storage) if signed else b.emit("arith.uitofp", [work.value], real)
+    if element.storage in _CAST:
+        value = b.cast(work.value, real.storage)
+    else:
+        value = b.emit(SIToFP if element.storage.signed else UIToFP, [work.value], real)
     if zero_point.any():
-        value = _elementwise(b, "tosa.sub", value, zero_point)
-    return work.restore(_elementwise(b, "tosa.mul", value, scale, shift=0), op.result.type)
+        value = _elementwise(b, Sub, value, zero_point)
+    factor = b.constant(_of_rank(scale, len(value.type.shape or ())), real.storage)
+    product = b.emit(Mul, [value, factor, b.constant(np.zeros(1), i8)], value.type)
+    return work.restore(product, op.result.type)
 
 
-def _elementwise(b: Builder, name: str, x: Value, parameter: np.ndarray, **attributes: int | str) -> Value:
-    """An op on `x` and a constant that broadcasts to its shape."""
+def _elementwise(
+    b: Builder, kind: type[Operator], x: Value, parameter: np.ndarray, to: ScalarType | None = None
+) -> Value:
+    """An op on `x` and a constant of its rank that broadcasts to its shape."""
     element = x.type.element
     assert isinstance(element, ScalarType)
-    return b.emit(name, [x, b.constant(parameter, element)], x.type, **attributes)
+    with np.errstate(over="ignore"):  # a zero point that f16 does not hold
+        full = _of_rank(parameter, len(x.type.shape or ())).astype(element.dtype)
+    return b.emit(kind, [x, b.constant(full, element)], x.type.with_element(to or element))
+
+
+def _of_rank(parameter: np.ndarray, rank: int) -> np.ndarray:
+    """A parameter with dims of size 1 before its own."""
+    return parameter.reshape((*[1] * (rank - parameter.ndim), *parameter.shape))
 
 
 def _uniform(type: TensorType) -> QuantizedType:
@@ -107,17 +168,6 @@ def _expressed(element: QuantizedType) -> ScalarType:
     if not element.expressed.numpy:
         raise UnsupportedError(f"lower-quant-ops cannot write constants of the expressed type {element.expressed}")
     return element.expressed
-
-
-def _bounds(element: QuantizedType) -> tuple[np.ndarray, np.ndarray]:
-    """The storage range in the expressed type, rounded inwards."""
-    dtype = _expressed(element).dtype
-    low, high = (np.asarray(bound).astype(dtype) for bound in (element.storage_min, element.storage_max))
-    if float(low) < element.storage_min:
-        low = np.nextafter(low, dtype.type(np.inf))
-    if float(high) > element.storage_max:
-        high = np.nextafter(high, dtype.type(-np.inf))
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -144,8 +194,8 @@ def _parameters(element: QuantizedType, work: _Work) -> tuple[np.ndarray, np.nda
 
 def _flatten(b: Builder, x: Value, element: QuantizedType) -> _Work:
     if isinstance(x.type, BareType):
-        tensor = b.emit("tensor.from_elements", [x], TensorType((), x.type.element))
-        return _Work(tensor, 0, lambda value, result: b.emit("tensor.extract", [value], result))
+        tensor = b.emit(FromElements, [x], TensorType((), x.type.element))
+        return _Work(tensor, 0, lambda value, result: b.emit(Extract, [value], result))
     if isinstance(element, UniformQuantizedSubChannelType):
         return _split_blocks(b, x, element)
     if x.type.shape is None:
@@ -159,13 +209,18 @@ def _split_blocks(b: Builder, x: Value, element: UniformQuantizedSubChannelType)
         raise UnsupportedError("lower-quant-ops needs a static shape for sub-channel quantization")
     sizes = dict(zip(element.axes, element.block_sizes, strict=True))
     dims: list[int] = []
+    groups: list[list[int]] = []
     for axis, dim in enumerate(x.type.shape or ()):
-        dims += [(dim or 0) // sizes[axis], sizes[axis]] if axis in sizes else [dim or 0]
-    return _Work(b.reshape(x, dims), 0, lambda value, result: b.reshape(value, result.shape or ()))
+        parts = [(dim or 0) // sizes[axis], sizes[axis]] if axis in sizes else [dim or 0]
+        groups.append(list(range(len(dims), len(dims) + len(parts))))
+        dims += parts
+    stated = {"reassociation": groups, "static_output_shape": TypedArray.of(np.array(dims, np.int64), i64)}
+    split = b.emit(ExpandShape, [x], TensorType(tuple(dims), x.type.element), **stated)
+    return _Work(split, 0, lambda value, result: b.emit(CollapseShape, [value], result, reassociation=groups))
 
 
 def _flatten_unranked(b: Builder, x: Value, element: QuantizedType) -> _Work:
-    shape = b.emit("shape.shape_of", [x], TensorType((None,), index))
+    shape = b.emit(ShapeOf, [x], TensorType((None,), index))
     if isinstance(element, UniformQuantizedPerAxisType):
         before = _split_at(b, shape, element.axis)[0]
         after = _split_at(b, shape, element.axis + 1)[1]
@@ -174,17 +229,17 @@ def _flatten_unranked(b: Builder, x: Value, element: QuantizedType) -> _Work:
     else:
         sizes = [_count(b, shape)]
         work = TensorType((None,), x.type.element)
-    flat = b.emit("tensor.from_elements", sizes, TensorType((len(sizes),), index))
-    flattened = b.emit("tensor.reshape", [x, flat], work)
-    return _Work(flattened, 1, lambda value, result: b.emit("tensor.reshape", [value, shape], result))
+    flat = b.emit(FromElements, sizes, TensorType((len(sizes),), index))
+    flattened = b.emit(Reshape, [x, flat], work)
+    return _Work(flattened, 1, lambda value, result: b.emit(Reshape, [value, shape], result))
 
 
 def _count(b: Builder, dims: Value) -> Value:
-    return b.emit("shape.num_elements", [dims], BareType.of(index))
+    return b.emit(NumElements, [dims], BareType.of(index))
 
 
 def _split_at(b: Builder, shape: Value, axis: int) -> list[Value]:
-    return b.op("shape.split_at", [shape, _size(b, axis)], [shape.type, shape.type]).results
+    return b.op(SplitAt, [shape, _size(b, axis)], [shape.type, shape.type]).results
 
 
 def _size(b: Builder, number: int) -> Value:

@@ -1,8 +1,5 @@
-"""The reusable fallback: an op on quantized tensors as casts around what computes it in floats.
-
-The structure is the `quant` dialect's specification's ("overcoming limited quantization support"): what an integer
-algorithm does not cover dequantizes its operands with `quant.dcast`, takes the pattern for floats, and quantizes the
-results with `quant.qcast`. The casts between neighbours are simplified away by canonicalize and cse.
+"""The reusable fallback (`tflq.through_floats`) with the casts of `quant`: `quant.dcast` of the operands, the pattern
+for floats, `quant.qcast` of the results. The casts between neighbours are simplified away by canonicalize and cse.
 
 `dequantize-fallback` is the pass that does so with every op, whose float pattern is the op itself.
 """
@@ -10,15 +7,19 @@ results with `quant.qcast`. The casts between neighbours are simplified away by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, TypeAlias
 
+from tflq import through_floats as structure
 from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
+from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.traits.effects import Calls, Impure, Kept
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import stand_for
-from tflq.ir.types import QuantizedType, TensorType
+from tflq.ir.types import TensorType
+from tflq.through_floats import expressed
 
 __all__ = ["DequantizeFallback", "FloatPattern", "expressed", "is_on_quantized", "through_floats"]
 
@@ -35,27 +36,24 @@ def through_floats(op: Op, b: Emitter, pattern: FloatPattern, *, rounding: str |
 
     `rounding` is stated on each `quant.qcast`; by default none is.
     """
-    operands = [v if v is None or not v.type.quantized else dequantized(b, v) for v in op.operands]
-    made = pattern(b, operands, [expressed(value.type) for value in op.results])
-    return [
-        quantized(b, new, old.type, rounding) if old.type.quantized else new
-        for old, new in zip(op.results, made, strict=True)
-    ]
+    return structure.through_floats(op, _Casts(b, rounding), lambda operands, types: pattern(b, operands, types))
 
 
-def expressed(type: TensorType) -> TensorType:
-    """The type of what the values of a quantized type express; any other as it is."""
-    element: QuantizedType = type.element  # type: ignore[assignment]
-    return type.with_element(element.expressed) if type.quantized else type
+@dataclass(frozen=True)
+class _Casts:
+    """The casts of `quant`."""
 
+    b: Emitter
+    rounding: str | None
 
-def dequantized(b: Emitter, x: Value) -> Value:
-    return b.emit("quant.dcast", [x], expressed(x.type))
+    def real(self, value: Value) -> Value:
+        return self.b.emit(Dcast, [value], expressed(value.type)) if value.type.quantized else value
 
-
-def quantized(b: Emitter, x: Value, type: TensorType, rounding: str | None = None) -> Value:
-    attributes = {} if rounding is None else {"rounding": rounding}
-    return b.emit("quant.qcast", [x], type, **attributes)
+    def stored(self, made: Value, result: Value) -> Value:
+        if not result.type.quantized:
+            return made
+        attributes = {} if self.rounding is None else {"rounding": self.rounding}
+        return self.b.emit(Qcast, [made], result.type, **attributes)
 
 
 def is_on_quantized(op: Op) -> bool:

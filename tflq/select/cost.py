@@ -1,8 +1,7 @@
-"""What the builtins cost, and which of two exact forms to take.
+"""What ops of the integer form cost as builtins, and which of two exact forms to take.
 
-Nanoseconds per element, measured on 200,000 to 1,200,000 elements in the interpreter with optimized kernels, no
-delegate and one thread (AMD EPYC; the reference kernels are within 20% of these but for MAXIMUM and MINIMUM of 8
-bits, 1.9 there):
+The figures are in `rules/costs.toml`, nanoseconds per element, measured by `benchmarks/kernel_costs.py`. What builtins
+cost there, on an AMD EPYC (the reference kernels are within 20% of these but for MAXIMUM and MINIMUM of 8 bits, 1.9):
 
     CAST of 8 and 32 bits .1, to int64 .2, float32 to int32 .3      BITCAST .03 to .3, RESHAPE .03 to .1
     ADD, SUB, MUL int32 .15 scalar, .2 per channel                   the same of int64 .4 to .5, MUL per channel .75
@@ -18,74 +17,100 @@ bits, 1.9 there):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-from tflq.dialects.ext.rescale import RescaleF64, RoundingDivideByPot
 from tflq.dialects.ext.tables import Table2D
-from tflq.dialects.tosa.activation import Clamp
-from tflq.dialects.tosa.arithmetic import Add, IntDiv, Maximum, Minimum, Mul, Sub
-from tflq.dialects.tosa.bits import ArithmeticRightShift, LogicalLeftShift
-from tflq.dialects.tosa.casts import Cast, Rescale
-from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
+from tflq.dialects.tosa.arithmetic import Mul
+from tflq.dialects.tosa.bits import ArithmeticRightShift
+from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.indexing import Table
-from tflq.dialects.tosa.movement import Identity
 from tflq.ir.core import Op
+from tflq.ir.registry import op_class
+from tflq.resources import resource
+from tflq.rules_file import RulesFile
 
-__all__ = ["arithmetic", "table_pays"]
+__all__ = ["Costs", "arithmetic", "costs", "load_costs", "table_pays"]
 
-TABLE = 3.5
-"""tosa.table of 8 bits: BITCAST, CAST, GATHER."""
+_RESCALES: Final = ("to_8_bits", "wide", "moved")
 
-TABLE_2D = 4.1
-"""ext.table_2d: both indices, MUL, ADD, GATHER."""
 
-_RESCALE_TO_8, _RESCALE_WIDE, _SHIFT_ONLY = 3.6, 5.0, 0.5
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds per element: of ops by class, and of `tosa.rescale` to 8 bits by scales below 1, by scales of 1
+    (`moved`), and otherwise (`wide`)."""
 
-_FIGURES: Final[Mapping[type[Op], float]] = {
-    Cast: 0.1,
-    Identity: 0.1,
-    Add: 0.2,
-    Sub: 0.2,
-    Mul: 0.2,
-    Clamp: 0.2,
-    Maximum: 1.6,
-    Minimum: 1.6,
-    Equal: 1.7,
-    Greater: 1.7,
-    GreaterEqual: 1.7,
-    Select: 1.7,
-    ArithmeticRightShift: 1.6,
-    LogicalLeftShift: 3.6,
-    IntDiv: 1.9,
-    Table: TABLE,
-    Table2D: TABLE_2D,
-    RescaleF64: _RESCALE_TO_8,
-    RoundingDivideByPot: 4.0,
-}
+    elementwise: Mapping[type[Op], float]
+    to_8_bits: float
+    wide: float
+    moved: float
+
+
+@cache
+def costs() -> Costs:
+    """The figures that selection goes by."""
+    return load_costs(resource("rules/costs.toml"))
+
+
+def load_costs(path: Path) -> Costs:
+    """The figures of a file like `rules/costs.toml`. OptionError, with the line, for an op that is not known, a figure
+    that is missing or not a positive number; FileError if there is no such file."""
+    file = RulesFile(path)
+    listed = _section(file, "elementwise")
+    elementwise = {}
+    for name, figure in listed.items():
+        kind = op_class(name)
+        if kind is None:
+            file.fail(f"'{name}' is no op", "elementwise", name)
+        elementwise[kind] = _figure(file, "elementwise", name, figure)
+    for kind in (Table, Table2D):
+        if kind not in elementwise:
+            file.fail(f"there is no figure for '{kind.op_name}'", "elementwise")
+    stated = _section(file, "rescale")
+    for key in _RESCALES:
+        if key not in stated:
+            file.fail(f"there is no figure for '{key}'", "rescale")
+    return Costs(elementwise, **{key: _figure(file, "rescale", key, stated[key]) for key in _RESCALES})
+
+
+def _section(file: RulesFile, name: str) -> Mapping[str, Any]:
+    section = file.content.get(name)
+    if not isinstance(section, dict):
+        file.fail(f"there is no section [{name}]")
+    return section
+
+
+def _figure(file: RulesFile, section: str, key: str, figure: object) -> float:
+    if isinstance(figure, bool) or not isinstance(figure, (int, float)) or not 0 < figure < float("inf"):
+        file.fail(f"{key} = {figure!r} is no number of nanoseconds", section, key)
+    return float(figure)
 
 
 def table_pays(ops: Sequence[Op], sources: int) -> float:
     """Nanoseconds per element by which a table of one or two sources costs less than the ops it replaces."""
-    return arithmetic(ops) - (TABLE if sources == 1 else TABLE_2D)
+    return arithmetic(ops) - costs().elementwise[Table if sources == 1 else Table2D]
 
 
 def arithmetic(ops: Iterable[Op]) -> float:
     """Nanoseconds per element of elementwise ops, each lowered by itself."""
-    return sum(_of(op) for op in ops)
+    known = costs()
+    return sum(_of(op, known) for op in ops)
 
 
-def _of(op: Op) -> float:
+def _of(op: Op, known: Costs) -> float:
     if isinstance(op, Rescale):
-        return _rescale(op)
+        return _rescale(op, known)
     if isinstance(op, Mul) and op.shift:
-        return _RESCALE_WIDE
+        return known.wide
     if isinstance(op, ArithmeticRightShift) and op.round:
-        return 2 * _FIGURES[ArithmeticRightShift]
-    return _FIGURES.get(type(op), _RESCALE_WIDE)
+        return 2 * known.elementwise.get(ArithmeticRightShift, known.wide)
+    return known.elementwise.get(type(op), known.wide)
 
 
-def _rescale(op: Rescale) -> float:
+def _rescale(op: Rescale, known: Costs) -> float:
     scale = op.multiplier / 2.0**op.shift
     if (scale == 1).all():
-        return _SHIFT_ONLY
-    return _RESCALE_TO_8 if op.result.type.storage.bits == 8 and (scale < 1).all() else _RESCALE_WIDE
+        return known.moved
+    return known.to_8_bits if op.result.type.storage.bits == 8 and (scale < 1).all() else known.wide

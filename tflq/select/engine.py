@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.proof_cache import ProofCache
 from tflq.select.lowering import Kernels, Mac, lowering
 
 __all__ = ["select"]
 
 
-def select(module: Module, *, mac: Mac = "integer") -> Module:
+def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = None) -> Module:
     """The module on kernels; `mac` is the form of multiply-accumulate. Roundings are lowered and variables declared
     before (`lower-rounding`, `declare-variables`). UnsupportedError lists every op without a lowering."""
     missing: dict[Location | None, set[str]] = {}
@@ -28,10 +29,12 @@ def select(module: Module, *, mac: Mac = "integer") -> Module:
     made: dict[Value, Value] = {}
     for function in module.functions:
         before = list(function.outputs)
-        _select_function(function, mac)
+        _select_function(function, mac, proofs)
         made |= zip(before, function.outputs, strict=True)
     if module.signatures is not None:
         module.signatures = [signature.with_outputs(made) for signature in module.signatures]
+    if proofs is not None:
+        proofs.trim()
     return module
 
 
@@ -39,8 +42,8 @@ def _known(op: Op) -> bool:
     return op.name.startswith("tfl.") or lowering.get(type(op)) is not None
 
 
-def _select_function(function: Function, mac: Mac) -> None:
-    k = Kernels(function, mac)
+def _select_function(function: Function, mac: Mac, proofs: ProofCache | None) -> None:
+    k = Kernels(function, mac, proofs)
     for op in function.ops:
         if op in k.fused:
             continue

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
+from tflq.proof_cache import Argument, Arrays, ProofCache
 from tflq.registering import Registry
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of
@@ -32,9 +33,10 @@ class Kernels(KernelBuilder):
     """A `KernelBuilder` that knows the function being selected: its ops in the integer form (`source`), what its values
     have become, who uses them."""
 
-    def __init__(self, function: Function, mac: Mac) -> None:
+    def __init__(self, function: Function, mac: Mac, proofs: ProofCache | None = None) -> None:
         super().__init__()
         self.mac = mac
+        self._proofs = proofs
         self.source: Final[Sequence[Op]] = function.ops
         self.fused: set[Op] = set()
         self.twins: Final[dict[Value, Twin]] = {}
@@ -54,6 +56,10 @@ class Kernels(KernelBuilder):
             self._once[compute] = compute(self)
         result: R = self._once[compute]
         return result
+
+    def remembered(self, function: Callable[..., Arrays], *arguments: Argument) -> Arrays:
+        """`function(*arguments)`, a pure function of `tflq.numerics`; from the cache of proofs, if there is one."""
+        return function(*arguments) if self._proofs is None else self._proofs(function, *arguments)
 
     def begin(self) -> None:
         """Starts the lowering of one op: what is emitted from here on is its own."""

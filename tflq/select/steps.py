@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
+from tflq.proof_cache import ProofCache
 from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select
@@ -16,6 +17,7 @@ from tflq.select.legality import check
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
 from tflq.select.state import declare_variables
+from tflq.select.strips import in_strips
 from tflq.targets import INTEGER, Target
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "NameTensors",
     "Select",
     "ShareTables",
+    "SplitRows",
     "TrimEdges",
 ]
 
@@ -44,17 +47,33 @@ class DeclareVariables(Pass):
 
 
 @dataclass(frozen=True)
+class SplitRows(Pass):
+    """Results with large intermediates are computed in strips of rows. `share`: what each may take at most, in times
+    of what the largest operator reads and makes; `least`: bytes of intermediates that are left in any case."""
+
+    name: ClassVar[str] = "split-rows"
+    takes: ClassVar[Form] = "integer"
+    share: float = 2.0
+    least: int = 1 << 15
+
+    def run(self, module: Module) -> PassResult:
+        return PassResult(module, in_strips(module, share=self.share, least=self.least))
+
+
+@dataclass(frozen=True)
 class Select(Pass):
-    """Every op becomes builtins. `mac`: the form of multiply-accumulate."""
+    """Every op becomes builtins. `mac`: the form of multiply-accumulate; `cache`: a folder of proofs."""
 
     name: ClassVar[str] = "select"
     title: ClassVar[str] = "selection of kernels"
     takes: ClassVar[Form] = "integer"
     makes: ClassVar[Form] = "kernels"
     mac: Literal["integer", "float32"] = "integer"
+    cache: str = ""
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(select(module, mac=self.mac), modified=True)
+        proofs = ProofCache(self.cache) if self.cache else None
+        return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
 
 
 class TrimEdges(Pass):

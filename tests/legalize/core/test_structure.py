@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support.core_ops import of_text
@@ -24,6 +28,7 @@ def compare(text: str, *arrays: np.ndarray) -> list[np.ndarray]:
     return found
 
 
+MODEL = Path(__file__).parents[3] / "models" / "cnn_int8.tflite"
 X = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
 BYTES = np.random.default_rng(1).integers(-128, 128, (4, 6)).astype(np.int8)
 
@@ -226,3 +231,50 @@ def test_integers_go_to_tosa_too() -> None:
     data = tflq.convert(text.encode(), format="tosa").data
     (found,) = reference(read(data), [BYTES])
     assert np.array_equal(found, of_text(text, BYTES)[0])
+
+
+def test_a_conversion_of_a_file_imports_nothing_of_this() -> None:
+    """Text alone has these dialects, and files must not wait for them."""
+    script = (
+        "import sys, tflq\n"
+        f"tflq.convert({str(MODEL)!r})\n"
+        "names = ('dialects.arith', 'dialects.math', 'dialects.tensor', 'dialects.linalg', 'dialects.func')\n"
+        "names += ('dialects.shape', 'dialects.core_rules', 'legalize.core', 'evaluate.core')\n"
+        "print([m for m in sys.modules if m.startswith(tuple('tflq.' + n for n in names))])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_functions_that_operators_run_by_number_stay() -> None:
+    text = """func.func private @none(tensor<i32>) -> tensor<i32>
+    func.func @main(%x: tensor<i32>) -> tensor<i32> {
+      %r = "tfl.while"(%x) {cond_subgraph_index = 2, body_subgraph_index = 3} : (tensor<i32>) -> tensor<i32>
+      %n = func.call @twice(%r) : (tensor<i32>) -> tensor<i32>
+      return %n : tensor<i32>
+    }
+    func.func private @below(%x: tensor<i32>) -> tensor<i1> {
+      %k = arith.constant dense<100> : tensor<i32>
+      %c = arith.cmpi slt, %x, %k : tensor<i32>
+      return %c : tensor<i1>
+    }
+    func.func private @twice(%x: tensor<i32>) -> tensor<i32> {
+      %y = arith.addi %x, %x : tensor<i32>
+      return %y : tensor<i32>
+    }"""
+    ((found,),) = interpret(tflq.convert(text.encode()).data, [[np.asarray(7, np.int32)]])
+    assert found == 7 * 16 * 2
+
+
+def test_bounds_of_operands_leave_guards_out() -> None:
+    """Of what int8 expresses, no sum or product is infinite: nothing looks for that."""
+    body = """%f = arith.sitofp %x : tensor<4x6xi8> to tensor<4x6xf32>
+      %k = arith.constant dense<0.25> : tensor<4x6xf32>
+      %p = arith.mulf %f, %k : tensor<4x6xf32>
+      %s = arith.addf %p, %f : tensor<4x6xf32>
+      %q = arith.divf %s, %k : tensor<4x6xf32>
+      %m = arith.maximumf %q, %k : tensor<4x6xf32>"""
+    text = f"func.func @f(%x: tensor<4x6xi8>) -> tensor<4x6xf32> {{\n{body}\n  return %m : tensor<4x6xf32>\n}}"
+    compare(text, BYTES)
+    made = reader.read(tflq.convert(text.encode()).data)
+    assert [op.name for op in made.main.ops] == ["tfl.cast", "tfl.mul", "tfl.add", "tfl.div", "tfl.maximum"]

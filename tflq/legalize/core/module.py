@@ -6,7 +6,7 @@ of the file. What has no exact form is refused, all at once.
 
 from __future__ import annotations
 
-from tflq.dialects.calls import renumber
+from tflq.dialects.calls import callees, renumber
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.rewriting import copied
@@ -20,6 +20,7 @@ def lower_core(module: Module) -> None:
     refused: list[Reason] = []
     callable_ = {str(f.name): f for f in module.functions if not f.info.get("declaration")}
     named = {signature.function for signature in module.signatures or ()}
+    named |= {index for op in module.ops() for index in callees(op)}
     kept = [
         index
         for index, function in enumerate(module.functions)

@@ -20,7 +20,7 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
 from tflq.numerics import float_requantize as numbers
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, fit_float_requantization
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels
 from tflq.select.rescale.integer import result_range, squeezed
@@ -64,8 +64,10 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
         for kind in preferred:
-            fit = fit_float_requantization(thresholds, slope, *bounds, kind)
-            if fit is not None:
+            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation)
+            if found:
+                gain, m, c, *e = found
+                fit = FloatRequantization(kind, gain, m, c, e[0] if e else None)
                 return FloatRescale(op, clamp, fit, least + kind.middle)
     return None
 

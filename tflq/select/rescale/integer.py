@@ -26,7 +26,7 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
-from tflq.numerics.division_fit import Division, fit_division, fit_divisions
+from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
@@ -99,7 +99,7 @@ def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, 
         parts = np.cumsum([scalings[op][0].multiplier.size for op in ops]) // _TOGETHER
         for part in np.unique(parts):
             some = [op for op, at in zip(ops, parts, strict=True) if at == part]
-            found |= zip(some, _climbs([scalings[op][0] for op in some]), strict=True)
+            found |= zip(some, _climbs([scalings[op][0] for op in some], k), strict=True)
     return {op: (*scaling, found.get(op)) for op, scaling in scalings.items()}
 
 
@@ -112,16 +112,20 @@ def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
     return _Scaling(multiplier, shift, double_round, op.output_zp, low, high, least, most), clamp
 
 
-def _climbs(scalings: list[_Scaling]) -> list[_Climb]:
+def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
     """The staircases and divisions of scalings that have as many levels and the same rounding."""
-    sizes = [s.multiplier.size for s in scalings]
     multiplier, shift = (np.concatenate([getattr(s, name) for s in scalings]) for name in ("multiplier", "shift"))
+    sizes = np.asarray([s.multiplier.size for s in scalings])
     bottom, least, most = (np.repeat([getattr(s, n) for s in scalings], sizes) for n in ("bottom", "least", "most"))
     count, double_round = scalings[0].high - scalings[0].low, scalings[0].double_round
     stairs = rescale_staircase(bottom, count, multiplier, shift, double_round=double_round)
+    proven, *numbers = k.remembered(
+        rescale_divisions, bottom, count, multiplier, shift, double_round, least, most, sizes
+    )
     ends = np.cumsum(sizes)
-    parts = [stairs.of(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
-    return list(zip(parts, fit_divisions(stairs, least, most, sizes), strict=True))
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    found = [Division(*(v[part] for v in numbers)) if sure else None for sure, part in zip(proven, parts, strict=True)]
+    return list(zip(map(stairs.of, parts), found, strict=True))
 
 
 def input_range(op: Rescale | RescaleF64) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from tflq.ir.types import ScalarType, TensorType, i8, i16, i64, named_scalar, ui
 from tflq.tosa.files.attributes import MODES
 from tflq.tosa.operands import Slot, attribute, constant_type, signless, slots
 
-__all__ = ["to_tosa_form"]
+__all__ = ["to_tosa_form", "with_attributes"]
 
 _UNSIGNED: Final[Mapping[ScalarType, ScalarType]] = {i8: ui8, i16: ui16}
 _MADE: Final = frozenset({"acc_type", "input_unsigned", "local_bound", "nan_mode", "output_unsigned"})
@@ -50,6 +50,15 @@ def to_tosa_form(module: Module) -> None:
         _place(module, index, function)
     if reasons:
         raise UnsupportedError(f"{len(reasons)} operator(s) of the text cannot be read:", reasons)
+
+
+def with_attributes(module: Module) -> None:
+    """Operands of TOSA's operators that are constants become attributes, in a module of other operators, too.
+    InvalidModelError as of `to_tosa_form`."""
+    for function in module.functions:
+        for op in function.ops:
+            if op.name.startswith("tosa.") and op_class(op.name) is not None and not op.regions:
+                _operator(op, {})
 
 
 def _function(function: Function, reasons: list[Reason]) -> None:

@@ -1,0 +1,66 @@
+"""The figures that selection goes by: read from a file, whose faults are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.harness import argument
+
+import tflq
+from tflq.builder import Builder
+from tflq.dialects.tosa.arithmetic import Add
+from tflq.ir.types import i8, i32
+from tflq.numerics.fixed_point import Multiplier
+from tflq.resources import resource
+from tflq.select.cost import arithmetic, costs, load_costs, table_pays
+
+HALF = Multiplier(1 << 30, 0)
+TWICE = Multiplier(1 << 30, 2)
+
+
+def listed(tmp_path: Path, before: str = "", after: str = "") -> Path:
+    """The file of the package, with a part of it replaced."""
+    text = resource("rules/costs.toml").read_text(encoding="utf-8")
+    assert before in text
+    path = tmp_path / "costs.toml"
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    return path
+
+
+def test_figures_of_the_file(tmp_path: Path) -> None:
+    assert load_costs(listed(tmp_path)) == costs()
+    changed = load_costs(listed(tmp_path, '"tosa.add" = 0.2', '"tosa.add" = 7'))
+    assert changed.elementwise[Add] == 7.0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"tosa.add" =', '"tosa.plus" =', r"\[elementwise\] 'tosa.plus' is no op"),
+        ('"tosa.add" = 0.2', '"tosa.add" = -1', r"tosa.add = -1 is no number of nanoseconds"),
+        ('"tosa.add" = 0.2', '"tosa.add" = true', r"tosa.add = True is no number of nanoseconds"),
+        ("wide = 5.0", "wide = inf", r"\[rescale\] wide = inf is no number of nanoseconds"),
+        ("wide = 5.0", "", r"there is no figure for 'wide'"),
+        ('"tosa.table" = 3.5', "", r"there is no figure for 'tosa.table'"),
+        ("[rescale]", "[rescales]", r"there is no section \[rescale\]"),
+    ],
+)
+def test_faults_name_the_line(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(tflq.OptionError, match=said) as caught:
+        load_costs(listed(tmp_path, before, after))
+    assert "costs.toml" in str(caught.value)
+
+
+def test_what_ops_cost() -> None:
+    b, x = Builder(), argument((4, 4), i32)
+    known = costs()
+    part = b.rescale(x, HALF, i8)
+    b.rescale(x, TWICE, i8)
+    b.rescale(x, Multiplier(1 << 30, 1), i32, output_zp=3)
+    b.add(x, x)
+    figures = [arithmetic([op]) for op in b.ops]
+    assert figures == [known.to_8_bits, known.wide, known.moved, known.elementwise[Add]]
+    assert part.producer is not None
+    assert table_pays(b.ops, 2) < table_pays(b.ops, 1)
+    assert table_pays(b.ops[:1], 2) < 0

@@ -1,0 +1,97 @@
+"""Proofs on disk: what was proven once is read, whoever asks; what is damaged, or of other code, is not."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq import proof_cache
+from tflq.proof_cache import ProofCache
+
+MODEL = Path(__file__).parents[1] / "models" / "cnn_int8.tflite"
+CALLS: list[int] = []
+
+
+def squares(x: np.ndarray, times: int) -> list[np.ndarray]:
+    CALLS.append(times)
+    return [x * x * times, np.zeros((0, 3), bool)]
+
+
+def test_a_result_is_computed_once(tmp_path: Path) -> None:
+    CALLS.clear()
+    x = np.arange(5)
+    for _ in range(2):
+        for times in (2, 3):
+            first, second = ProofCache(tmp_path / "made")(squares, x, times)
+            np.testing.assert_array_equal(first, x * x * times)
+            assert (second.shape, second.dtype) == ((0, 3), bool)
+    assert CALLS == [2, 3]
+    ProofCache(tmp_path / "made")(squares, x.astype(np.int32), 2)  # another type, another question
+    assert CALLS == [2, 3, 2]
+
+
+def test_what_is_damaged_is_computed_anew(tmp_path: Path) -> None:
+    CALLS.clear()
+    cache, x = ProofCache(tmp_path), np.arange(5)
+    cache(squares, x, 1)
+    (entry,) = tmp_path.iterdir()
+    whole = entry.read_bytes()
+    for damaged in (b"", whole[:40], whole[:-1] + bytes([whole[-1] ^ 1])):
+        entry.write_bytes(damaged)
+        np.testing.assert_array_equal(cache(squares, x, 1)[0], x * x)
+        assert entry.read_bytes() == whole
+    assert len(CALLS) == 4
+
+
+def test_other_code_does_not_read_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    CALLS.clear()
+    cache, x = ProofCache(tmp_path), np.arange(5)
+    cache(squares, x, 1)
+    monkeypatch.setattr(proof_cache, "_revision", lambda: "another")
+    cache(squares, x, 1)
+    assert CALLS == [1, 1]
+
+
+def test_a_folder_stays_below_its_limit(tmp_path: Path) -> None:
+    CALLS.clear()
+    cache = ProofCache(tmp_path, limit=3000)
+    for number in range(9):
+        cache(squares, np.full(100, number), 1)
+        for age, path in enumerate(sorted(tmp_path.iterdir(), key=lambda p: p.stat().st_mtime_ns)):
+            os.utime(path, (age, age))
+        cache(squares, np.full(100, 0), 1)  # the first is read again and again, so it stays
+        cache.trim()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 3000
+    assert len(CALLS) == 9
+    cache(squares, np.full(100, 1), 1)
+    assert len(CALLS) == 10
+
+
+def test_what_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = ProofCache(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(proof_cache, "replace_file", full)
+    np.testing.assert_array_equal(cache(squares, np.arange(5), 1)[0], np.arange(5) ** 2)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(tflq.FileError):
+        ProofCache(tmp_path / "file")
+
+
+def test_conversions_share_a_folder(tmp_path: Path) -> None:
+    want = tflq.convert(MODEL).data
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        made = [pool.submit(tflq.convert, MODEL, cache=tmp_path) for _ in range(4)]
+        assert [conversion.result().data for conversion in made] == [want] * 4
+    assert any(tmp_path.iterdir())
+    assert tflq.convert(MODEL, cache=tmp_path).data == want
+    with pytest.raises(tflq.OptionError, match="TOSA needs none"):
+        tflq.convert(MODEL, format="tosa", cache=tmp_path)
