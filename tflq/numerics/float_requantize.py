@@ -46,8 +46,8 @@ EXACT: Final = 1 << 24
 """Integers below it in magnitude are exact in float32."""
 
 _STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real factor, with the first gain and any other
-_GAINS: Final = 256
-_HOPELESS: Final = 0.6  # where this share of more than a few channels is left after a few tries, there are too many
+_GAINS: Final = 1024
+_HOPELESS: Final = 0.9  # where this share of more than a few channels is left after a few tries, there are too many
 _FEW: Final = 16
 _FIRST: Final = len(_STEPS[0])  # tries on all thresholds; later ones are made on the tightest
 _TIGHT, _COLUMNS = 40, 1024  # how many of these, and of channels that are tried at once
