@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.harness import argument, const, edge_inputs, interpret
+from support.memory import memory
 
 import tflq
 from tflq.builder import Builder
 from tflq.dialects.tfl.indexing import Gather
+from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.movement import Concat
 from tflq.dialects.tosa.resize import Resize
 from tflq.evaluate import evaluate_function
@@ -149,10 +151,20 @@ def test_a_network_in_less_memory(mac: Any) -> None:
         np.testing.assert_array_equal(got[0], want[0])
 
 
-def image_network() -> bytes:
+def test_an_open_batch_stays_open() -> None:
+    model = image_network(batch=None)
+    small = tflq.convert(model, prefer="memory")
+    assert any(isinstance(op, Concatenation) for op in small.module.ops())
+    assert memory(small.data).dynamic == ()
+    draws = edge_inputs([argument((3, 96, 96, 8), i8)])
+    for want, got in zip(interpret(model, draws), interpret(small.data, draws), strict=True):
+        np.testing.assert_array_equal(got[0], want[0])
+
+
+def image_network(batch: int | None = 1) -> bytes:
     """CONV_2D 3x3 of an image, and ADD with the image itself."""
     q8 = [UniformQuantizedType.of(i8, scale, zero) for scale, zero in ((0.02, 3), (0.05, -4), (0.08, 1))]
-    x, y, z = (argument((1, 96, 96, 8), q, name) for q, name in zip(q8, "xyz", strict=True))
+    x, y, z = (argument((batch, 96, 96, 8), q, name) for q, name in zip(q8, "xyz", strict=True))
     scales, zeros = np.linspace(0.002, 0.01, 8, dtype=np.float32), np.zeros(8, np.int64)
     weights = const(RNG.integers(-127, 128, (8, 3, 3, 8)), UniformQuantizedPerAxisType.of(i8, 0, scales, zeros), "w")
     biases = UniformQuantizedPerAxisType.of(i32, 0, np.float32(0.02) * scales, zeros)
