@@ -155,7 +155,7 @@ class Schema:
         root: str,
         exclusive: Iterable[str] = (),
         viewed: Iterable[tuple[str, str]] = (),
-        table_bytes: int = 256,
+        table_bytes: int = 64,
         reuse: int = 2,
     ) -> None:
         self.what = what
@@ -237,7 +237,6 @@ TOSA: Final = Schema(
     "TosaGraph",
     exclusive=("TosaRegion", "TosaBasicBlock", "TosaOperator", "TosaTensor", "TosaShape"),
     viewed=[("TosaTensor", "data"), ("TosaTensor", "scale_data")],
-    table_bytes=64,
     reuse=8,
 )
 
