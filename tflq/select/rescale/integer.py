@@ -14,6 +14,7 @@ specification, RESCALE.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,6 +65,11 @@ class _Scaling(NamedTuple):
         return few and bool((self.multiplier >= 0).all())
 
     @property
+    def key(self) -> Hashable:
+        """What tells it from others."""
+        return self.multiplier.tobytes(), self.shift.tobytes(), *self[2:]
+
+    @property
     def bottom(self) -> int:
         """The lowest level it climbs to, less the zero point."""
         return self.low - self.output_zp + 1
@@ -90,17 +96,20 @@ def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, 
     staircase and the division that does the same on all its inputs, if one is found. They are looked for together: it
     takes many small steps on arrays."""
     scalings = {op: _scaling(op, k) for op in k.source if isinstance(op, Rescale)}
-    alike: dict[tuple[int, bool], list[Rescale]] = defaultdict(list)
+    different: dict[Hashable, _Scaling] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
         if op.input.type.storage.bits <= 32 and s.low < s.high and not s.is_one and s.may_divide:
-            alike[s.high - s.low, s.double_round].append(op)
-    found: dict[Rescale, _Climb] = {}
-    for ops in alike.values():
-        parts = np.cumsum([scalings[op][0].multiplier.size for op in ops]) // _TOGETHER
+            different.setdefault(s.key, s)
+    alike: dict[tuple[int, bool], list[_Scaling]] = defaultdict(list)
+    for s in different.values():
+        alike[s.high - s.low, s.double_round].append(s)
+    found: dict[Hashable, _Climb] = {}
+    for group in alike.values():
+        parts = np.cumsum([s.multiplier.size for s in group]) // _TOGETHER
         for part in np.unique(parts):
-            some = [op for op, at in zip(ops, parts, strict=True) if at == part]
-            found |= zip(some, _climbs([scalings[op][0] for op in some], k), strict=True)
-    return {op: (*scaling, found.get(op)) for op, scaling in scalings.items()}
+            some = [s for s, at in zip(group, parts, strict=True) if at == part]
+            found |= zip([s.key for s in some], _climbs(some, k), strict=True)
+    return {op: (s, clamp, found.get(s.key)) for op, (s, clamp) in scalings.items()}
 
 
 def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
