@@ -76,7 +76,10 @@ def test_a_converted_network_is_equal_in_every_layer(name: str, mac: str) -> Non
     result = tflq.verify(path, conversion.data, layers=True)
     assert result.equal, [result.failures, result.interface, result.layers and str(result.layers.first)]
     assert result.layers is not None
-    assert result.layers.compared == result.layers.results
+    if mac == "float32":  # what stays a float between two kernels has no tensor of the original's
+        assert 0 < result.layers.compared <= result.layers.results
+    else:
+        assert result.layers.compared == result.layers.results
 
 
 @pytest.mark.parametrize("batch", [1, 4])

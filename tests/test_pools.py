@@ -7,6 +7,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from support.harness import own_tests
 
 import tflq
 
@@ -32,7 +33,7 @@ def test_twenty_models_three_of_them_broken() -> None:
     broken = [sound[0][:900], b"not a model", sound[1][: len(sound[1]) // 2]]
     models = [*sound, broken[0], *sound, broken[1], *sound[:5], broken[2]]
     assert len(models) == 20
-    with ProcessPoolExecutor(4, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(4, get_context("spawn"), own_tests) as pool:
         results = list(pool.map(converted, models))
         refused = pool.submit(raised, (MODELS / "atan2_int16.tflite").read_bytes())
         with pytest.raises(tflq.UnsupportedError, match="ATAN2") as caught:

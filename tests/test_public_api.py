@@ -29,7 +29,7 @@ NAMES = {
 KEYWORDS = {
     "convert": [
         *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
-        *("signature", "cut", "cut_before_custom", "rules", "force"),
+        *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
     "verify": [
         *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),

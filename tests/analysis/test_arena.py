@@ -20,7 +20,7 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
 RUN = ("cnn_int16x8", "cnn_int8", "cnn_uint8", "log_softmax", "mul_per_axis", "pad", "split")
 NONE = {"fused_activation_function": "NONE"}
 WAYS = {"original": None, "integer": {}, "kernels": {"target": "kernels"}, "float32": {"mac": "float32"}}
-TIED = ("cnn_int8", "float32")
+TIED = {("cnn_int8", "float32"), ("cnn_uint8", "integer")}
 """Here the planner sorts tensors that its rule makes equal in the order of a hash table: places differ, ends do not."""
 
 
@@ -54,7 +54,7 @@ def test_places_are_the_interpreters(name: str, way: str) -> None:
         check_places(model)
         return
     conversion = tflq.convert(model, **asked)
-    assert conversion.arena == check_places(conversion.data, tied=(name, way) == TIED)
+    assert conversion.arena == check_places(conversion.data, tied=(name, way) in TIED)
 
 
 def test_an_add_over_its_operand_takes_no_memory() -> None:

@@ -162,7 +162,7 @@ def test_command(models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     plant(wrong, monkeypatch)
     assert main.run(["bisect", model]) == 5
     out = capsys.readouterr().out
-    assert "first changed by: pass 9, plant" in out
+    assert "first changed by: pass 10, plant" in out
     assert "operator 0 (CONV_2D)" in out
     assert main.run(["bisect", model, "--json"]) == 5
     document = json.loads(capsys.readouterr().out)

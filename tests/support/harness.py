@@ -16,7 +16,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, element_storage
 
-__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "in_child", "interpret", "one_op"]
+__all__ = ["argument", "const", "convert_and_compare", "edge_inputs", "in_child", "interpret", "one_op", "own_tests"]
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -97,12 +97,16 @@ def _run(
     return results
 
 
-def _serve(pipe: Any) -> None:
-    """The child: answers each request with results, or with the error's text. Functions may be a test's: `tests` is
-    ours, whatever else is installed under that name."""
+def own_tests() -> None:
+    """Lets a new process find a test's functions: `tests` is ours, whatever else is installed under that name."""
     ours = ModuleType("tests")
     ours.__path__ = [str(Path(__file__).parents[1])]
     sys.modules["tests"] = ours
+
+
+def _serve(pipe: Any) -> None:
+    """The child: answers each request with results, or with the error's text."""
+    own_tests()
     while True:
         try:
             request = pipe.recv()
