@@ -236,6 +236,8 @@ def observed(
         from tflq.extensions import rules_for
 
         options = replace(options, rules=rules_for(module, rules))
+    if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
+        options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir, force)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
         LOG.info("%d times the source's size: fewer tables", MOST_GROWTH)
