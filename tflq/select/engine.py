@@ -8,10 +8,14 @@ something else.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
-from tflq.proof_cache import ProofCache
 from tflq.select.lowering import Kernels, Mac, lowering
+
+if TYPE_CHECKING:
+    from tflq.proof_cache import ProofCache
 
 __all__ = ["select"]
 

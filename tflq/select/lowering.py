@@ -10,16 +10,18 @@ on plain integers, and on which types, is `rules/integer.toml`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
-from tflq.proof_cache import Argument, Arrays, ProofCache
 from tflq.registering import Registry
 from tflq.select.kernels import KernelBuilder
 from tflq.select.naming import role_of
 from tflq.select.twins import Twin
+
+if TYPE_CHECKING:
+    from tflq.proof_cache import Argument, Arrays, ProofCache
 
 __all__ = ["Kernels", "Lowering", "Mac", "lowering"]
 

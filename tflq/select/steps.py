@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
-from tflq.proof_cache import ProofCache
 from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select
@@ -72,7 +71,11 @@ class Select(Pass):
     cache: str = ""
 
     def run(self, module: Module) -> PassResult:
-        proofs = ProofCache(self.cache) if self.cache else None
+        proofs = None
+        if self.cache:
+            from tflq.proof_cache import ProofCache
+
+            proofs = ProofCache(self.cache)
         return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
 
 
