@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.dialects.core_rules import FLAGS, FLOATS, declared, elementwise
-from tflq.dialects.declare import OneOf, Operator, attribute, operand
-from tflq.dialects.declare import result as result_
-from tflq.ir.attributes import Opaque
-from tflq.ir.core import Value
+from tflq.dialects.core_floats import OfFloat
 
 __all__ = [
     "Acos",
@@ -36,158 +32,145 @@ __all__ = [
 ]
 
 
-_ONE = OneOf(FLOATS)
-
-
-class _Function(Operator):
-    """Of one float."""
-
-    __slots__ = ()
-    input: Value = operand(_ONE)
-    result: Value = result_(_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
-
-
-class Acos(_Function, name="math.acos"):
+class Acos(OfFloat, name="math.acos"):
     """the arc cosine"""
 
     __slots__ = ()
 
 
-class Acosh(_Function, name="math.acosh"):
+class Acosh(OfFloat, name="math.acosh"):
     """the inverse hyperbolic cosine"""
 
     __slots__ = ()
 
 
-class Asin(_Function, name="math.asin"):
+class Asin(OfFloat, name="math.asin"):
     """the arc sine"""
 
     __slots__ = ()
 
 
-class Asinh(_Function, name="math.asinh"):
+class Asinh(OfFloat, name="math.asinh"):
     """the inverse hyperbolic sine"""
 
     __slots__ = ()
 
 
-class Atan(_Function, name="math.atan"):
+class Atan(OfFloat, name="math.atan"):
     """the arc tangent"""
 
     __slots__ = ()
 
 
-class Atanh(_Function, name="math.atanh"):
+class Atanh(OfFloat, name="math.atanh"):
     """the inverse hyperbolic tangent"""
 
     __slots__ = ()
 
 
-class Cbrt(_Function, name="math.cbrt"):
+class Cbrt(OfFloat, name="math.cbrt"):
     """the cube root"""
 
     __slots__ = ()
 
 
-class Cos(_Function, name="math.cos"):
+class Cos(OfFloat, name="math.cos"):
     """the cosine"""
 
     __slots__ = ()
 
 
-class Cosh(_Function, name="math.cosh"):
+class Cosh(OfFloat, name="math.cosh"):
     """the hyperbolic cosine"""
 
     __slots__ = ()
 
 
-class Erf(_Function, name="math.erf"):
+class Erf(OfFloat, name="math.erf"):
     """the error function"""
 
     __slots__ = ()
 
 
-class Erfc(_Function, name="math.erfc"):
+class Erfc(OfFloat, name="math.erfc"):
     """1 less the error function"""
 
     __slots__ = ()
 
 
-class Exp(_Function, name="math.exp"):
+class Exp(OfFloat, name="math.exp"):
     """e^input"""
 
     __slots__ = ()
 
 
-class Exp2(_Function, name="math.exp2"):
+class Exp2(OfFloat, name="math.exp2"):
     """2^input"""
 
     __slots__ = ()
 
 
-class ExpM1(_Function, name="math.expm1"):
+class ExpM1(OfFloat, name="math.expm1"):
     """e^input - 1"""
 
     __slots__ = ()
 
 
-class Log(_Function, name="math.log"):
+class Log(OfFloat, name="math.log"):
     """the natural logarithm"""
 
     __slots__ = ()
 
 
-class Log10(_Function, name="math.log10"):
+class Log10(OfFloat, name="math.log10"):
     """the logarithm to base 10"""
 
     __slots__ = ()
 
 
-class Log1p(_Function, name="math.log1p"):
+class Log1p(OfFloat, name="math.log1p"):
     """the natural logarithm of 1 + input"""
 
     __slots__ = ()
 
 
-class Log2(_Function, name="math.log2"):
+class Log2(OfFloat, name="math.log2"):
     """the logarithm to base 2"""
 
     __slots__ = ()
 
 
-class Rsqrt(_Function, name="math.rsqrt"):
+class Rsqrt(OfFloat, name="math.rsqrt"):
     """1 / the square root"""
 
     __slots__ = ()
 
 
-class Sin(_Function, name="math.sin"):
+class Sin(OfFloat, name="math.sin"):
     """the sine"""
 
     __slots__ = ()
 
 
-class Sinh(_Function, name="math.sinh"):
+class Sinh(OfFloat, name="math.sinh"):
     """the hyperbolic sine"""
 
     __slots__ = ()
 
 
-class Sqrt(_Function, name="math.sqrt"):
+class Sqrt(OfFloat, name="math.sqrt"):
     """the square root, rounded once"""
 
     __slots__ = ()
 
 
-class Tan(_Function, name="math.tan"):
+class Tan(OfFloat, name="math.tan"):
     """the tangent"""
 
     __slots__ = ()
 
 
-class Tanh(_Function, name="math.tanh"):
+class Tanh(OfFloat, name="math.tanh"):
     """the hyperbolic tangent"""
 
     __slots__ = ()

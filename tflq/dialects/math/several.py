@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflq.dialects.core_floats import OfTwoFloats
 from tflq.dialects.core_rules import FIXED, FLAGS, FLOATS, declared, elementwise
 from tflq.dialects.declare import OneOf, Operator, attribute, operand
 from tflq.dialects.declare import result as result_
@@ -14,30 +15,19 @@ __all__ = ["Atan2", "ClampF", "CopySign", "FPowI", "Fma", "PowF"]
 _ONE = OneOf(FLOATS)
 
 
-class _Floats(Operator):
-    """Of two floats."""
-
-    __slots__ = ()
-    lhs: Value = operand(_ONE)
-    rhs: Value = operand(_ONE)
-    result: Value = result_(_ONE)
-    fastmath: Opaque | None = attribute(FLAGS, default=None)
-    constraints = (declared, elementwise)
-
-
-class Atan2(_Floats, name="math.atan2"):
+class Atan2(OfTwoFloats, name="math.atan2"):
     """the angle of the point (rhs, lhs)"""
 
     __slots__ = ()
 
 
-class CopySign(_Floats, name="math.copysign"):
+class CopySign(OfTwoFloats, name="math.copysign"):
     """|lhs| with the sign of rhs"""
 
     __slots__ = ()
 
 
-class PowF(_Floats, name="math.powf"):
+class PowF(OfTwoFloats, name="math.powf"):
     """lhs^rhs"""
 
     __slots__ = ()
