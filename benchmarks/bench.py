@@ -1,7 +1,7 @@
 """All claims in one table against their aims: python benchmarks/bench.py [--write] [--quick]
 
-`--write` puts the table into README.md, with date and machine. `--quick` leaves out networks of 50,000 operators and the
-file of 10 GB.
+`--write` puts the table into README.md, with date and machine. `--quick` leaves out networks of more than 5,000
+operators and the file of 10 GB.
 """
 
 from __future__ import annotations
