@@ -12,7 +12,7 @@ from tflq.ir.scalars import SCALARS, ScalarType, i8, named_scalar
 
 @pytest.mark.parametrize("scalar", SCALARS.values(), ids=str)
 def test_copies_are_the_type_itself(scalar: ScalarType) -> None:
-    assert pickle.loads(pickle.dumps(scalar)) is scalar
+    assert pickle.loads(pickle.dumps(scalar)) is scalar  # noqa: S301 - its own
     assert copy.copy(scalar) is scalar
     assert copy.deepcopy([scalar])[0] is scalar
 
