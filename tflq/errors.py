@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+from tflq.light import dataclass
 from tflq.plain_numbers import plain_numbers
 
 __all__ = [
@@ -112,6 +112,8 @@ class Reason:
 
     def to_json(self) -> dict[str, Any]:
         """The fields by name; a number that is not finite, and a value that JSON has no form for, become texts."""
+        from dataclasses import fields
+
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         value = (
             self.value.item() if hasattr(self.value, "item") and not getattr(self.value, "shape", ()) else self.value

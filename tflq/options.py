@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tflq.errors import OptionError, Reason
 from tflq.formats import Format
+from tflq.light import dataclass, field
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER
 from tflq.targets import Target as Kernels
@@ -128,7 +127,7 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     if target in ("integer", "kernels"):
         what = f"target '{target}' is for TFLite files"
         raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
-    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
+    return load_target(None if target in (None, "tosa") else str(target)), INTEGER
 
 
 def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:

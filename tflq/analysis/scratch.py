@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import AddN
@@ -23,6 +23,7 @@ from tflq.dialects.tfl.signal import RFFT2D
 from tflq.dialects.traits.effects import Recurrent
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
+from tflq.light import NamedTuple
 
 __all__ = ["Scratch", "bytes_of", "scratch_of"]
 

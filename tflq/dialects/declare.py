@@ -18,8 +18,7 @@ is always of its class (`Op.__new__`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ScalarType
+from tflq.light import NamedTuple
 
 __all__ = [
     "ANY",
@@ -307,6 +307,8 @@ class Trait:
 
     def __str__(self) -> str:
         """Its name and what it says: `SameScale(input, output)`."""
+        from inspect import signature
+
         given = signature(type(self)).parameters
         order = list(given)
         names = [name for kind in reversed(type(self).__mro__) for name in getattr(kind, "__slots__", ())]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+
+from tflq.light import dataclass
 
 __all__ = [
     *("SCALARS", "ScalarType", "bf16", "complex64", "complex128", "f16", "f32", "f64", "f8e4m3fn", "f8e5m2"),

@@ -9,12 +9,10 @@ arrays, compared and hashed by their bytes, since a layer can have thousands of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.ir.scalars import (
     SCALARS,
@@ -42,7 +40,11 @@ from tflq.ir.scalars import (
     ui32,
     ui64,
 )
+from tflq.light import dataclass
 from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "QUANTIZED_TYPES",

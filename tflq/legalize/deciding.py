@@ -14,8 +14,7 @@ refused: in float its state would be another one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
@@ -36,6 +35,7 @@ from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBui
 from tflq.legalize.rules import rules_of
 from tflq.legalize.target_kernels import MARK, TargetKernels
 from tflq.legalize.variables import Variables
+from tflq.light import NamedTuple, dataclass
 from tflq.targets import Target
 
 __all__ = ["Decider", "Policy", "Semantics", "State"]

@@ -8,8 +8,6 @@ the name of one. Rules state what parameters kernels disregard, and note what C+
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.traits.kernels import Interpolates
@@ -17,6 +15,7 @@ from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i1, i16
 from tflq.legalize.probing import Distance, distance
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule
+from tflq.light import NamedTuple, replace
 
 __all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
 

@@ -10,7 +10,6 @@ Constants are converted here; other tensors pass an exact rescale on either side
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.light import replace
 from tflq.targets import Target, Verdict
 
 __all__ = ["MARK", "TargetKernels"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from tflq.dialects.traits.movement import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.syntax import pack
+from tflq.light import dataclass
 
 __all__ = ["Fold"]
 

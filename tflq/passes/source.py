@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module
+from tflq.light import dataclass
 from tflq.passes.cutting import cut_at, cut_before_custom
 from tflq.passes.entry import extract
 from tflq.records import SourceNames

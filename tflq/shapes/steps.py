@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
+from tflq.light import dataclass, field
 from tflq.shapes.binding import bind_batch
 from tflq.shapes.settling import Stated, settle
 from tflq.shapes.stating import state_shapes

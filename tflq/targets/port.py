@@ -13,7 +13,6 @@ q               any quantized tensor; plain: any other; any: whatever
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
+from tflq.light import dataclass
 
 __all__ = ["Kind", "Port", "is_port", "kind_of", "parse_port"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tflq.dialects.forms import OF_TARGET
 from tflq.ir.core import Op, Value
+from tflq.light import dataclass, field
 from tflq.targets.port import kind_of
 from tflq.targets.signature import Kinds, Signature
 
