@@ -165,7 +165,7 @@ class Encoder:
             elif kind == "union":
                 member, content = value
                 found[slot - 1] = schema.union(field.type).values[member]
-                found[slot] = self.table(member, content)
+                found[slot] = content if isinstance(content, Written) else self.table(member, content)
                 there |= 1 << slot - 1
             else:
                 found[slot] = self.reference(field, value)

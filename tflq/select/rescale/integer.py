@@ -39,7 +39,7 @@ __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeez
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
 _Climb: TypeAlias = tuple[Staircase, Division | None]
-_TOGETHER = 4096  # channels whose divisions are looked for in one go, so that their candidates stay in the cache
+_TOGETHER = 1 << 16  # channels whose divisions are looked for in one go
 
 
 class _Scaling(NamedTuple):
