@@ -83,8 +83,8 @@ class Reason:
     @classmethod
     def within(cls, place: str, what: str, *, path: str = "", remedy: str = "") -> Reason:
         """A reason at a place in a file: "subgraphs[0].tensors[3].name", "subgraph 0, tensor 3 'x'.quantization"."""
-        numbers = {key: int(n) for key, n in _NUMBERS.findall(place)}
-        tensor = _TENSOR.search(place)
+        numbers = {key: int(n) for key, n in re.findall(_NUMBERS, place)}
+        tensor = re.search(_TENSOR, place)
         return cls(
             what,
             path,
@@ -122,8 +122,8 @@ class Reason:
         return {**found, "value": plain_numbers(value) if plain else str(value)}
 
 
-_NUMBERS = re.compile(r"\b(subgraph|operator)(?:s\[| )(\d+)")
-_TENSOR = re.compile(r"tensor(?: \d+)? '([^']*)'")
+_NUMBERS = r"\b(subgraph|operator)(?:s\[| )(\d+)"
+_TENSOR = r"tensor(?: \d+)? '([^']*)'"
 
 
 class TflqError(Exception):

@@ -12,7 +12,6 @@ from tflq.light import dataclass, field
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER
 from tflq.targets import Target as Kernels
-from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op
@@ -121,6 +120,10 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
     UnsupportedError for a target of another format."""
     if format == "tflite":
+        if target in (None, "integer"):
+            return None, INTEGER
+        from tflq.targets import load_target as load_kernels
+
         return None, load_kernels(target)
     from tflq.tosa.target import load_target
 

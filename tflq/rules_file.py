@@ -16,8 +16,8 @@ __all__ = ["RulesFile"]
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
-_HEAD = re.compile(rf"\s*\[{_KEY}\]\s*(?:#.*)?")
-_ASSIGNMENT = re.compile(_KEY + "=")
+_HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
+_ASSIGNMENT = _KEY + "="
 
 _Path = tuple[str, ...]
 
@@ -67,10 +67,10 @@ class RulesFile:
         """The lines that name a section or a key, and its path."""
         section: _Path = ()
         for number, line in enumerate(self._text.splitlines(), 1):
-            if head := _HEAD.fullmatch(line):
+            if head := re.fullmatch(_HEAD, line):
                 section = _words(head[1])
                 yield number, section
-            elif assignment := _ASSIGNMENT.match(line):
+            elif assignment := re.match(_ASSIGNMENT, line):
                 yield number, (*section, *_words(assignment[1]))
 
     def _repeated(self) -> Reason | None:

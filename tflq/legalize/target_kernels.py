@@ -28,14 +28,14 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
+from tflq.legalize.decision import MARK
 from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.light import replace
 from tflq.targets import Target, Verdict
 
-__all__ = ["MARK", "TargetKernels"]
+__all__ = ["TargetKernels"]
 
-MARK = "kept"
 """The key of `Op.info` that says that an op keeps its quantized tensors."""
 
 _ONE = (1 << 30, 1)

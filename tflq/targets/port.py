@@ -37,7 +37,7 @@ _KINDS = {
     "blocks": (UniformQuantizedSubChannelType,),
     "any": (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
 }
-_QUANTIZED = re.compile(r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?")
+_QUANTIZED = r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?"
 
 
 Kind: TypeAlias = tuple[type[ElementType], ScalarType]
@@ -114,7 +114,7 @@ def parse_port(text: str) -> Port:
         return Port(text, _KINDS["any"])
     if text in SCALARS:
         return Port(text, (), SCALARS[text])
-    found = _QUANTIZED.fullmatch(text)
+    found = re.fullmatch(_QUANTIZED, text)
     if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
         raise ValueError(
             f"'{text}' is no port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"

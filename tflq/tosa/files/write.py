@@ -208,7 +208,6 @@ class _Writer:
             end = self.data[data] = Written(self.encoder.bytes_vector(packed(buffer.data, element), ALIGNMENT))
         table["data"] = end
 
-
     def _share(self, operator: dict[str, Any]) -> None:
         """Writes an operator's attributes and location, and refers to them: operators with equal ones share them."""
         kind, attributes = operator["attribute"]
