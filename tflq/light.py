@@ -8,8 +8,7 @@ of the fields. They do the same; what tflq does not use (`order`, `kw_only`) is 
 
 To a type checker they are those of the standard library. So they are to `dataclasses.fields`, `asdict` and
 `inspect.signature`: when one of these asks, a dataclass with the same fields is made, and answers (`_twin`). A
-dataclass of the standard library may inherit from one of these, but not the other way. Annotations are text, as
-`from __future__ import annotations` has it.
+dataclass of the standard library may inherit from one of these, but not the other way.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ def _own_fields(cls: type) -> dict[str, _Field]:
     """The fields that a class itself declares. ValueError for a default that all would share, and could change."""
     found = {}
     for name, kind in cls.__annotations__.items():
-        if not kind.startswith("ClassVar"):
+        if not str(kind).removeprefix("typing.").startswith("ClassVar"):
             given = vars(cls).get(name, _NOTHING)
             found[name] = given if isinstance(given, _Field) else _Field(given)
             if type(found[name].default).__hash__ is None:
@@ -162,7 +161,10 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
             _put(self, name, value)
         if given or len(args) != len(names):
             for name in names[len(args) :]:
-                _put(self, name, given.pop(name) if name in given else _default(cls, name, fields[name]))
+                value = given.pop(name, _NOTHING) if given else _NOTHING
+                if value is _NOTHING:
+                    value = _default(cls, name, fields[name])
+                _put(self, name, value)
             if given or len(args) > len(names):
                 what = f"'{next(iter(given))}' unasked for" if given else f"{len(args)} arguments for {len(names)}"
                 raise TypeError(f"{cls.__name__}() was given {what}")
@@ -279,10 +281,17 @@ class _Signature(_Fields):
 # --- named tuples
 
 
-def _new(cls: type, /, *args: Any, **given: Any) -> Any:
-    if given or len(args) != len(cls._fields):  # type: ignore[attr-defined]
-        args = _completed(cls, args, given)
-    return tuple.__new__(cls, args)
+def _maker(fields: tuple[str, ...], defaults: Mapping[str, Any]) -> Callable[..., Any]:
+    count, least, ends = len(fields), len(fields) - len(defaults), tuple(defaults.values())
+
+    def __new__(cls: type, /, *args: Any, **given: Any) -> Any:  # noqa: N807
+        if given or not least <= len(args) <= count:
+            args = _completed(cls, args, given)
+        elif len(args) < count:
+            args += ends[len(args) - least :]
+        return tuple.__new__(cls, args)
+
+    return __new__
 
 
 def _completed(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
@@ -305,7 +314,6 @@ def _named_repr(self: Any) -> str:
 
 _METHODS: Final[Mapping[str, Any]] = {
     "__slots__": (),
-    "__new__": _new,
     "__repr__": _named_repr,
     "__getnewargs__": lambda self: tuple(self),
     "_asdict": lambda self: dict(zip(self._fields, self, strict=True)),
@@ -322,7 +330,8 @@ class _NamedTupleType(type):
             return super().__new__(cls, name, bases, namespace)
         fields = tuple(namespace.get("__annotations__", ()))
         defaults = {field: namespace[field] for field in fields if field in namespace}
-        said = {"_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+        said: dict[str, Any] = {"_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+        said["__new__"] = _maker(fields, defaults)
         getters = {field: property(itemgetter(index)) for index, field in enumerate(fields)}
         return type(name, (tuple, *bases[1:]), {**_METHODS, **namespace, **getters, **said})
 

@@ -39,6 +39,9 @@ class Scratch(NamedTuple):
     kept: tuple[int, ...] = ()
 
 
+_NONE: Final = Scratch()
+
+
 def bytes_of(value: Value) -> int:
     """Bytes of a tensor as the file states its shape: an open dim is 1."""
     return _sized(value.type.shape or (), value.type.storage)
@@ -52,7 +55,7 @@ def scratch_of(op: Op) -> Scratch | None:
     if isinstance(op, Operator) and op.has(Recurrent):
         return _recurrent(op)
     unknown = isinstance(op, (Custom, Conv3DTranspose)) or (family(op.name) == "signal" and _is_spectrum(op))
-    return None if unknown else Scratch()
+    return None if unknown else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:

@@ -41,7 +41,6 @@ from tflq.ir.scalars import (
     ui64,
 )
 from tflq.light import dataclass
-from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -118,6 +117,8 @@ def scale_dtype(expressed: ScalarType) -> np.dtype:
 def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
     """Scales rounded to the expressed type."""
     if expressed is bf16:
+        from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+
         return np.asarray(bfloat16_values(bfloat16_bits(values)), np.float32)
     return np.asarray(values, scale_dtype(expressed))
 
