@@ -61,11 +61,18 @@ def _field(
 
 
 def _dataclass(
-    cls: type | None = None, /, *, frozen: bool = False, slots: bool = False, eq: bool = True, repr: bool = True
+    cls: type | None = None,
+    /,
+    *,
+    init: bool = True,
+    frozen: bool = False,
+    slots: bool = False,
+    eq: bool = True,
+    repr: bool = True,
 ) -> Any:
     if cls is None:
-        return lambda cls: _finished(cls, frozen, slots, eq, repr)
-    return _finished(cls, frozen, slots, eq, repr)
+        return lambda cls: _finished(cls, init, frozen, slots, eq, repr)
+    return _finished(cls, init, frozen, slots, eq, repr)
 
 
 def _replace(item: T, /, **changes: Any) -> T:
@@ -75,7 +82,7 @@ def _replace(item: T, /, **changes: Any) -> T:
     return type(item)(**kept, **changes)
 
 
-def _finished(cls: type, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
+def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
     """The class with its methods. With slots it is a new one: they are said when a class is made."""
     own = _own_fields(cls)
     fields = _inherited_fields(cls) | own
@@ -87,7 +94,7 @@ def _finished(cls: type, frozen: bool, slots: bool, eq: bool, repr: bool) -> typ
             delattr(cls, name)
     if slots:
         cls = _with_slots(cls, own)
-    methods: dict[str, Any] = {"__init__": _initializer(cls, fields)}
+    methods: dict[str, Any] = {"__init__": _initializer(cls, fields)} if init else {}
     if repr:
         methods["__repr__"] = _representer([name for name, each in fields.items() if each.repr])
     if eq:
@@ -107,7 +114,7 @@ def _finished(cls: type, frozen: bool, slots: bool, eq: bool, repr: bool) -> typ
         _FIELDS: fields,
     }
     more["__dataclass_fields__"] = _Fields(cls)
-    if vars(cls)["__init__"] is methods["__init__"]:
+    if init and vars(cls)["__init__"] is methods["__init__"]:
         more["__signature__"] = _Signature(cls)
     for name, value in more.items():
         setattr(cls, name, value)

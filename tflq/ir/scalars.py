@@ -16,21 +16,29 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_MADE: dict[str, ScalarType] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...), which tells it from others; `bits` is its
-    packed width."""
+    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width. There is one object
+    of a name, also after a copy or a pickle: types are compared by identity."""
 
     name: str
     bits: int
     kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
     numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ScalarType) and self.name == other.name)
+    def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
+        if name not in _MADE:
+            made = object.__new__(cls)
+            for field, value in (("name", name), ("bits", bits), ("kind", kind), ("numpy", numpy)):
+                object.__setattr__(made, field, value)
+            return _MADE.setdefault(name, made)
+        return _MADE[name]
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    def __reduce__(self) -> tuple[type[ScalarType], tuple[str, int, str, str]]:
+        return ScalarType, (self.name, self.bits, self.kind, self.numpy)
 
     @property
     def dtype(self) -> np.dtype:
