@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.ext.casts import Truncate
@@ -31,6 +30,9 @@ from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Builder", "Emitter", "Kind", "broadcast", "refined"]
 

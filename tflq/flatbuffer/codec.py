@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Enum, Field, Schema
+from tflq.light import dataclass, field
 
 __all__ = ["LONG_VECTOR", "NUMPY_TYPES", "Decoder", "decode"]
 

@@ -12,12 +12,13 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from operator import sub
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.flatbuffer.codec import NUMPY_TYPES
 from tflq.flatbuffer.layout import SCALAR_CODES, TFLITE, Field, Schema
+from tflq.light import NamedTuple
 
 __all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "template"]
 

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
@@ -20,6 +20,7 @@ from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType
+from tflq.light import NamedTuple
 
 __all__ = ["OperatorPacker", "TensorPacker"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+
+from tflq.light import dataclass
 
 __all__ = [
     *("SCALARS", "ScalarType", "bf16", "complex64", "complex128", "f16", "f32", "f64", "f8e4m3fn", "f8e5m2"),
@@ -107,8 +108,8 @@ SCALARS: dict[str, ScalarType] = {
 }
 
 
-_WIDTH = re.compile(r"(u?i)(\d+)")
-_FLOAT = re.compile(r"f(80|128)|f([468])E\d+M\d+\w*|tf32")
+_WIDTH = r"(u?i)(\d+)"
+_FLOAT = r"f(80|128)|f([468])E\d+M\d+\w*|tf32"
 _LARGEST_WIDTH = (1 << 24) - 1  # of MLIR
 
 
@@ -120,14 +121,14 @@ def named_scalar(name: str) -> ScalarType | None:
     """
     if name in SCALARS:
         return SCALARS[name]
-    integer = _WIDTH.fullmatch(name)
+    integer = re.fullmatch(_WIDTH, name)
     if integer is not None and 0 < int(integer[2]) <= _LARGEST_WIDTH:
         bits = int(integer[2])
         held = next((size for size in (8, 16, 32, 64) if bits <= size), 0)
         signed = integer[1] == "i"
         dtype = f"{'' if signed else 'u'}int{held}" if held else ""
         return ScalarType(name, bits, "int" if signed else "uint", dtype)
-    number = _FLOAT.fullmatch(name)
+    number = re.fullmatch(_FLOAT, name)
     return None if number is None else ScalarType(name, int(number[1] or number[2] or 19), "float", "")
 
 

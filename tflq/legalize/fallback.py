@@ -9,7 +9,6 @@ simplified away afterwards by canonicalization and CSE.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -35,6 +34,7 @@ from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, 
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
+from tflq.light import dataclass
 from tflq.through_floats import through_floats
 
 __all__ = ["beyond_floats", "fall_back"]

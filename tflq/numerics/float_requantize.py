@@ -24,10 +24,11 @@ tries: neighbours of m, and other gains, of which the clamp leaves many.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 __all__ = [

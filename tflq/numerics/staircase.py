@@ -10,11 +10,15 @@ RESCALE (`tflq.numerics.fixed_point`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from tflq.light import dataclass, replace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["NEVER", "Staircase", "float_staircase", "float_thresholds", "rescale_staircase", "rescale_thresholds"]
 

@@ -9,8 +9,6 @@ Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact bel
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleF64
@@ -19,6 +17,7 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, f32
+from tflq.light import NamedTuple
 from tflq.numerics.float_requantize import EXACT
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels
