@@ -15,6 +15,7 @@ import claim_conversion
 import claim_large
 import claim_running
 import claim_sizes
+import claim_verification
 import scaling
 from claims import Claim, machine, table
 
@@ -25,7 +26,7 @@ BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
 
 def measured(*, quick: bool) -> Iterator[Claim]:
     """All claims, each printed as soon as it is known."""
-    parts = [claim_conversion.claims(), claim_sizes.claims(), claim_running.claims()]
+    parts = [claim_conversion.claims(), claim_sizes.claims(), claim_running.claims(), claim_verification.claims()]
     parts.append(scaling.claims([100, 1000, 5000] if quick else list(scaling.COUNTS), PLOT))
     parts += [] if quick else [claim_large.claims()]
     for part in parts:
