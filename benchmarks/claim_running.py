@@ -1,8 +1,9 @@
 """Claims on converted networks in the interpreter: python benchmarks/claim_running.py [--repeat N]
 
 Time for each inference and memory, times the original's: kernels, integer and float32, with optimized kernels and with
-XNNPACK, one thread. Memory is what the process grows by at most while it loads and runs the file, and the arena that
-is stated.
+XNNPACK, one thread. The aim of float32 is relative to the slower of the original and the float network
+(`float_network.py`): no form in floats is faster than that, and int8 kernels may be several times faster. Memory is
+what the process grows by at most while it loads and runs the file, and the arena that is stated.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from claims import Claim, networks, table
+from float_network import float_network
 
 import tflq
 from tflq.analysis.arena import arena_of
@@ -69,12 +71,11 @@ def asked(what: str, resolver: str, repeat: int, *paths: Path) -> Any:
 def of_network(name: str, original: Path, folder: Path, repeat: int) -> Iterator[Claim]:
     made = {way: folder / f"{way}.tflite" for way in WAYS}
     arenas = {way: tflq.convert(original, made[way], force=True, **options).arena for way, options in WAYS.items()}
+    floats = folder / "float_network.tflite"
+    floats.write_bytes(float_network(original))
     for resolver in RESOLVERS:
-        seconds = asked("time", resolver, repeat, original, *made.values())
-        for number, way in enumerate(WAYS, 1):
-            ratio = None if seconds is None else seconds[number] / seconds[0]
-            of = "" if seconds is None else f"{seconds[number] * 1e3:.2f} ms, original {seconds[0] * 1e3:.2f} ms"
-            yield Claim(f"run time, {way}, {resolver}", name, ratio, TIMES.get((way, resolver)), of=of)
+        seconds = asked("time", resolver, repeat, original, floats, *made.values())
+        yield from _times(name, resolver, seconds)
     least = networks(["pad"])["pad"]
     assert least is not None
     before = asked("memory", "optimized", 1, least, original)
@@ -87,6 +88,20 @@ def of_network(name: str, original: Path, folder: Path, repeat: int) -> Iterator
         if stated and own:
             of = f"{stated / 2**20:.2f} MiB, original {own / 2**20:.2f} MiB"
             yield Claim(f"arena, {way}", name, stated / own, of=of)
+
+
+def _times(name: str, resolver: str, seconds: Sequence[float] | None) -> Iterator[Claim]:
+    """Of the original, its float network, and each way."""
+    if seconds is None:
+        yield from (Claim(f"run time, {way}, {resolver}", name, None) for way in WAYS)
+        return
+    own, floats, *others = seconds
+    for way, taken in zip(WAYS, others, strict=True):
+        aim = TIMES.get((way, resolver))
+        if aim is not None and way == "float32":
+            aim *= max(1.0, floats / own)
+        of = f"{taken * 1e3:.2f} ms, original {own * 1e3:.2f} ms, float network {floats * 1e3:.2f} ms"
+        yield Claim(f"run time, {way}, {resolver}", name, taken / own, aim, of=of)
 
 
 def claims(repeat: int = 15) -> Iterator[Claim]:

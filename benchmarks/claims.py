@@ -44,7 +44,7 @@ def table(claims: Iterable[Claim]) -> str:
     lines = ["| claim | case | figure | aim | | of |", "|---|---|---|---|---|---|"]
     for claim in claims:
         figure = "-" if claim.figure is None else f"{claim.figure:.3g} {claim.unit}"
-        aim = "" if claim.aim is None else f"{claim.aim:g} {claim.unit}"
+        aim = "" if claim.aim is None else f"{claim.aim:.3g} {claim.unit}"
         lines.append(f"| {claim.group} | {claim.case} | {figure} | {aim} | {claim.verdict} | {claim.of} |")
     return "\n".join(lines) + "\n"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.fixed_point import quantize_multipliers, rescale
 from tflq.numerics.float_requantize import (
-    EXACT,
     N1_TO_1,
     RELU6,
     Clamp,
@@ -99,10 +99,23 @@ def test_one_result_needs_no_exact_sums(clamp: Clamp) -> None:
     assert (fit(np.stack([low, high]))[:, 0] + clamp.middle == 0).all()
 
 
-def test_sums_beyond_float32_have_no_proof() -> None:
+def test_levels_beyond_float32_have_no_proof() -> None:
+    """Those of a scale of 2^-17 end at 2^24."""
     bound = np.asarray([EXACT])
-    assert fitted(np.asarray([1e-5]), 0, -bound, bound, N1_TO_1, double_round=True)[0] is None
-    assert fitted(np.asarray([1e-5]), 0, 1 - bound, bound - 1, N1_TO_1, double_round=False)[0] is None
+    assert fitted(np.asarray([1e-6]), 0, -bound, bound, N1_TO_1, double_round=False)[0] is None
+    assert fitted(np.asarray([2.0**-17]), -128, -bound, bound + 1, RELU6, double_round=False)[0] is None
+
+
+@pytest.mark.parametrize("clamp", CLAMPS, ids=lambda c: c.activation)
+@pytest.mark.parametrize("scale", [1e-3, 2.0**-9])
+def test_sums_beyond_float32_are_beyond_all_levels(scale: float, clamp: Clamp) -> None:
+    """They are rounded to float32, and stay where the clamp ends."""
+    scales, bound = np.asarray([scale]), np.asarray([1 << 27])
+    fit, mantissa, shift = fitted(scales, -3, -bound, bound, clamp, double_round=False)
+    assert fit is not None
+    near = EXACT + np.arange(-40, 1000)
+    x = np.concatenate([near, -near, np.random.default_rng(0).integers(-bound[0], bound[0], 100_000)])[:, None]
+    np.testing.assert_array_equal(fit(x) + clamp.middle, wanted(x, mantissa, shift, -3, double_round=False))
 
 
 def test_fewer_levels_are_those_of_relu6() -> None:

@@ -187,3 +187,25 @@ def test_sums_that_are_not_exact_are_requantized_in_integers(bias: int, floats: 
     assert any(op.name == "tfl.floor" for op in module.ops()) == floats
     for resolver in RESOLVERS:
         np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)
+
+
+@pytest.mark.parametrize(("inputs", "convolutions"), [(900, 1), (1500, 2), (2300, 3)])
+def test_long_sums_are_split(inputs: int, convolutions: int) -> None:
+    """Two parts are added in float32, more in int32; what is beyond 2^24 is saturated."""
+    rng, b, x = np.random.default_rng(0), Builder(), argument((1, 3, 2, inputs), i8)
+    weights = b.constant(rng.choice([-127, 127], (3, 1, 1, inputs)), i8)
+    sums = b.conv2d(x, weights, b.constant([900, 1 << 20, -70000]), (1, 3, 2, 3), input_zp=-128)
+    y = b.rescale(sums, quantize_multipliers([3e-3, 1e-4, 9e-4]), i8)
+    y.name = "result"
+    source = Module([Function("main", [x], [y], b.ops)])
+    arrays = [rng.integers(-128, 128, (1, 3, 2, inputs), np.int8), np.full((1, 3, 2, inputs), 127, np.int8)]
+    arrays.append(np.where(weights.array[0] > 0, 127, -128).astype(np.int8) * np.ones((1, 3, 2, 1), np.int8))
+    wanted = [evaluate_function(source.main, {x: array})[y] for array in arrays]
+    module = Pipeline([Select("float32"), DeadCodeElimination()], "integer").run(source).module
+    kinds = [op.name for op in module.ops()]
+    assert kinds.count("tfl.conv_2d") == convolutions
+    assert "tfl.floor" in kinds
+    assert casts(module) == (3 if convolutions < 3 else 3 + 4)
+    for resolver in RESOLVERS:
+        for array, want in zip(arrays, wanted, strict=True):
+            np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)

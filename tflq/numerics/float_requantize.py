@@ -29,10 +29,10 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from tflq.light import NamedTuple
+from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 __all__ = [
-    "EXACT",
     "N1_TO_1",
     "RELU6",
     "Clamp",
@@ -42,9 +42,6 @@ __all__ = [
     "line_slope",
     "requantization_arrays",
 ]
-
-EXACT: Final = 1 << 24
-"""Integers below it in magnitude are exact in float32."""
 
 _STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real factor, with the first gain and any other
 _GAINS: Final = 1024
@@ -134,10 +131,13 @@ def fit_float_requantization(
     about `slope` float64 [C] levels per unit, in float32: a result of 0 is the level `clamp.middle`. None without a
     proof. `below` are the greatest accumulators below each threshold, if that is not one less.
 
-    A channel with one result on its whole range is that number whatever x is; of any other the range is below 2^24.
+    A channel with one result on its whole range is that number whatever x is; of any other the range is below 2^24, or
+    goes on where the clamp has ended: an accumulator that is rounded to float32 stays beyond 2^24.
     """
     if clamp is N1_TO_1 and thresholds.shape[0] != 255:
         return None
+    low = np.where(thresholds[0] > 1 - EXACT, np.maximum(low, 1 - EXACT), low)
+    high = np.where(thresholds[-1] < EXACT, np.minimum(high, EXACT - 1), high)
     live = ((thresholds > low) & (thresholds <= high)).any(0)
     if (np.maximum(-low, high)[live] >= EXACT).any():
         return None

@@ -2,17 +2,15 @@
 
     sum (x - x_zp) (w - w_zp)      x and w cast to float32, zero points taken off first, so that padding is zero
 
-Whatever the order of summation, no partial sum is larger than max|x - x_zp| * sum|w - w_zp|, which is known from
-the weights. Where that is too large the input channels are split and the parts' sums added in integers; int16 is
-split into bytes, x = 256 h + l. A layer that no split makes exact keeps the integer form, as do a few rows of a
-matrix product, which int8 reads faster.
+How far partial sums reach, whatever their order, is known from the weights (`tflq.numerics.exact_sums`). Where that is
+too far the input channels are split and the parts' sums added in integers; int16 is split into bytes, x = 256 h + l. A
+layer that no split makes exact keeps the integer form, as do a few rows of a matrix product, which int8 reads faster.
 
 These sums are requantized in integers; `tflq.select.convolution.requantized` does that in float32, where it is proven.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -23,24 +21,24 @@ from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i16, i32, ui8
 from tflq.light import NamedTuple
 from tflq.numerics.convolution import window
+from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.im2col import Geometry, pad_spatial
 from tflq.select.lowering import Kernels
 from tflq.select.sums import WeightedSum
 from tflq.select.twins import centred
 
 __all__ = [
+    "channels_of",
     "conv_options",
-    "exact_runs",
     "few_rows",
     "float_convolve",
     "float_depthwise",
     "float_parts",
-    "float_reaches",
+    "float_ranges",
     "padded_for",
+    "signed_sums",
 ]
 
-_EXACT = 1 << 24
-_MOST_CHUNKS = 32
 _FEW_ROWS = 4
 
 
@@ -64,18 +62,19 @@ def float_convolve(
     if not weights.is_constant or few_rows(x, geometry):
         return None
     filters = weights.array.astype(np.float32) - np.float32(zero_points[1])
-    magnitude = np.abs(filters).sum((1, 2), dtype=np.float64)
-    reaches = float_reaches(x.type.storage, zero_points[0])
-    splits = [exact_runs(magnitude, reach) for reach in reaches]
+    bounds = [
+        ProductBounds.of(*signed_sums(filters, (1, 2)), *ends) for ends in float_ranges(x.type.storage, zero_points[0])
+    ]
+    splits = [each.runs() for each in bounds]
     if any(split is None for split in splits):
         return None
-    alone = len(reaches) == 1 and len(splits[0] or ()) == 1
-    offset, rest = _float_bias(bias, magnitude.sum(1).max(initial=0) * reaches[0]) if alone else (None, bias)
+    alone = len(bounds) == 1 and len(splits[0] or ()) == 1
+    offset, rest = _float_bias(bias, bounds[0]) if alone else (None, bias)
     sums = WeightedSum(k, element)
     for part, split in zip(float_parts(k, x, zero_points[0]), splits, strict=True):
         padded, padding = padded_for(k, part.value, geometry)
         for channels in split or ():
-            piece = _channels(k, padded, channels)
+            piece = channels_of(k, padded, channels)
             taps = constant(np.ascontiguousarray(filters[..., channels]))
             taps.role = "weights"
             sums.add(_conv2d(k, piece, taps, offset, geometry, padding, x, filters.shape[0]), part.coefficient)
@@ -96,11 +95,11 @@ def float_depthwise(
         return None
     kernel_h, kernel_w, depth, multiplier = weights.array.shape
     filters = weights.array.astype(np.float32).reshape(1, kernel_h, kernel_w, -1) - np.float32(zero_points[1])
-    largest = np.abs(filters).sum((0, 1, 2), dtype=np.float64).max(initial=0)
-    reaches = float_reaches(x.type.storage, zero_points[0])
-    if largest * max(reaches) >= _EXACT:
+    positive, negative = (total[:, None] for total in signed_sums(filters, (0, 1, 2)))
+    bounds = [ProductBounds.of(positive, negative, *ends) for ends in float_ranges(x.type.storage, zero_points[0])]
+    if any(each.runs() is None for each in bounds):
         return None
-    offset, rest = _float_bias(bias, largest * reaches[0]) if len(reaches) == 1 else (None, bias)
+    offset, rest = _float_bias(bias, bounds[0]) if len(bounds) == 1 else (None, bias)
     taps, outputs = constant(filters), depth * multiplier
     taps.role = "weights"
     sums = WeightedSum(k, element)
@@ -119,9 +118,15 @@ def few_rows(x: Value, geometry: Geometry) -> bool:
     return geometry.pointwise and (height, width) == (1, 1) and batch is not None and batch <= _FEW_ROWS
 
 
-def float_reaches(storage: ScalarType, zero_point: int) -> list[int]:
-    """The largest magnitude of each float part of an input."""
-    return [128, 255] if storage == i16 else [max(storage.maximum - zero_point, zero_point - storage.minimum)]
+def float_ranges(storage: ScalarType, zero_point: int) -> list[tuple[int, int]]:
+    """The ends of each float part of an input."""
+    return [(-128, 127), (0, 255)] if storage == i16 else [(storage.minimum - zero_point, storage.maximum - zero_point)]
+
+
+def signed_sums(filters: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the positive and of the negative weights, whole numbers in float32, over axes: float64."""
+    total, magnitude = filters.sum(axes, dtype=np.float64), np.abs(filters).sum(axes, dtype=np.float64)
+    return (magnitude + total) / 2, (total - magnitude) / 2
 
 
 def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
@@ -143,20 +148,9 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
     return [_Part(1, value)]
 
 
-def exact_runs(magnitude: np.ndarray, reach: int) -> list[slice] | None:
-    """As few runs of input channels as make every partial sum exact. `magnitude` [O, I] is of the weights."""
-    total = np.concatenate([np.zeros((magnitude.shape[0], 1)), np.cumsum(magnitude, 1)], 1)
-    inputs = magnitude.shape[1]
-    for count in range(1, min(inputs, _MOST_CHUNKS) + 1):
-        edges = [inputs * i // count for i in range(count + 1)]
-        if (np.diff(total[:, edges], axis=1) * reach).max(initial=0) < _EXACT:
-            return [slice(a, b) for a, b in itertools.pairwise(edges)]
-    return None
-
-
-def _float_bias(bias: Value, reach: float) -> tuple[np.ndarray | None, Value | None]:
+def _float_bias(bias: Value, bounds: ProductBounds) -> tuple[np.ndarray | None, Value | None]:
     """The bias as the kernel's own, if sums with it are still exact, else left for integers: (float, integer)."""
-    if bias.is_constant and np.abs(bias.array.astype(np.float64)).max(initial=0) + reach < _EXACT:
+    if bias.is_constant and len(bounds.runs(bias.array.astype(np.float64)) or ()) == 1:
         return bias.array.astype(np.float32), None
     return None, bias
 
@@ -179,7 +173,8 @@ def padded_for(k: Kernels, x: Value, geometry: Geometry) -> tuple[Value, str]:
     return x, "SAME"
 
 
-def _channels(k: Kernels, x: Value, channels: slice) -> Value:
+def channels_of(k: Kernels, x: Value, channels: slice) -> Value:
+    """Some of the last dim of x [N, H, W, C]."""
     shape = x.type.shape or (None,) * 4
     if (channels.start, channels.stop) == (0, shape[3]):
         return x

@@ -19,9 +19,10 @@ from tflq.dialects.tfl.reduction import Sum
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, f32, i8, i16, i32
+from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.digits import Digits, digits
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.mac_float import exact_runs, float_parts, float_reaches
+from tflq.select.mac_float import float_parts, float_ranges
 from tflq.select.sums import WeightedSum, fits_int32
 
 __all__: list[str] = []
@@ -94,8 +95,10 @@ def _float_product(
     depth = _depth(x, y)
     if depth is None or (any(zero_points) and i16 in (x.type.storage, y.type.storage)):
         return None
-    magnitudes = _magnitudes(y, zero_points[1], depth)
-    splits = [[exact_runs(m, reach) for m in magnitudes] for reach in float_reaches(x.type.storage, zero_points[0])]
+    splits = [
+        [bounds.runs() for bounds in _products(y, zero_points[1], depth, *ends)]
+        for ends in float_ranges(x.type.storage, zero_points[0])
+    ]
     if any(runs is None for row in splits for runs in row):
         return None
     left, right = float_parts(k, x, zero_points[0]), float_parts(k, y, zero_points[1])
@@ -109,13 +112,17 @@ def _float_product(
     return sums.plus(k.constant(np.asarray(0), element))
 
 
-def _magnitudes(y: Value, zero_point: int, depth: int) -> list[np.ndarray]:
-    """What each float part of y adds at most to a sum, per unit of x: [columns, depth], one column for all if y is not
+def _products(y: Value, zero_point: int, depth: int, low: int, high: int) -> list[ProductBounds]:
+    """What the products of x in [low, high] and each float part of y add to a sum; one column for all if y is not
     known."""
     if y.is_constant and y.type.storage != i16:
-        columns = np.abs(np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1))
-        return [columns.reshape(-1, depth)]
-    return [np.full((1, depth), reach, np.float64) for reach in float_reaches(y.type.storage, zero_point)]
+        columns = np.moveaxis(y.array.astype(np.float64) - zero_point, -2, -1).reshape(-1, depth)
+        return [ProductBounds.of(np.maximum(columns, 0), np.minimum(columns, 0), low, high)]
+    found = []
+    for ends in float_ranges(y.type.storage, zero_point):
+        products = [0, *(a * b for a in (low, high) for b in ends)]
+        found.append(ProductBounds(*(np.full((1, depth), v, np.float64) for v in (min(products), max(products)))))
+    return found
 
 
 def _run(k: Kernels, x: Value, axis: int, run: slice) -> Value:

@@ -49,8 +49,14 @@ def merge_views(module: Module) -> bool:
 
 def keep_apart(module: Module) -> bool:
     """Puts copies where a tensor would be overwritten that is still to be read; in place. Whether there are any."""
-    copied = [_Plan(function).run() for function in module.functions]
+    copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
     return any(copied)
+
+
+def _has_views(function: Function) -> bool:
+    """Whether some result may be in memory that another tensor is read from: without, what is written over has no other
+    reader."""
+    return any(issubclass(kind, Operator) and kind.trait(View) for kind in {type(op) for op in function.ops})
 
 
 class _Plan:

@@ -2,12 +2,16 @@
 
     sum t w + (o - x_zp) sum w + bias        t the twin of x, o its offset; the constant terms are the kernel's bias
 
-Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact below 2^24 in any order
-(`tflq.select.mac_float`); a channel that has one result whatever its inputs are need not be
-(`tflq.numerics.float_requantize`).
+Padding is zero, so where there is any, t is x - x_zp itself. Sums are exact in any order while none reaches 2^24
+(`tflq.numerics.exact_sums`); a channel that has one result whatever its inputs are need not be
+(`tflq.numerics.float_requantize`). Input channels are split until they are: two parts are added in float32, which
+rounds once and only beyond 2^24, where the result is at its end already; more than two are added in int32.
 """
 
 from __future__ import annotations
+
+import functools
+from typing import Final
 
 import numpy as np
 
@@ -16,16 +20,19 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.ir.core import Op, Value, constant
-from tflq.ir.types import TensorType, f32
+from tflq.ir.types import TensorType, f32, i32
 from tflq.light import NamedTuple
-from tflq.numerics.float_requantize import EXACT
+from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.im2col import Geometry
 from tflq.select.lowering import Kernels
-from tflq.select.mac_float import conv_options, padded_for
+from tflq.select.mac_float import channels_of, conv_options, padded_for, signed_sums
 from tflq.select.rescale.floats import FloatRescale, float_rescale
 from tflq.select.twins import Twin, centred, twin_of
 
 __all__ = ["requantized_convolve", "requantized_depthwise"]
+
+_ADDED: Final = 2
+"""So many parts are added in float32 with one rounding."""
 
 
 def requantized_convolve(
@@ -36,7 +43,7 @@ def requantized_convolve(
     if not weights.is_constant:
         return None
     filters = weights.array.astype(np.float32) - np.float32(op.weight_zp)
-    return _requantized(k, op, x, filters, (1, 2, 3), bias, geometry, {"quantized_bias_type": "FLOAT32"})
+    return _requantized(k, op, x, filters, (1, 2), bias, geometry, {"quantized_bias_type": "FLOAT32"})
 
 
 def requantized_depthwise(
@@ -71,53 +78,76 @@ def _requantized(
     source = None if fit is None else _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
     if fit is None or source is None:
         return None
-    constants = constant(filters), constant(sums.biased(source.offset).astype(np.float32))
-    for value, role in zip(constants, ("weights", "bias"), strict=True):
-        value.role = role
-    padded, padding = padded_for(k, source.value, geometry)
-    type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
+    padded, padding = padded_for(k, source.twin.value, geometry)
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
-    accumulator = k.emit(kind, [padded, *constants], type, **conv_options(geometry, padding), **options)
-    return fit.emit(k, accumulator)
+    type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
+    options = conv_options(geometry, padding) | options
+    parts, added = [], sums.biased(source.twin.offset)
+    for run in source.runs:
+        piece, taps = padded, filters
+        if len(source.runs) > 1:
+            piece, taps = channels_of(k, padded, run), np.ascontiguousarray(filters[..., run])
+        constants = constant(taps), constant(added.astype(np.float32))
+        for value, role in zip(constants, ("weights", "bias"), strict=True):
+            value.role = role
+        parts.append(k.emit(kind, [piece, *constants], type, **options))
+        added = np.zeros_like(added)
+    return fit.emit(k, _total(k, parts))
+
+
+def _total(k: Kernels, parts: list[Value]) -> Value:
+    """The sum of whole numbers in float32, rounded once."""
+    if len(parts) <= _ADDED:
+        return functools.reduce(k.add, parts)
+    return k.cast(functools.reduce(k.add, (k.cast(part, i32) for part in parts)), f32)
 
 
 class _Sums(NamedTuple):
-    """What a convolution adds up, float64 [C], whole numbers: sums of weights and of their magnitudes, the bias."""
+    """What a convolution adds up, float64, whole numbers: sums of the weights of each input by sign [C, I], the bias
+    [C]."""
 
-    total: np.ndarray
-    magnitude: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
     bias: np.ndarray
 
     @classmethod
     def of(cls, filters: np.ndarray, axes: tuple[int, ...], bias: np.ndarray) -> _Sums:
-        magnitude = np.abs(filters).sum(axes, dtype=np.float64)
-        return cls(filters.sum(axes, dtype=np.float64), magnitude, bias.astype(np.float64))
+        sums = signed_sums(filters, axes)
+        positive, negative = (v.reshape(bias.size, -1) for v in sums)
+        return cls(positive, negative, bias.astype(np.float64))
 
     def bounds(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Least and greatest accumulators, int64, of inputs in [low, high] and of padding."""
-        low, high = min(low, 0), max(high, 0)
-        positive, negative = (self.magnitude + self.total) / 2, (self.total - self.magnitude) / 2
-        ends = positive * low + negative * high + self.bias, positive * high + negative * low + self.bias
-        return ends[0].astype(np.int64), ends[1].astype(np.int64)
+        ends = ProductBounds.of(self.positive, self.negative, low, high)
+        least, most = (v.sum(1) + self.bias for v in ends)
+        return least.astype(np.int64), most.astype(np.int64)
 
     def biased(self, offset: int) -> np.ndarray:
         """The bias for inputs that are `offset` less."""
-        return self.bias + self.total * offset
+        return self.bias + (self.positive + self.negative).sum(1) * offset
 
-    def exact(self, live: np.ndarray, low: int, high: int, offset: int) -> bool:
-        """Whether no partial sum of a live channel, bias included, reaches 2^24, of inputs in [low, high]."""
-        reach = self.magnitude * max(-low, high) + np.abs(self.biased(offset))
-        return bool((reach < EXACT)[live].all())
+    def runs(self, live: np.ndarray, low: int, high: int, offset: int) -> list[slice] | None:
+        """Runs of inputs in [low, high], less by `offset`, that make the sums of live channels exact."""
+        bounds = ProductBounds.of(self.positive[live], self.negative[live], low, high)
+        return bounds.runs(self.biased(offset)[live])
 
 
-def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> Twin | None:
-    """What the float kernel reads, and how much less than x - zero_point it is; None where sums are not exact."""
+class _Operand(NamedTuple):
+    """What the float kernel reads, how much less than x - zero_point it is, and the runs of its channels."""
+
+    twin: Twin
+    runs: list[slice]
+
+
+def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
+    """The operand in as few runs as make sums exact; None if none do."""
     storage, live = x.type.storage, np.broadcast_to(fit.fit.m > 0, sums.bias.shape)
+    ends = storage.minimum - zero_point, storage.maximum - zero_point
+    runs = sums.runs(live, *ends, 0)
     twin = None if padded else twin_of(k, x)
-    if twin is not None and sums.exact(
-        live, storage.minimum - twin.offset, storage.maximum - twin.offset, twin.offset - zero_point
-    ):
-        return Twin(twin.value, twin.offset - zero_point)
-    if not sums.exact(live, storage.minimum - zero_point, storage.maximum - zero_point, 0):
-        return None
-    return Twin(centred(k, x, zero_point), 0)
+    if twin is not None:
+        offset = twin.offset - zero_point
+        own = sums.runs(live, ends[0] - offset, ends[1] - offset, offset)
+        if own is not None and (runs is None or len(own) <= len(runs)):
+            return _Operand(Twin(twin.value, offset), own)
+    return None if runs is None else _Operand(Twin(centred(k, x, zero_point), 0), runs)

@@ -18,7 +18,6 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
 from tflq.light import NamedTuple
-from tflq.numerics import float_requantize as numbers
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels
@@ -58,8 +57,7 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     if steps is None:
         return None
     preferred = (RELU6, N1_TO_1) if least == op.output_zp else (N1_TO_1, RELU6)
-    uniform = steps.slope.size == 1 and max(-low.min(), high.max()) < numbers.EXACT
-    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if uniform else []
+    ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
         for kind in preferred:

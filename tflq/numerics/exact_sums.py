@@ -1,0 +1,49 @@
+"""Sums of products of whole numbers in float32: exact in any order while no partial sum reaches 2^24.
+
+A partial sum has some of the products and not the others. Let the weights that meet inputs in [low, high] add up to p
+where they are positive, and to n where they are negative. Then
+
+    min(low, 0) p + max(high, 0) n  <=  any partial sum  <=  max(high, 0) p + min(low, 0) n
+
+and a bias is in it or not. Inputs of one sign reach about half as far as their magnitudes say.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final, NamedTuple
+
+import numpy as np
+
+__all__ = ["EXACT", "ProductBounds"]
+
+EXACT: Final = 1 << 24
+"""Integers below it in magnitude are exact in float32."""
+
+_MOST_RUNS: Final = 32
+
+
+class ProductBounds(NamedTuple):
+    """The least and the most that each input adds to partial sums of each output, float64 [O, I] each."""
+
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, positive: np.ndarray, negative: np.ndarray, low: int, high: int) -> ProductBounds:
+        """Of sums of weights by sign [O, I], and of inputs in [low, high]."""
+        below, above = min(low, 0), max(high, 0)
+        return cls(positive * below + negative * above, positive * above + negative * below)
+
+    def runs(self, bias: np.ndarray | float = 0.0) -> list[slice] | None:
+        """As few runs of inputs as make all partial sums of each exact; the first one's have the bias [O], too."""
+        least, most = (np.concatenate([np.zeros((v.shape[0], 1)), np.cumsum(v, 1)], 1) for v in self)
+        first, inputs = np.asarray(bias, np.float64), self.least.shape[1]
+        for count in range(1, min(inputs, _MOST_RUNS) + 1):
+            edges = [inputs * i // count for i in range(count + 1)]
+            below, above = np.diff(least[:, edges], axis=1), np.diff(most[:, edges], axis=1)
+            below[:, 0] += np.minimum(first, 0)
+            above[:, 0] += np.maximum(first, 0)
+            if max(-below.min(initial=0), above.max(initial=0)) < EXACT:
+                return [slice(a, b) for a, b in itertools.pairwise(edges)]
+        return None
