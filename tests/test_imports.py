@@ -33,6 +33,10 @@ def test_a_conversion_does_without(of_a_conversion: set[str], name: str) -> None
     assert name not in of_a_conversion
 
 
+def test_a_conversion_imports_no_more_than_a_few_modules(of_a_conversion: set[str]) -> None:
+    assert sum(name.startswith("tflq") for name in of_a_conversion) < 260
+
+
 def test_version_needs_neither_numpy_nor_the_compiler() -> None:
     found = imported("from tflq.cli.main import run\nrun(['--version'])")
     assert "numpy" not in found

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tflq.light import dataclass
 from tflq.plain_numbers import plain_numbers
@@ -33,19 +33,22 @@ __all__ = [
 ]
 
 
-class _Location(Protocol):
-    """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+if TYPE_CHECKING:
+    from typing import Protocol
 
-    @property
-    def file(self) -> str: ...
-    @property
-    def function(self) -> int: ...
-    @property
-    def operator(self) -> int: ...
-    @property
-    def opcode(self) -> str: ...
-    @property
-    def tensor(self) -> str: ...
+    class _Location(Protocol):
+        """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+
+        @property
+        def file(self) -> str: ...
+        @property
+        def function(self) -> int: ...
+        @property
+        def operator(self) -> int: ...
+        @property
+        def opcode(self) -> str: ...
+        @property
+        def tensor(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -363,11 +363,14 @@ class Operator(Op):
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         if not name:
             return
-        bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
+        own: Mapping[str, Any] = vars(cls)
+        if cls.__bases__ != (Operator,):
+            bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
+            own = {key: value for base in bases for key, value in vars(base).items()}
         operands: list[Slot] = []
         results: list[Slot] = []
         attributes: list[Attribute] = []
-        for declared in {key: value for base in bases for key, value in vars(base).items()}.values():
+        for declared in own.values():
             if isinstance(declared, Slot):
                 slots = results if declared.is_result else operands
                 declared.index = len(slots)
@@ -376,11 +379,13 @@ class Operator(Op):
                 attributes.append(declared)
         cls.op_name = name
         type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
-        cls.newest = newest
+        if newest != cls.newest:
+            cls.newest = newest
         cls.operand_slots = tuple(operands)
         cls.result_slots = tuple(results)
-        cls.attribute_slots = {each.key: each for each in attributes}
-        cls.checked_attributes = tuple(each for each in attributes if each.checked)
+        if attributes:
+            cls.attribute_slots = {each.key: each for each in attributes}
+            cls.checked_attributes = tuple(each for each in attributes if each.checked)
         cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
         register(name, cls)
 
