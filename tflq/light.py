@@ -180,7 +180,17 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
         if finish is not None:
             finish(self)
 
-    return __init__
+    def of_two(self: Any, /, *args: Any, **given: Any) -> None:
+        if given or len(args) != 2:
+            __init__(self, *args, **given)
+        else:
+            put_first(self, args[0])
+            put_second(self, args[1])
+
+    if len(names) != 2 or unasked or finish is not None or "__slots__" not in vars(cls):
+        return __init__
+    put_first, put_second = (getattr(cls, name).__set__ for name in names)  # of the most common types
+    return of_two
 
 
 def _default(cls: type, name: str, each: _Field) -> Any:
