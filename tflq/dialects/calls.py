@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls
@@ -11,11 +11,10 @@ from tflq.ir.core import Function, Module, Op
 __all__ = ["called_functions", "callees", "entry_functions", "renumber"]
 
 
-def callees(op: Op) -> Iterator[int]:
+def callees(op: Op) -> Sequence[int]:
     """The indices of the functions that an op runs."""
     calls = op.trait(Calls) if isinstance(op, Operator) else None
-    if calls is not None:
-        yield from (index for _, index in calls.called(op) if index >= 0)
+    return () if calls is None else [index for _, index in calls.called(op) if index >= 0]
 
 
 def renumber(op: Op, numbers: Mapping[int, int]) -> None:

@@ -248,10 +248,9 @@ class Op:
         return self.operands[index] if index < len(self.operands) else None
 
     @property
-    def tensors(self) -> Iterator[Value]:
+    def tensors(self) -> list[Value]:
         """Operands that are there, then results."""
-        yield from (v for v in self.operands if v is not None)
-        yield from self.results
+        return [v for v in (*self.operands, *self.results) if v is not None]
 
     def __repr__(self) -> str:
         return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"

@@ -58,8 +58,11 @@ class Multiplier(NamedTuple):
 def quantize_multiplier(real: float) -> Multiplier:
     """The `Multiplier` of a double, as the kernels make it: the nearest; 0 if it needs a right shift above 31,
     and for what is infinite or not a number."""
-    mantissas, shifts = quantize_multipliers(np.asarray([real], np.float64))
-    return Multiplier(int(mantissas[0]), int(shifts[0]))
+    fraction, shift = math.frexp(real if math.isfinite(real) else 0)
+    fixed = round_half_away(fraction * 2.0**31)
+    if fixed == 1 << 31:
+        fixed, shift = 1 << 30, shift + 1
+    return Multiplier(fixed, shift) if fixed and shift >= -31 else Multiplier(0, 0)
 
 
 def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
