@@ -63,10 +63,14 @@ class Location:
     opcode: str
     tensor: str
 
-    def __str__(self) -> str:
-        file = f"{self.file}: " if self.file else ""
-        place = f"{file}subgraph {self.function}, operator {self.operator} ({self.opcode})"
+    @property
+    def place(self) -> str:
+        """It without the file."""
+        place = f"subgraph {self.function}, operator {self.operator} ({self.opcode})"
         return f"{place}, tensor '{self.tensor}'" if self.tensor else place
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}" if self.file else self.place
 
 
 NO_INFO: Mapping[str, Any] = {}
