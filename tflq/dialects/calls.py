@@ -36,6 +36,8 @@ def called_functions(module: Module) -> list[Function]:
 
 def entry_functions(module: Module) -> list[int]:
     """The functions that a caller can run: the first, those of signatures, and those that no op runs."""
+    if len(module.functions) == 1:
+        return [0]
     called = {index for op in module.ops() for index in callees(op)}
     named = {signature.function for signature in module.signatures or ()}
     return [i for i in range(len(module.functions)) if i == 0 or i in named or i not in called]

@@ -401,6 +401,8 @@ class Operator(Op):
     @property
     def missing(self) -> Slot | None:
         """The first operand that is left out and must not be; None if all are there."""
+        if len(self.operands) == len(self.operand_slots) and None not in self.operands:
+            return None
         for slot in self.operand_slots:
             if not (slot.optional or slot.variadic) and slot.value(self) is None:
                 return slot

@@ -131,13 +131,14 @@ def lost_scales(scales: np.ndarray, expressed: ScalarType) -> np.ndarray:
 
 
 def _check_scales(scales: np.ndarray) -> None:
-    bad = ~(scales >= 0)
-    if bad.any():
-        index = int(np.flatnonzero(bad)[0])
+    if scales.size and not scales.min() >= 0:  # the least of what has a NaN is one
+        index = int(np.flatnonzero(~(scales >= 0))[0])
         raise ValueError(f"scale {scales.flat[index]} of index {index} is not a number from 0 up")
 
 
 def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:
+    if not zero_points.any():
+        return
     outside = (zero_points < storage.minimum) | (zero_points > storage.maximum)
     if outside.any():
         raise ValueError(f"zero point {zero_points[outside].flat[0]} is outside {storage}")
