@@ -81,7 +81,7 @@ def _requantized(
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
     type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
     options = conv_options(geometry, padding) | options
-    parts, added = [], sums.biased(source.twin.offset)
+    parts, added = [], sums.biased(source.twin.offset) - fit.less
     for run in source.runs:
         piece, taps = padded, filters
         if len(source.runs) > 1:
@@ -141,6 +141,7 @@ class _Operand(NamedTuple):
 def _operand(k: Kernels, x: Value, zero_point: int, sums: _Sums, fit: FloatRescale, *, padded: bool) -> _Operand | None:
     """The operand in as few runs as make sums exact; None if none do."""
     storage, live = x.type.storage, np.broadcast_to(fit.fit.m > 0, sums.bias.shape)
+    sums = sums._replace(bias=sums.bias - fit.less)
     ends = storage.minimum - zero_point, storage.maximum - zero_point
     runs = sums.runs(live, *ends, 0)
     twin = None if padded else twin_of(k, x)

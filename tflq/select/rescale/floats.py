@@ -2,6 +2,7 @@
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
+Sums may be asked for less a number of each channel (`FloatRescale.less`), which their bias then takes off.
 Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in float32.
 The result is the float twin of the stored integers.
 """
@@ -19,7 +20,7 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, requantization_arrays
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels
 from tflq.select.rescale.integer import result_range, squeezed
@@ -37,8 +38,13 @@ class FloatRescale(NamedTuple):
     fit: FloatRequantization
     offset: int
 
+    @property
+    def less(self) -> np.ndarray:
+        """What accumulators are to be less than the op's, float32 [1 or C]."""
+        return np.zeros(1, np.float32) if self.fit.a is None else self.fit.a
+
     def emit(self, k: Kernels, x: Value) -> Value:
-        """The result for accumulators in float32, as integers, with a float twin; the ops count as selected."""
+        """The result for accumulators in float32, `less`, as integers, with a float twin; the ops count as selected."""
         twin = Twin(stepped(k, x, self.fit), self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         if self.clamp is not None:
@@ -57,28 +63,33 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     steps = _Steps.of(op, least, most)
     if steps is None:
         return None
-    preferred = (RELU6, N1_TO_1) if least == op.output_zp else (N1_TO_1, RELU6)
+    attempts = [(N1_TO_1, True)] if most - least == 255 else []
+    attempts.insert(0, (RELU6 if least == op.output_zp or not attempts else N1_TO_1, False))
     ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
-        for kind in preferred:
-            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation)
+        for kind, centred in attempts:
+            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, centred)
             if found:
-                gain, m, c, *e = found
-                fit = FloatRequantization(kind, gain, m, c, e[0] if e else None)
-                return FloatRescale(op, clamp, fit, least + kind.middle)
+                return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
 
 
 def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
-    """`fit` of whole numbers in float32."""
-    total = k.mul(x, _row(k, fit.m))
+    """`fit` of whole numbers in float32, less by its a."""
+    total, rest = k.mul(x, _row(k, fit.m)), _row(k, fit.c)
     if fit.e is not None:
-        sign = k.emit(ReluN1To1, [x], x.type)  # of whole numbers
-        total = k.add(total, k.mul(sign, _row(k, fit.e)))
-    total = k.add(total, _row(k, fit.c), fit.clamp.activation)
+        rest = k.add(k.mul(_sign(k, x, fit.a), _row(k, fit.e)), rest)
+    total = k.add(total, rest, fit.clamp.activation)
     total = k.mul(total, _row(k, fit.gain))
     return k.emit(Floor, [total], total.type)
+
+
+def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
+    """The sign of x + a, whole numbers."""
+    if a is not None and a.any():
+        return k.add(x, _row(k, a), N1_TO_1.activation)
+    return k.emit(ReluN1To1, [x], x.type)
 
 
 class _Steps(NamedTuple):
