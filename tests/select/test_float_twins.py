@@ -18,7 +18,7 @@ from tflq.dialects.tosa.resize import Resize
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Value
-from tflq.ir.types import ScalarType, TensorType, i8, ui8
+from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
@@ -224,5 +224,26 @@ def test_dense_levels_are_requantized_in_floats() -> None:
     want = evaluate_function(source.main, {x: array})[y]
     module = Pipeline([Select("float32"), DeadCodeElimination()], "integer").run(source).module
     assert "tfl.floor" in [op.name for op in module.ops()]
+    for resolver in RESOLVERS:
+        np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)
+
+
+@pytest.mark.parametrize("storage", [i8, ui8], ids=str)
+def test_sums_of_results_are_sums_of_floats(storage: ScalarType) -> None:
+    """As a mean has them: no integers of the size of what is summed."""
+    b, x = Builder(), argument(SHAPE, storage)
+    wide = b.cast(convolved(b, x, zero_points(storage)[0], padded=True), i32)
+    for axis in (1, 2):
+        wide = b.reduce("sum", wide, axis)
+    y = b.rescale(wide, quantize_multipliers([0.07]), storage, output_zp=storage.minimum + 9)
+    y.name = "result"
+    source = Module([Function("main", [x], [y], b.ops)])
+    array = draw(storage, SHAPE)
+    want = evaluate_function(source.main, {x: array})[y]
+    module = (
+        Pipeline([Select("float32"), DeadCodeElimination(), CheckLegality(mac="float32")], "integer").run(source).module
+    )
+    (total,) = (op for op in module.ops() if op.name == "tfl.sum")
+    assert total.results[0].type.storage == f32
     for resolver in RESOLVERS:
         np.testing.assert_array_equal(interpret(bytes(write(module)), [[array]], resolver)[0][0], want)

@@ -25,6 +25,8 @@ __all__ = ["FallingRequantization", "falling_arrays", "fit_falling"]
 _TRIES: Final = 96
 _STEPS: Final = (0, 1, -1)  # of m away from the real slope
 _FURTHER: Final = 7  # how far h is from the one before
+_FEW: Final = 12
+_HOPELESS: Final = 0.8  # where this share of more than a few channels is left after a few tries, there are too many
 _ROOM: Final = 0.9  # how much of a level h may use up
 
 
@@ -66,9 +68,13 @@ def fit_falling(
     reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
     missed = np.where(thresholds > low, np.minimum(thresholds - 1, high), np.nan)
     left = np.nonzero(live)[0]
+    if not _is_line(level, reached[:, left], missed[:, left], slope[left]):
+        return None
     for i in range(_TRIES):
         if not left.size:
             return FallingRequantization(h, m, c)
+        if i == _FEW and left.size > max(_HOPELESS * live.sum(), _FEW):
+            return None
         at = top[left] + i // len(_STEPS) * _FURTHER % span[left]
         steps = float_steps(slope[left].astype(np.float32)) + _STEPS[i % len(_STEPS)]
         tried = _line(level, reached[:, left], missed[:, left], at, from_steps(np.maximum(steps, 0)))
@@ -76,6 +82,12 @@ def fit_falling(
         h[left[done]], m[left[done]], c[left[done]] = (v[done] for v in tried)
         left = left[~done]
     return None
+
+
+def _is_line(level: np.ndarray, reached: np.ndarray, missed: np.ndarray, slope: np.ndarray) -> bool:
+    """Whether a line of that slope meets the thresholds of each channel; none does that jump at zero."""
+    least, below = np.fmax.reduce(level - reached * slope, 0), np.fmin.reduce(level - missed * slope, 0)
+    return not (least >= below).any()
 
 
 def _line(
