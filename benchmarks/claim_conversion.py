@@ -32,20 +32,24 @@ NETWORKS: Final = (
 LARGE: Final = 400
 REPEAT: Final = 7
 OURS: Final = """
-import json, sys, time, tflq
+import json, os, sys, time, tflq
 times = []
 open_batch = any(None in (v.type.shape or ()) for v in tflq.read(sys.argv[2]).main.inputs)
 options = {"batch": 1} if open_batch and sys.argv[1].endswith("tosa") else {}
 for path in sys.argv[2:]:
+    if os.path.exists(sys.argv[1]):
+        os.remove(sys.argv[1])
     start = time.perf_counter()
-    tflq.convert(path, sys.argv[1], force=True, **options)
+    tflq.convert(path, sys.argv[1], **options)
     times.append(time.perf_counter() - start)
 print(json.dumps(times[1:]))
 """
 PEERS: Final = """
-import json, sys, time, tosa_converter_for_tflite as peer
+import json, os, sys, time, tosa_converter_for_tflite as peer
 times = []
 for path in sys.argv[2:]:
+    if os.path.exists(sys.argv[1]):
+        os.remove(sys.argv[1])
     start = time.perf_counter()
     peer.tflite_flatbuffer_to_tosa_mlir(path, sys.argv[1])
     times.append(time.perf_counter() - start)

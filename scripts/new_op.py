@@ -60,7 +60,8 @@ What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
 3. {rules}: the rules in order; each is a function in
-   tflq/legalize/reference (what a kernel computes) or tflq/legalize/real (what no kernel computes).
+   tflq/legalize/reference (what a kernel computes) or tflq/legalize/real (what no kernel computes),
+   named by `later("reference.{family}")`.
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/coverage/samples.
 5. A rule in tflq/shapes, unless a trait says the shape; the release of each version in schema/runtime.toml.
@@ -133,7 +134,7 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
     names = {"declaration": declaration, "rules": rules, "test": test}
-    return NEXT.format(upper=upper, **{key: path.relative_to(ROOT) for key, path in names.items()})
+    return NEXT.format(upper=upper, family=family, **{key: path.relative_to(ROOT) for key, path in names.items()})
 
 
 def families() -> set[str]:

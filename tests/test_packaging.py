@@ -32,7 +32,7 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for folder in ("schema", "rules
 
 @pytest.mark.parametrize("name", FILES)
 def test_checkout(name: str) -> None:
-    assert resource(name).read_bytes() == (ROOT / name).read_bytes()
+    assert Path(resource(name)).read_bytes() == (ROOT / name).read_bytes()
 
 
 def test_a_file_that_is_not_there() -> None:

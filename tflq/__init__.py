@@ -10,7 +10,6 @@ The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a repor
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +67,6 @@ __all__ = [
     "verify",
     "write",
 ]
-
-logging.getLogger("tflq").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

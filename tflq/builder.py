@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.ext.casts import Truncate
@@ -31,6 +30,9 @@ from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Builder", "Emitter", "Kind", "broadcast", "refined"]
 
@@ -100,9 +102,8 @@ class Emitter:
     def emit(self, kind: Kind, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
         """Any op with one result."""
         result = Value(type)
-        self.ops.append(
-            Op(kind if isinstance(kind, str) else kind.op_name, list(operands), [result], attributes, self.location)
-        )
+        made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
+        self.ops.append(made(name, list(operands), [result], attributes, self.location))
         return result
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
@@ -110,7 +111,7 @@ class Emitter:
         values = np.asarray(array, element.dtype, order="C")
         if values.nbytes > 64:
             return constant(values, element)
-        key = (element.name, values.shape, values.tobytes())
+        key = (element, values.shape, values.tobytes())
         found = self._constants.get(key)
         if found is None:
             found = self._constants[key] = constant(values, element)

@@ -8,19 +8,18 @@ changed something, or once for the passes of a form; a failure names the pass, o
 
 from __future__ import annotations
 
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from tflq.dialects.forms import Form, verify_form
 from tflq.errors import OptionError, Reason, TflqError, VerificationError
 from tflq.ir.core import Module
 from tflq.ir.verifier import verify
-from tflq.logs import stage
+from tflq.light import NamedTuple, dataclass
+from tflq.logs import DEBUG, stage
 
 __all__ = ["Pass", "PassResult", "Pipeline", "Step", "verify_stage"]
 
@@ -127,7 +126,7 @@ def _result(item: Pass, module: Module) -> PassResult:
         with stage(item.title):
             return item.run(module)
     try:
-        with stage(f"pass {item.name}", logging.DEBUG):
+        with stage(f"pass {item.name}", DEBUG):
             return item.run(module)
     except TflqError as error:
         error.add_note(f"in pass '{item.name}'")

@@ -6,18 +6,18 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from tflq.collector import collector_paused
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
-from tflq.files import replace_file
+from tflq.files import replace_file, tidy
 from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
 from tflq.ir.core import Module
-from tflq.logs import LOG, stage
+from tflq.light import dataclass, replace
+from tflq.logs import INFO, WARNING, log, stage
 from tflq.options import Fallback, Options, Prefer, Semantics, State, asked, check_for_source_of_tosa
 from tflq.pipelines import form_of, lowering, narrowing, report_of
 from tflq.records import LargeTables
@@ -208,6 +208,7 @@ def convert(
     )
 
 
+@collector_paused()
 def observed(
     source: Source,
     destination: str | os.PathLike[str] | None = None,
@@ -223,7 +224,7 @@ def observed(
     something (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`."""
     format = _format(format, destination)
     options = asked(format, target, **asked_for)
-    path = None if destination is None else Path(destination)
+    path = None if destination is None else tidy(destination)
     if path is not None:
         _check_destination(path, force)
     source = held(source)
@@ -240,11 +241,11 @@ def observed(
         options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir, force)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
-        LOG.info("%d times the source's size: fewer tables", MOST_GROWTH)
+        log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
         options = smaller
         conversion = _lowered(read(source), options, form, format, dump_ir, force=True)
     for text in dict.fromkeys(conversion.report.warnings):
-        LOG.warning("%s", text)
+        log(WARNING, "%s", text)
     if path is not None:
         for place, function in destinations(conversion, path, force):
             with stage(f"writing {place}"):
@@ -302,15 +303,16 @@ def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
         yield from ((key, at) for at, key in functions.items())
 
 
-def destinations(conversion: Conversion, path: Path, force: bool) -> list[tuple[Path, int]]:
+def destinations(conversion: Conversion, path: str | os.PathLike[str], force: bool) -> list[tuple[str, int]]:
     """Where each file goes, and its function. TflqError if one of them must not be replaced."""
     entries = list(_entries(conversion.module, conversion.format))
-    places = [path] if len(entries) == 1 else [path.with_suffix(f".{_word(key)}{path.suffix}") for key, _ in entries]
+    stem, suffix = os.path.splitext(path := tidy(path))
+    places = [path] if len(entries) == 1 else [f"{stem}.{_word(key)}{suffix}" for key, _ in entries]
     for place in places:
         _check_destination(place, force)
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
-        raise FileError(os.fspath(path), what, remedy="convert one at a time")
+        raise FileError(path, what, remedy="convert one at a time")
     return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
 
 
@@ -333,8 +335,8 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
     return named
 
 
-def _check_destination(path: Path, force: bool) -> None:
-    if path.is_file() and not force:
-        raise FileError(os.fspath(path), "it exists already", remedy="give force (--force) to replace it")
-    if not path.parent.is_dir():
-        raise FileError(os.fspath(path), f"there is no folder {path.parent}", errno=errno.ENOENT)
+def _check_destination(path: str, force: bool) -> None:
+    if os.path.isfile(path) and not force:
+        raise FileError(path, "it exists already", remedy="give force (--force) to replace it")
+    if not os.path.isdir(folder := os.path.dirname(path) or os.curdir):
+        raise FileError(path, f"there is no folder {folder}", errno=errno.ENOENT)

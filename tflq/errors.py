@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from tflq.light import dataclass
 from tflq.plain_numbers import plain_numbers
 
 __all__ = [
@@ -33,19 +33,22 @@ __all__ = [
 ]
 
 
-class _Location(Protocol):
-    """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+if TYPE_CHECKING:
+    from typing import Protocol
 
-    @property
-    def file(self) -> str: ...
-    @property
-    def function(self) -> int: ...
-    @property
-    def operator(self) -> int: ...
-    @property
-    def opcode(self) -> str: ...
-    @property
-    def tensor(self) -> str: ...
+    class _Location(Protocol):
+        """Where an operator comes from, as `tflq.ir.core.Location` says it."""
+
+        @property
+        def file(self) -> str: ...
+        @property
+        def function(self) -> int: ...
+        @property
+        def operator(self) -> int: ...
+        @property
+        def opcode(self) -> str: ...
+        @property
+        def tensor(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,8 @@ class Reason:
     @classmethod
     def within(cls, place: str, what: str, *, path: str = "", remedy: str = "") -> Reason:
         """A reason at a place in a file: "subgraphs[0].tensors[3].name", "subgraph 0, tensor 3 'x'.quantization"."""
-        numbers = {key: int(n) for key, n in _NUMBERS.findall(place)}
-        tensor = _TENSOR.search(place)
+        numbers = {key: int(n) for key, n in re.findall(_NUMBERS, place)}
+        tensor = re.search(_TENSOR, place)
         return cls(
             what,
             path,
@@ -112,6 +115,8 @@ class Reason:
 
     def to_json(self) -> dict[str, Any]:
         """The fields by name; a number that is not finite, and a value that JSON has no form for, become texts."""
+        from dataclasses import fields
+
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         value = (
             self.value.item() if hasattr(self.value, "item") and not getattr(self.value, "shape", ()) else self.value
@@ -120,8 +125,8 @@ class Reason:
         return {**found, "value": plain_numbers(value) if plain else str(value)}
 
 
-_NUMBERS = re.compile(r"\b(subgraph|operator)(?:s\[| )(\d+)")
-_TENSOR = re.compile(r"tensor(?: \d+)? '([^']*)'")
+_NUMBERS = r"\b(subgraph|operator)(?:s\[| )(\d+)"
+_TENSOR = r"tensor(?: \d+)? '([^']*)'"
 
 
 class TflqError(Exception):

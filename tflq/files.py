@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 
 from tflq.errors import FileError
 
-__all__ = ["file_errors", "replace_file"]
+__all__ = ["file_errors", "replace_file", "tidy"]
 
 
 @contextmanager
@@ -23,23 +22,32 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         raise FileError(os.fspath(path), error.strerror or str(error), errno=error.errno) from error
 
 
-def replace_file(destination: Path, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
+def replace_file(destination: str | os.PathLike[str], pieces: Iterable[bytes | bytearray | memoryview]) -> None:
     """Writes pieces beside a file's place and renames; what is no regular file, such as a pipe, is written. A link is
     written through: the file that it leads to is replaced. FileError if that cannot be."""
     with file_errors(destination):
-        _replace(destination.resolve() if destination.is_symlink() else destination, pieces)
+        path = os.fspath(destination)
+        _replace(os.path.realpath(path) if os.path.islink(path) else path, pieces)
 
 
-def _replace(destination: Path, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
-    if destination.exists() and not destination.is_file():
-        with destination.open("wb") as file:
+def _replace(path: str, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
             file.writelines(pieces)
         return
-    temporary = destination.with_name(f".{destination.name}.{os.urandom(4).hex()}")
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb") as file:
             file.writelines(pieces)
-        temporary.replace(destination)
+        os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
+
+
+def tidy(path: str | os.PathLike[str]) -> str:
+    """A path without "." and doubled slashes, as `pathlib` writes it; ".." stays, as it may lead out of a link."""
+    text = os.fspath(path)
+    return text if ".." in text else os.path.normpath(text)

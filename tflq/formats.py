@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tflq.dialects.forms import CORE
@@ -30,7 +29,7 @@ Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO
 
 def named_by(path: str | os.PathLike[str]) -> Format:
     """The format that a destination's suffix names. TflqError if it names none."""
-    suffix = Path(path).suffix
+    suffix = os.path.splitext(path)[1]
     for known in get_args(Format):
         if suffix == f".{known}":
             return known
@@ -149,5 +148,5 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     pieces = serialize(module, format)
     if destination is None:
         return b"".join(pieces)
-    replace_file(Path(destination), pieces)
+    replace_file(destination, pieces)
     return b""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from tflq.errors import OptionError, Reason
 from tflq.formats import Format
+from tflq.light import dataclass, field
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER
 from tflq.targets import Target as Kernels
-from tflq.targets import load_target as load_kernels
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op
@@ -122,13 +120,17 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
     """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
     UnsupportedError for a target of another format."""
     if format == "tflite":
+        if target in (None, "integer"):
+            return None, INTEGER
+        from tflq.targets import load_target as load_kernels
+
         return None, load_kernels(target)
     from tflq.tosa.target import load_target
 
     if target in ("integer", "kernels"):
         what = f"target '{target}' is for TFLite files"
         raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
-    return load_target(None if target in (None, "tosa") else Path(str(target))), INTEGER
+    return load_target(None if target in (None, "tosa") else str(target)), INTEGER
 
 
 def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:

@@ -92,7 +92,7 @@ def _key(function: Callable[..., object], arguments: Sequence[Argument]) -> str:
 def _revision() -> str:
     """What tells one state of the code that computes from another."""
     digest = hashlib.sha256()
-    for path in sorted((PACKAGE / "numerics").glob("*.py")):
+    for path in sorted(Path(PACKAGE, "numerics").glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from tflq.ir.core import Module, Op
+from tflq.light import dataclass, field
 
 __all__ = ["Decision", "Decisions", "LargeTables", "SourceNames"]
 

@@ -39,8 +39,8 @@ def module_of(package: str, name: str) -> ModuleType | None:
 
 
 class Registry(Generic[F]):
-    """Functions by class of op. `modules`: for each family ("tosa.matmul"), the modules of `package` that register its
-    functions, if they are not those of its name."""
+    """Functions by class of op. `modules`: for an op ("tosa.conv3d") or a family ("tosa.casts"), the modules of
+    `package` that register its functions, if they are not those of the family's name."""
 
     def __init__(self, package: str, modules: Mapping[str, Sequence[str]] | None = None) -> None:
         self._package = package
@@ -73,9 +73,10 @@ class Registry(Generic[F]):
         return self._found[kind]
 
     def _import(self, name: str) -> None:
-        """Imports the modules of an op's family."""
+        """Imports the modules of an op, or of its family."""
         place = family(name)
-        for module in self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic")):
+        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic"))
+        for module in self._modules.get(name, of_family):
             if module and module not in self._imported:
                 self._imported.add(module)
                 module_of(self._package, module)

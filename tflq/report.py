@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ from tflq.dialects.forms import OF_TARGET, UNQUANTIZED
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Location, Module, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, element_storage, is_quantized
+from tflq.light import dataclass
 
 if TYPE_CHECKING:
     from tflq.records import Decision
@@ -138,6 +138,8 @@ class Report:
         return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in self.rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
+        from dataclasses import asdict
+
         return {
             "format": "tflq.report",
             "version": JSON_VERSION,

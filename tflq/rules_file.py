@@ -3,21 +3,21 @@ and key."""
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NoReturn
 
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
+from tflq.toml import read_toml
 
 __all__ = ["RulesFile"]
 
 _WORD = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
-_HEAD = re.compile(rf"\s*\[{_KEY}\]\s*(?:#.*)?")
-_ASSIGNMENT = re.compile(_KEY + "=")
+_HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
+_ASSIGNMENT = _KEY + "="
 
 _Path = tuple[str, ...]
 
@@ -25,17 +25,17 @@ _Path = tuple[str, ...]
 class RulesFile:
     """One file: its `content`, and its text, which finds the line of a fault."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """FileError if there is no such file, OptionError if it is not TOML."""
-        self.path = path
+        self.path = os.fspath(path)
         try:
-            with file_errors(path):
-                self._text = path.read_text(encoding="utf-8")
-            self.content: dict[str, Any] = tomllib.loads(self._text)
+            with file_errors(path), open(path, encoding="utf-8") as file:
+                self._text = file.read()
+            self.content: dict[str, Any] = read_toml(self._text)
         except UnicodeDecodeError as error:
-            raise OptionError(Reason(str(error), str(path))) from error
-        except tomllib.TOMLDecodeError as error:
-            raise OptionError(self._repeated() or Reason(str(error), str(path))) from error
+            raise OptionError(Reason(str(error), self.path)) from error
+        except ValueError as error:
+            raise OptionError(self._repeated() or Reason(str(error), self.path)) from error
 
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
@@ -48,7 +48,7 @@ class RulesFile:
         raise OptionError(self._reason(self.line(section, key, item), where + reason, remedy))
 
     def _reason(self, line: int, what: str, remedy: str = "") -> Reason:
-        return Reason(what, str(self.path), place=str(line), remedy=remedy)
+        return Reason(what, self.path, place=str(line), remedy=remedy)
 
     def line(self, section: str, key: str, item: str = "") -> int:
         """The line of a key, or of what holds it: an inline table, the section's head; 1 if there is nothing."""
@@ -67,10 +67,10 @@ class RulesFile:
         """The lines that name a section or a key, and its path."""
         section: _Path = ()
         for number, line in enumerate(self._text.splitlines(), 1):
-            if head := _HEAD.fullmatch(line):
+            if head := re.fullmatch(_HEAD, line):
                 section = _words(head[1])
                 yield number, section
-            elif assignment := _ASSIGNMENT.match(line):
+            elif assignment := re.match(_ASSIGNMENT, line):
                 yield number, (*section, *_words(assignment[1]))
 
     def _repeated(self) -> Reason | None:

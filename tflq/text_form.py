@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tflq.errors import InvalidModelError, VerificationError
@@ -21,7 +20,7 @@ _HEAD = 4096
 
 def is_text(given: Given) -> bool:
     """Whether what is no flatbuffer is text: by the suffix of its path, or by how such texts begin."""
-    if isinstance(given, (str, os.PathLike)) and Path(given).suffix == ".mlir":
+    if isinstance(given, (str, os.PathLike)) and os.path.splitext(given)[1] == ".mlir":
         return True
     return _bytes(given, _HEAD).lstrip().startswith(_BEGINNINGS)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from support.harness import argument, const
 
 from tflq.contract import verify_stage
+from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
 from tflq.legalize import legalize
@@ -53,3 +55,10 @@ def test_an_operator_computed_in_float_reads_what_lost_its_rank() -> None:
     mean = Op("tfl.mean", [x, axes], [inner], {"keep_dims": False})
     main = legalized([x], [mean, Op("tfl.cumsum", [inner, axes], [outer], {"exclusive": False, "reverse": False})])
     assert "quant.dcast" in [op.name for op in main.ops]
+
+
+def test_a_plain_operand_beside_a_quantized_one_is_no_float_operator() -> None:
+    plain, quantized = argument((4,), i8, "plain"), argument((4,), Q8, "quantized")
+    add = Op("tfl.add", [plain, quantized], [argument((4,), Q8, "sum")], {"fused_activation_function": "NONE"})
+    with pytest.raises(UnsupportedError, match="ADD takes tensors of one type, and not all of these are quantized"):
+        legalized([plain, quantized], [add])

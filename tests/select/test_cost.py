@@ -21,7 +21,7 @@ TWICE = Multiplier(1 << 30, 2)
 
 def listed(tmp_path: Path, before: str = "", after: str = "") -> Path:
     """The file of the package, with a part of it replaced."""
-    text = resource("rules/costs.toml").read_text(encoding="utf-8")
+    text = Path(resource("rules/costs.toml")).read_text(encoding="utf-8")
     assert before in text
     path = tmp_path / "costs.toml"
     path.write_text(text.replace(before, after), encoding="utf-8")

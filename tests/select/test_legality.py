@@ -41,7 +41,7 @@ def _decision(name: str, path: str) -> Decision:
 
 
 def test_every_signature_is_of_known_types() -> None:
-    for section, lines in tomllib.loads(resource("rules/integer.toml").read_text()).items():
+    for section, lines in tomllib.loads(Path(resource("rules/integer.toml")).read_text()).items():
         kernels = load_rules()[section]
         for name in lines:
             assert kernels._signatures(name)

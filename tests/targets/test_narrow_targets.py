@@ -7,13 +7,14 @@ import json
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from matrix.run import case_of, run
 
 from tflq.resources import resource
 
-MEASURED = tomllib.loads(resource("rules/kernels.toml").read_text(encoding="utf-8"))["kernels"]
+MEASURED = tomllib.loads(Path(resource("rules/kernels.toml")).read_text(encoding="utf-8"))["kernels"]
 NARROW: dict[str, Callable[[str], bool]] = {
     "int8 alone": lambda line: "qi8" in line and "qui8" not in line and "qi16" not in line,
     "uint8 alone": lambda line: "qui8" in line and "qi8" not in line and "qi16" not in line,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tflq.analysis.scratch import bytes_of, scratch_of
@@ -23,6 +22,7 @@ from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.control import Custom
 from tflq.dialects.traits.memory import InPlace, View
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.light import dataclass
 
 __all__ = ["Arena", "arena_of", "arenas", "offsets"]
 

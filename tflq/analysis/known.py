@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.evaluate import evaluate_op, evaluator
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
+from tflq.light import dataclass
 
 __all__ = ["LIMIT", "Known", "constant_elements", "elements_of"]
 

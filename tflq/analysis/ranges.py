@@ -22,7 +22,7 @@ from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Op, Value
 
-__all__ = ["Range", "value_range"]
+__all__ = ["Range", "Ranges", "value_range"]
 
 Range: TypeAlias = tuple[int, int]
 _Rule: TypeAlias = Callable[[Any, Callable[[Value], Range]], Range]
@@ -35,17 +35,24 @@ _TWO_32 = 1 << 32
 
 def value_range(value: Value) -> Range:
     """Least and greatest value that an integer tensor can hold; what a float makes is not followed."""
-    return _range(value, _DEPTH, {})
+    return Ranges().of(value)
 
 
-def _range(value: Value, depth: int, known: dict[tuple[Value, int], Range]) -> Range:
-    found = known.get((value, depth))
-    if found is None:
-        found = known[value, depth] = _found(value, depth, known)
-    return found
+class Ranges:
+    """The ranges of values whose ops do not change meanwhile, each found once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Value, tuple[int, Range]] = {}
+
+    def of(self, value: Value, depth: int = _DEPTH) -> Range:
+        """As `value_range`; so many ops are followed at least."""
+        known = self._known.get(value)
+        if known is None or known[0] < depth:
+            known = self._known[value] = depth, _found(value, depth, self)
+        return known[1]
 
 
-def _found(value: Value, depth: int, known: dict[tuple[Value, int], Range]) -> Range:
+def _found(value: Value, depth: int, ranges: Ranges) -> Range:
     storage = value.type.storage
     if storage.is_float:
         return _UNKNOWN
@@ -61,7 +68,7 @@ def _found(value: Value, depth: int, known: dict[tuple[Value, int], Range]) -> R
         rule = _moved
     if rule is None:
         return whole
-    low, high = rule(op, lambda operand: _range(operand, depth - 1, known))
+    low, high = rule(op, lambda operand: ranges.of(operand, depth - 1))
     return (low, high) if whole[0] <= low and high <= whole[1] else whole
 
 
@@ -76,20 +83,19 @@ def _corners(function: Callable[[int, int], int]) -> _Rule:
 
 
 def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
-    """Both ends of all channels, one more than each to leave the rounding out of it, saturated to the type. What the
+    """Both ends of all channels, two more than each to leave the rounding out of it, saturated to the type. What the
     op says of its operand need not be followed."""
     storage = op.output.type.storage
     low, high = of(op.input) if op.input_range is None else op.input_range
     ends: list[int] = []
-    for x, spare in ((low, -1), (high, 1), (low, 1), (high, -1)):
-        x -= op.input_zp
+    for x in (low - op.input_zp, high - op.input_zp):
         if -_TWO_32 < x < _TWO_32:  # the product of an int32 multiplier fits int64, whose shift by 63 leaves the sign
             scaled = (int(x) * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
             made = [int(scaled.min()), int(scaled.max())]
         else:
             made = [x * int(m) >> int(s) for m, s in zip(op.multiplier, op.shift, strict=True)]
-        ends += [end + op.output_zp + spare for end in made]
-    return max(min(ends) - 1, storage.minimum), min(max(ends) + 1, storage.maximum)
+        ends += made
+    return max(min(ends) + op.output_zp - 2, storage.minimum), min(max(ends) + op.output_zp + 2, storage.maximum)
 
 
 def _mul(op: Mul, of: Callable[[Value], Range]) -> Range:

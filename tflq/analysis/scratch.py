@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.arithmetic import AddN
 from tflq.dialects.tfl.control import Custom
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
-from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tfl.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
-from tflq.dialects.tfl.signal import RFFT2D
 from tflq.dialects.traits.effects import Recurrent
 from tflq.ir.core import Op, Value
+from tflq.ir.registry import family
 from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, f32, i4, i8, i16, i32, i64, ui8
+from tflq.light import NamedTuple
 
 __all__ = ["Scratch", "bytes_of", "scratch_of"]
 
@@ -39,6 +39,9 @@ class Scratch(NamedTuple):
     kept: tuple[int, ...] = ()
 
 
+_NONE: Final = Scratch()
+
+
 def bytes_of(value: Value) -> int:
     """Bytes of a tensor as the file states its shape: an open dim is 1."""
     return _sized(value.type.shape or (), value.type.storage)
@@ -49,8 +52,10 @@ def scratch_of(op: Op) -> Scratch | None:
     size = _SIZES.get(type(op))
     if size is not None:
         return size(op)
-    unknown = isinstance(op, (Custom, Conv3DTranspose, RFFT2D)) or (isinstance(op, Operator) and op.has(Recurrent))
-    return None if unknown else Scratch()
+    if isinstance(op, Operator) and op.has(Recurrent):
+        return _recurrent(op)
+    unknown = isinstance(op, (Custom, Conv3DTranspose)) or (family(op.name) == "signal" and _is_spectrum(op))
+    return None if unknown else _NONE
 
 
 def _dims(value: Value) -> tuple[int, ...]:
@@ -144,11 +149,19 @@ def _summed(op: Any) -> Scratch:
     return Scratch((*_reduced(op).shared, wide * count))
 
 
-def _svdf(op: SVDF) -> Scratch | None:
-    if op.input.type.storage != i8:
+def _recurrent(op: Op) -> Scratch | None:
+    from tflq.dialects.tfl.recurrent import SVDF
+
+    if not isinstance(op, SVDF) or op.input.type.storage != i8:
         return None
     batch, filters, units = _dims(op.input)[0], _dims(op.feature)[0], _dims(op.output)[-1]
     return Scratch((4 * batch * filters, 4 * batch * units))
+
+
+def _is_spectrum(op: Op) -> bool:
+    from tflq.dialects.tfl.signal import RFFT2D
+
+    return isinstance(op, RFFT2D)
 
 
 def _add_n(op: AddN) -> Scratch:
@@ -167,5 +180,4 @@ _SIZES: Final[dict[type[Op], Callable[[Any], Scratch | None]]] = {
     ReduceProd: _summed,
     **dict.fromkeys((ReduceMax, ReduceMin, ReduceAny, ReduceAll), _reduced),
     AddN: _add_n,
-    SVDF: _svdf,
 }

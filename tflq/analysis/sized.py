@@ -7,7 +7,6 @@ Source: SetTensorToPersistentRo and SetTensorToDynamic in tflite/kernels; the tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tflq.dialects.calls import callees
@@ -17,6 +16,7 @@ from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.traits.memory import ComputedEarly, KeptIfConstant, SizedBy
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import SCALARS
+from tflq.light import dataclass
 
 __all__ = ["Prepared", "prepared"]
 

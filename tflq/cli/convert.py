@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -18,6 +15,7 @@ from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import arena, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
+from tflq.files import tidy
 
 if TYPE_CHECKING:
     from tflq.conversion import Conversion
@@ -45,7 +43,7 @@ class _Convert(SectionedCommand):
     "--output-dir",
     "folder",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     help="Convert any number of models into this folder, under their names, and print one summary.",
 )
 @click.option(
@@ -123,7 +121,7 @@ class _Convert(SectionedCommand):
     "--report",
     "report_path",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False),
     help="Write a JSON report: what became of each operator.",
 )
 @click.option(
@@ -135,7 +133,7 @@ class _Convert(SectionedCommand):
 @click.option(
     "--dump-ir",
     metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False),
     help="Write the text of the model as read, and after each pass that changed something, into this folder.",
 )
 @click.option("--timings", is_flag=True, help="Print what each pass took.")
@@ -146,10 +144,10 @@ def command(
     context: click.Context,
     /,
     paths: tuple[str, ...],
-    folder: Path | None,
+    folder: str | None,
     workers: int | None,
-    report_path: Path | None,
-    dump_ir: Path | None,
+    report_path: str | None,
+    dump_ir: str | None,
     *,
     timings: bool,
     force: bool,
@@ -164,10 +162,12 @@ def command(
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")
         sources = _sources(context, paths, report_path)
+        from pathlib import Path
+
         from tflq.cli.many import convert_many
 
         count = workers or min(os.cpu_count() or 1, len(sources))
-        context.exit(convert_many(sources, folder, options, workers=count, force=force, as_json=as_json))
+        context.exit(convert_many(sources, Path(folder), options, workers=count, force=force, as_json=as_json))
     if len(paths) != 2:
         raise click.UsageError("Give a model IN and a file OUT, or models IN... and a folder: -o DIR.")
     if workers is not None:
@@ -196,9 +196,11 @@ def command(
     if place is None:
         written, sizes = ["standard output"], (size, _write(conversion))
     else:
-        written = [os.fspath(path) for path, _ in destinations(conversion, Path(place), force=True)]
+        written = [path for path, _ in destinations(conversion, place, force=True)]
         sizes = size, sum(os.stat(path).st_size for path in written)
     if report_path is not None:
+        import json
+
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
     if as_json:
         document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
@@ -206,6 +208,8 @@ def command(
         measures = {"arena": planned, "bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
         document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
         if timings:
+            from dataclasses import asdict
+
             document["timings"] = [asdict(row) for row in conversion.timings]
         output.print_json(document)
     elif not talk.quiet():
@@ -222,7 +226,7 @@ def command(
             print_timings(conversion.timings, err=err)
 
 
-def _sources(context: click.Context, paths: Sequence[str], report: Path | None) -> list[str]:
+def _sources(context: click.Context, paths: Sequence[str], report: str | None) -> list[str]:
     """The models to convert into a folder."""
     if report is not None:
         raise click.UsageError("--report is for one model; --json prints the reports of all.")
@@ -249,20 +253,19 @@ def _write(conversion: Conversion) -> int:
     return len(conversion.data)
 
 
-def _check_paths(source: str, destination: str, report: Path | None, *, force: bool) -> None:
+def _check_paths(source: str, destination: str, report: str | None, *, force: bool) -> None:
     for path in (destination, report):
         if path is None or is_stream(path):
             continue
-        place = Path(path)
-        if place.exists() and not is_stream(source) and place.samefile(source):
-            raise FileError(str(path), "this is the model to convert", remedy="give another name")
-        if place.is_dir():
-            raise FileError(str(path), "this is a folder", remedy="name a file, or say -o DIR")
-        if place.is_file() and not force:
-            raise FileError(str(path), "it exists already", remedy="--force replaces it")
-        if not place.parent.is_dir():
-            raise FileError(str(path), f"there is no folder {place.parent}")
+        if os.path.exists(path) and not is_stream(source) and os.path.samefile(path, source):
+            raise FileError(path, "this is the model to convert", remedy="give another name")
+        if os.path.isdir(path):
+            raise FileError(path, "this is a folder", remedy="name a file, or say -o DIR")
+        if os.path.isfile(path) and not force:
+            raise FileError(path, "it exists already", remedy="--force replaces it")
+        if not os.path.isdir(parent := os.path.dirname(path) or os.curdir):
+            raise FileError(path, f"there is no folder {parent}")
     if report is not None and is_stream(report):
         raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
-    if report is not None and report == Path(destination):
-        raise OptionError(Reason("OUT and --report are the same file", str(report)))
+    if report is not None and tidy(report) == tidy(destination):
+        raise OptionError(Reason("OUT and --report are the same file", report))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any, Final
 
 import click
@@ -11,6 +10,7 @@ import click
 import tflq
 from tflq.cli import output
 from tflq.errors import InvalidModelError, Reason, TflqError, UnsupportedError, VerificationError
+from tflq.light import dataclass
 
 __all__ = ["BUG", "DIFFERS", "INVALID", "UNSUPPORTED", "USAGE", "Failure", "Stopped"]
 

@@ -6,7 +6,6 @@ its cells to fit; where nobody says a width, in a pipe, each row is one line, wh
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import textwrap
@@ -38,6 +37,8 @@ _CONTROLS = {n: f"\\x{n:02x}" for n in (*range(32), *range(127, 160)) if n not i
 
 
 def print_json(document: dict[str, Any]) -> None:
+    import json
+
     click.echo(json.dumps(plain_numbers(document), indent=2, allow_nan=False))
 
 

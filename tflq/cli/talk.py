@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tflq.logs import DEBUG, INFO
+
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 __all__ = ["add_options", "progress", "quiet", "spoken", "verbosity"]
 
@@ -59,12 +60,16 @@ def verbosity() -> int:
 @contextmanager
 def spoken(count: int) -> Iterator[None]:
     """Has the library's logger say what `-v`, given so often, asks for."""
-    detach = _attach(logging.DEBUG if count > 1 else logging.INFO) if count else None
+    if not count:
+        yield
+        return
+    from tflq.cli.listening import lines
+
+    detach = lines(DEBUG if count > 1 else INFO)
     try:
         yield
     finally:
-        if detach is not None:
-            detach()
+        detach()
 
 
 def _quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -75,41 +80,6 @@ def _verbose(context: click.Context, _: click.Parameter, count: int) -> None:
     context.meta[_VERBOSE] = count
     if count:
         context.with_resource(spoken(count))
-
-
-def _attach(level: int) -> _Detach:
-    """Has the library's logger print up to the level, without warnings: the commands print these themselves."""
-    handler = logging.StreamHandler()
-    handler.setLevel(level)
-    handler.setFormatter(logging.Formatter("tflq: %(message)s"))
-    handler.addFilter(lambda record: record.levelno < logging.WARNING)
-    return _Detach(handler, logging.DEBUG)
-
-
-class _Detach:
-    """A handler on the library's logger, until it is called."""
-
-    def __init__(self, handler: logging.Handler, level: int) -> None:
-        self._log = logging.getLogger("tflq")
-        self._handler, self._before = handler, self._log.level
-        self._log.addHandler(handler)
-        self._log.setLevel(level)
-
-    def __call__(self) -> None:
-        self._log.removeHandler(self._handler)
-        self._log.setLevel(self._before)
-
-
-class _Stages(logging.Handler):
-    """Shows the stage that has begun."""
-
-    def __init__(self, display: Progress, task: TaskID, what: str) -> None:
-        super().__init__(logging.DEBUG)
-        self._display, self._task, self._what = display, task, what
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if stage := getattr(record, "begins", ""):
-            self._display.update(self._task, description=f"{self._what}: {stage}")
 
 
 @contextmanager
@@ -123,11 +93,13 @@ def progress(what: str, *, silent: bool = False, total: int | None = None) -> It
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from tflq.cli.listening import stages
+
     counted = (BarColumn(), MofNCompleteColumn()) if total is not None else ()
     columns = SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task(escape(what), total=total)
-        detach = _Detach(_Stages(display, task, escape(what)), logging.DEBUG) if total is None else None
+        detach = stages(display, task, escape(what)) if total is None else None
         try:
             yield display
         finally:

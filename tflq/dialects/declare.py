@@ -18,8 +18,7 @@ is always of its class (`Op.__new__`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
 from tflq.ir.types import SCALARS, ScalarType
+from tflq.light import NamedTuple
 
 __all__ = [
     "ANY",
@@ -307,6 +307,8 @@ class Trait:
 
     def __str__(self) -> str:
         """Its name and what it says: `SameScale(input, output)`."""
+        from inspect import signature
+
         given = signature(type(self)).parameters
         order = list(given)
         names = [name for kind in reversed(type(self).__mro__) for name in getattr(kind, "__slots__", ())]
@@ -361,19 +363,30 @@ class Operator(Op):
     def __init_subclass__(cls, name: str = "", newest: int = 1) -> None:
         if not name:
             return
-        bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
-        own = list({key: value for base in bases for key, value in vars(base).items()}.values())
+        own: Mapping[str, Any] = vars(cls)
+        if cls.__bases__ != (Operator,):
+            bases = (base for base in reversed(cls.__mro__) if issubclass(base, Operator) and base is not Operator)
+            own = {key: value for base in bases for key, value in vars(base).items()}
+        operands: list[Slot] = []
+        results: list[Slot] = []
+        attributes: list[Attribute] = []
+        for declared in own.values():
+            if isinstance(declared, Slot):
+                slots = results if declared.is_result else operands
+                declared.index = len(slots)
+                slots.append(declared)
+            elif isinstance(declared, Attribute):
+                attributes.append(declared)
         cls.op_name = name
         type.__setattr__(cls, "name", name)  # instead of the slot of a plain op
-        cls.newest = newest
-        cls.operand_slots = tuple(s for s in own if isinstance(s, Slot) and not s.is_result)
-        cls.result_slots = tuple(s for s in own if isinstance(s, Slot) and s.is_result)
-        cls.attribute_slots = {a.key: a for a in own if isinstance(a, Attribute)}
-        cls.checked_attributes = tuple(a for a in own if isinstance(a, Attribute) and a.checked)
+        if newest != cls.newest:
+            cls.newest = newest
+        cls.operand_slots = tuple(operands)
+        cls.result_slots = tuple(results)
+        if attributes:
+            cls.attribute_slots = {each.key: each for each in attributes}
+            cls.checked_attributes = tuple(each for each in attributes if each.checked)
         cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
-        for slots in (cls.operand_slots, cls.result_slots):
-            for index, slot in enumerate(slots):
-                slot.index = index
         register(name, cls)
 
     @property

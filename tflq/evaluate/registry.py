@@ -11,13 +11,13 @@ result's storage dtype. An op that runs other functions of the module or has a s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.evaluate.held import held_array, held_dtype
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.light import dataclass, field
 from tflq.registering import Registry
 
 __all__ = ["Run", "evaluate_function", "evaluate_one", "evaluate_op", "evaluator", "of_arrays", "running"]

@@ -8,9 +8,10 @@ change when the model's length does. Source: the ZIP format, APPNOTE 4.3.12 (cen
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
+
+from tflq.light import dataclass
 
 __all__ = ["Archive", "find_archive", "place_archive"]
 

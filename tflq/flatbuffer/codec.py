@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
@@ -21,11 +20,13 @@ import numpy as np
 
 from tflq.errors import InvalidModelError
 from tflq.flatbuffer.layout import SCALAR_CODES, SCALAR_SIZES, TFLITE, Enum, Field, Schema
+from tflq.light import dataclass, field
 
 __all__ = ["LONG_VECTOR", "NUMPY_TYPES", "Decoder", "decode"]
 
 LONG_VECTOR: Final = 1024
-"""Vectors longer than this become numpy views."""
+"""Vectors longer than this become numpy views; of scales and zero points those of a few channels on."""
+_SHORT: Final = {"float32": 32, "int64": 32}
 
 NUMPY_TYPES: Final = {name: np.dtype(f"<{code}") for name, code in SCALAR_CODES.items()}
 
@@ -225,12 +226,12 @@ class Decoder:
     def _vector_reader(self, scalar: str) -> Reader:
         data, array, length = self.data, self._array, _UINT32.unpack_from
         code, size, dtype = SCALAR_CODES[scalar], SCALAR_SIZES[scalar], NUMPY_TYPES[scalar]
-        always_view = scalar == "uint8"
+        longest = -1 if scalar == "uint8" else _SHORT.get(scalar, LONG_VECTOR)
 
         def read(position: int) -> Any:
             count = length(data, position)[0]
             start = position + 4
-            if always_view or count > LONG_VECTOR:
+            if count > longest:
                 return array[start : start + count * size].view(dtype)
             return _vector_struct(code, count).unpack_from(data, start)
 

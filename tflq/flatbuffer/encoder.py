@@ -12,12 +12,13 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from operator import sub
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tflq.flatbuffer.codec import NUMPY_TYPES
 from tflq.flatbuffer.layout import SCALAR_CODES, TFLITE, Field, Schema
+from tflq.light import NamedTuple
 
 __all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "template"]
 
@@ -164,7 +165,7 @@ class Encoder:
             elif kind == "union":
                 member, content = value
                 found[slot - 1] = schema.union(field.type).values[member]
-                found[slot] = self.table(member, content)
+                found[slot] = content if isinstance(content, Written) else self.table(member, content)
                 there |= 1 << slot - 1
             else:
                 found[slot] = self.reference(field, value)

@@ -7,13 +7,12 @@ its type, then its value.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-from tflq.resources import resource
+from tflq.light import NamedTuple, dataclass
+from tflq.resources import content
 
 __all__ = [
     "SCALAR_CODES",
@@ -173,7 +172,7 @@ class Schema:
     @cached_property
     def lines(self) -> dict[str, dict[str, str]]:
         """The file's sections, each with a line per name."""
-        return tomllib.loads(resource(self._file).read_text(encoding="utf-8"))
+        return content(self._file)
 
     def _enum(self, name: str) -> Enum:
         scalar, *words = self.lines["enum"][name].split()

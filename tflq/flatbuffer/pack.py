@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import compress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
@@ -20,6 +20,7 @@ from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, UniformQuantizedType
+from tflq.light import NamedTuple
 
 __all__ = ["OperatorPacker", "TensorPacker"]
 
@@ -29,11 +30,16 @@ _SHAPE, _TYPE, _BUFFER, _NAME, _QUANTIZATION, _SIGNATURE, _HAS_RANK = (
 )
 _OPTIONAL: Final = (_SHAPE, _TYPE, _BUFFER, _QUANTIZATION, _SIGNATURE, _HAS_RANK)
 _BESIDE: Final = frozenset(("is_variable", "sparsity", "variant_tensors", "external_buffer", "name"))
+_COMMON: Final = frozenset(("version", "opcode", "options"))
+"""What `Op.info` may say without a field in the operator's table."""
 _FORMS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
 
 _PER_LAYER: Final = template("QuantizationParameters", frozenset((2, 3)))
 _PER_LAYER_PACK: Final = struct.Struct("<iIIIfIq").pack
 _INT32: Final = struct.Struct("<i").pack
+_UINT32: Final = struct.Struct("<I").pack
+_ENDS: Final = tuple(bytes(4 - size) for size in range(4))
+"""What follows a string of so many bytes beside whole words: a zero byte at least."""
 
 
 @cache
@@ -46,16 +52,31 @@ def _type_code(storage: ScalarType) -> int:
     return enum("TensorType").values[TENSOR_TYPES[storage]]
 
 
+class _Plain(NamedTuple):
+    """The table of a tensor without quantization, with its dims behind it: `pack` takes the vtable's distance, the
+    shape's offset, the buffer if there is one, the name's offset, `flags`, and the dims with their count."""
+
+    pack: Callable[..., bytes]
+    vtable: int
+    size: int
+    shape: int
+    name: int
+    flags: tuple[int | bool, ...]  # the type, if it is not 0, and has_rank
+
+
 class TensorPacker:
     """Writes `Tensor` tables; `index` finds the tensors that quantization details name."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
         self._templates: dict[tuple[bool, ...], tuple[Template, int]] = {}
+        self._plain: dict[tuple[int, int, bool], _Plain] = {}
 
     def __call__(self, value: Value, buffer: int, index: Mapping[Value | None, int]) -> int:
         """The tensor's `end`."""
-        encoder, info = self.encoder, value.info
+        encoder, info, shape = self.encoder, value.info, value.type.shape
+        if not info and shape is not None and value.type.element.__class__ is ScalarType and None not in shape:
+            return self._plainly(value, shape, buffer)
         if info and not _BESIDE.isdisjoint(info):
             fields = tensor_fields(value)
             fields["quantization"] = _with_indices(fields["quantization"], index)
@@ -63,16 +84,16 @@ class TensorPacker:
         stored, signature, has_rank = shape_fields(value)
         quantization = self._quantization(value, index)
         name = encoder.string(value.name)
-        shape = None if stored is None else self._dims(stored)
+        dims = None if stored is None else self._dims(stored)
         signed = None if signature is None else self._dims(signature)
         code = _type_code(value.type.storage)
-        there = (shape is not None, code > 0, buffer > 0, quantization is not None, signed is not None, has_rank)
+        there = (dims is not None, code > 0, buffer > 0, quantization is not None, signed is not None, has_rank)
         form, vtable = self._templates.get(there) or self._template(there)
         at = form.offsets
         end = encoder.reserve(form.size, 4) + 4
         row: list[int | bool] = [vtable - end]
-        if shape is not None:
-            row.append(end - at[_SHAPE] - shape)
+        if dims is not None:
+            row.append(end - at[_SHAPE] - dims)
         if buffer:
             row.append(buffer)
         row.append(end - at[_NAME] - name)
@@ -87,6 +108,32 @@ class TensorPacker:
         encoder.chunks.append(form.pack(*row))
         encoder.end = end
         return end
+
+    def _plainly(self, value: Value, shape: Sequence[int | None], buffer: int) -> int:
+        """One piece: the table, the dims and the name of a tensor of a plain type and known dims."""
+        encoder, code = self.encoder, _type_code(value.type.storage)
+        count = len(shape)
+        key = count, code, buffer > 0
+        known = self._plain.get(key) or self._plain_form(*key)
+        text = value.name.encode()
+        size = len(text)
+        row = (known.shape, buffer, known.name) if buffer else (known.shape, known.name)
+        end = encoder.end = encoder.end + known.size + size - size % 4 + 8
+        table = known.pack(known.vtable - end, *row, *known.flags, count, *shape)
+        encoder.chunks.append(table + _UINT32(size) + text + _ENDS[size % 4])
+        return end
+
+    def _plain_form(self, count: int, code: int, has_buffer: bool) -> _Plain:
+        there = (True, code > 0, has_buffer, False, False, True)
+        form, vtable = self._templates.get(there) or self._template(there)
+        pad, fields = -form.size % 4, "III" if has_buffer else "II"
+        flags = (code, True) if code else (True,)
+        pack = struct.Struct(f"<i{fields}{'b?' if code else '?'}{pad}xI{count}i").pack
+        shape, name = 4 + form.size + pad, 8 + form.size + pad + 4 * count
+        at = form.offsets
+        made = _Plain(pack, vtable, name, shape - at[_SHAPE], name - at[_NAME], flags)
+        self._plain[count, code, has_buffer] = made
+        return made
 
     def _template(self, there: tuple[bool, ...]) -> tuple[Template, int]:
         """The table's layout and its vtable's `end`, for which of `_OPTIONAL` are there."""
@@ -163,10 +210,29 @@ def _usual_member(name: str) -> str | None:
     return options_of(builtin_of(name))
 
 
+class _Form(NamedTuple):
+    """Operators of one name and options table: the attributes that they may have, and the options, if the common
+    fields are all that they have beside them."""
+
+    known: frozenset[str]
+    options: _Options | None
+    short: bool
+    union_slot: int  # of the options' type; 0 without options
+
+
 @cache
-def _known_attributes(name: str, member: str | None) -> frozenset[str]:
-    known = frozenset(f.name for f in table(member).fields) if member else frozenset[str]()
-    return known | {"custom_code"} if name == Custom.op_name else known
+def _form(name: str, member: str | None) -> _Form:
+    usual = member or _usual_member(name)
+    known = frozenset(f.name for f in table(usual).fields) if usual else frozenset[str]()
+    if name == Custom.op_name:
+        known |= {"custom_code"}
+    options = None if member is None else _options(member)
+    return _Form(
+        known,
+        options,
+        member is None or options is not None,
+        0 if options is None else 3 if options.first_union else 11,
+    )
 
 
 class _Record(NamedTuple):
@@ -194,51 +260,48 @@ def _record(inputs: int, outputs: int, has_opcode: bool, union_slot: int) -> _Re
 
 
 class OperatorPacker:
-    """Writes `Operator` tables."""
+    """Writes `Operator` tables. Operators with equal options share the table of these."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
-        self._bodies: dict[tuple[Any, ...], tuple[int, bytes]] = {}
+        self._bodies: dict[tuple[Any, ...], int] = {}
 
     def __call__(self, op: Op, opcode: int, index: Mapping[Value | None, int]) -> int:
         """The operator's `end`; `index` gives a tensor's place, −1 for None."""
-        member = _member(op)
-        known = _known_attributes(op.name, member or _usual_member(op.name))
-        if not op.attributes.keys() <= known:
-            unknown = sorted(op.attributes.keys() - known)
+        member, attributes, info = _member(op), op.attributes, op.info
+        form = _form(op.name, member)
+        if not attributes.keys() <= form.known:
+            unknown = sorted(attributes.keys() - form.known)
             raise ValueError(f"{member or 'an operator without options'} has no {unknown[0]}")
-        beside = op.info and any(key not in ("version", "opcode", "options") for key in op.info)
-        plan = None if member is None else _options(member)
-        if beside or op.intermediates or (member is not None and plan is None):
+        if not form.short or op.intermediates or (info and not info.keys() <= _COMMON):
             return self.encoder.table("Operator", self.fields(op, opcode, index))
-        encoder = self.encoder
-        options = 0 if plan is None or member is None else self._body(member, plan, op.attributes)
-        union_slot = 0 if plan is None else (3 if plan.first_union else 11)
-        inputs, outputs = op.operands, op.results
-        record = _record(len(inputs), len(outputs), opcode != 0, union_slot)
-        vtable = encoder.vtable(record.vtable)
-        end = encoder.end = encoder.end + record.size
-        row = [vtable - end, *((opcode,) if opcode else ()), *record.vectors]
-        if plan is not None:
-            row.append(end - record.options - options)
-            row.append(plan.code)
-        row.append(len(inputs))
-        row += [index[v] for v in inputs]
-        row.append(len(outputs))
-        row += [index[v] for v in outputs]
-        encoder.chunks.append(record.pack(*row))
+        encoder, plan = self.encoder, form.options
+        inputs = [index[v] for v in op.operands]
+        outputs = [index[v] for v in op.results]
+        record = _record(len(inputs), len(outputs), opcode != 0, form.union_slot)
+        first = (opcode, *record.vectors) if opcode else record.vectors
+        if plan is None:
+            vtable = encoder.vtable(record.vtable)
+            end = encoder.end = encoder.end + record.size
+            chunk = record.pack(vtable - end, *first, len(inputs), *inputs, len(outputs), *outputs)
+        else:
+            key = (member, *[attributes.get(name) for name in plan.names])
+            options = self._bodies.get(key) or self._body(key, attributes)
+            vtable = encoder.vtable(record.vtable)
+            end = encoder.end = encoder.end + record.size
+            options = end - record.options - options
+            chunk = record.pack(vtable - end, *first, options, plan.code, len(inputs), *inputs, len(outputs), *outputs)
+        encoder.chunks.append(chunk)
         return end
 
-    def _body(self, member: str, plan: _Options, attributes: Mapping[str, Any]) -> int:
+    def _body(self, key: tuple[Any, ...], attributes: Mapping[str, Any]) -> int:
+        """The `end` of an options table, written here."""
         encoder = self.encoder
-        key = (member, *[attributes.get(name) for name in plan.names])
-        known = self._bodies.get(key)
-        if known is None:
-            known = self._bodies[key] = self._encode_body(member, attributes)
-        vtable, body = known
-        encoder.end += 4 + len(body)
-        encoder.chunks.append(_INT32(vtable - encoder.end) + body)
-        return encoder.end
+        vtable, body = self._encode_body(key[0], attributes)
+        end = encoder.end = encoder.end + 4 + len(body)
+        encoder.chunks.append(_INT32(vtable - end) + body)
+        self._bodies[key] = end
+        return end
 
     def _encode_body(self, member: str, attributes: Mapping[str, Any]) -> tuple[int, bytes]:
         """The vtable's `end` and the table without its first word, padded."""

@@ -9,7 +9,6 @@ name of its field, and written back as long as it still describes the type.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +32,7 @@ from tflq.ir.types import (
     f32,
     is_narrowed,
 )
+from tflq.light import replace
 
 __all__ = [
     "ELEMENTS",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -50,7 +49,7 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     """
     if destination is None:
         return b"".join(pieces(module))
-    replace_file(Path(destination), pieces(module))
+    replace_file(destination, pieces(module))
     return b""
 
 

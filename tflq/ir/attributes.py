@@ -8,13 +8,13 @@ means anyway (i64, f64, an array's dtype), the plain value is used.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tflq.ir.types import ElementType, TensorType
+from tflq.light import dataclass
 
 __all__ = ["AffineMap", "Opaque", "TypedArray", "TypedFloat", "TypedInt", "TypedString"]
 

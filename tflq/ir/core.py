@@ -10,7 +10,6 @@ one sweep (`Function.replace`), so users are computed when asked for (`Function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from tflq.ir.record import Record
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, TensorType, i8
+from tflq.light import dataclass, field, replace
 from tflq.numerics.sparse import densified
 
 __all__ = [

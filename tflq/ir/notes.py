@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from tflq.errors import InvalidModelError
+from tflq.light import dataclass, field
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from tflq.ir.core import Function, Module, Op, walk
-from tflq.ir.print_types import type_text
-from tflq.ir.syntax import Symbol
 from tflq.ir.types import BareType, FunctionType, TensorType
 
 __all__ = ["ENDS", "OP_CHECKS", "OpCheck"]
@@ -38,18 +36,20 @@ def _call_indirect(op: Op, _: Module) -> str | None:
         return "its first operand must be a function"
     kind = op.operands[0].type.element
     given = FunctionType(_types(op.operands[1:]), _types(op.results))
-    return None if given == kind else f"it is {type_text(given)}, but the function is {type_text(kind)}"
+    return None if given == kind else f"it is {_text(given)}, but the function is {_text(kind)}"
 
 
 def _matches(name: object, given: FunctionType, module: Module) -> str | None:
     """Why a function of a name, and of the type with which it is used, is none of the module's."""
+    from tflq.ir.syntax import Symbol
+
     if not isinstance(name, Symbol):
         return "it must name a function: @name"
     function = next((f for f in module.functions if f.name == name), None)
     if function is None:
         return f"there is no function @{name}"
     kind = _type_of(function)
-    return None if given == kind else f"@{name} is used as {type_text(given)}, but is {type_text(kind)}"
+    return None if given == kind else f"@{name} is used as {_text(given)}, but is {_text(kind)}"
 
 
 def _type_of(function: Function) -> FunctionType:
@@ -85,3 +85,9 @@ OP_CHECKS: Final[dict[str, tuple[OpCheck, ...]]] = {
     "quant.stats_ref": (_stats_ref,),
     "tosa.pad": (_pad,),
 }
+
+
+def _text(kind: FunctionType) -> str:
+    from tflq.ir.print_types import type_text
+
+    return type_text(kind)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from tflq.errors import UnsupportedError
 from tflq.ir.types import (
@@ -13,6 +14,9 @@ from tflq.ir.types import (
     UniformQuantizedType,
     f64,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["parameters"]
 

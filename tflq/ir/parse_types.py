@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.ir.lexer import Scanner
 from tflq.ir.syntax import float_of
@@ -36,6 +36,9 @@ from tflq.ir.types import (
     lost_scales,
     named_scalar,
 )
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["TypeParser"]
 

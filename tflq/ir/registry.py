@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
+
+from tflq.light import dataclass
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op

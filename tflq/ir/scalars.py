@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+
+from tflq.light import dataclass
 
 __all__ = [
     *("SCALARS", "ScalarType", "bf16", "complex64", "complex128", "f16", "f32", "f64", "f8e4m3fn", "f8e5m2"),
@@ -15,21 +16,29 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_MADE: dict[str, ScalarType] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class ScalarType:
-    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...), which tells it from others; `bits` is its
-    packed width."""
+    """A plain element type, named as in MLIR (`i8`, `ui8`, `f32`, ...); `bits` is its packed width. There is one object
+    of a name, also after a copy or a pickle: types are compared by identity."""
 
     name: str
     bits: int
     kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
     numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, ScalarType) and self.name == other.name)
+    def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
+        if name not in _MADE:
+            made = object.__new__(cls)
+            for field, value in (("name", name), ("bits", bits), ("kind", kind), ("numpy", numpy)):
+                object.__setattr__(made, field, value)
+            return _MADE.setdefault(name, made)
+        return _MADE[name]
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    def __reduce__(self) -> tuple[type[ScalarType], tuple[str, int, str, str]]:
+        return ScalarType, (self.name, self.bits, self.kind, self.numpy)
 
     @property
     def dtype(self) -> np.dtype:
@@ -99,8 +108,8 @@ SCALARS: dict[str, ScalarType] = {
 }
 
 
-_WIDTH = re.compile(r"(u?i)(\d+)")
-_FLOAT = re.compile(r"f(80|128)|f([468])E\d+M\d+\w*|tf32")
+_WIDTH = r"(u?i)(\d+)"
+_FLOAT = r"f(80|128)|f([468])E\d+M\d+\w*|tf32"
 _LARGEST_WIDTH = (1 << 24) - 1  # of MLIR
 
 
@@ -112,14 +121,14 @@ def named_scalar(name: str) -> ScalarType | None:
     """
     if name in SCALARS:
         return SCALARS[name]
-    integer = _WIDTH.fullmatch(name)
+    integer = re.fullmatch(_WIDTH, name)
     if integer is not None and 0 < int(integer[2]) <= _LARGEST_WIDTH:
         bits = int(integer[2])
         held = next((size for size in (8, 16, 32, 64) if bits <= size), 0)
         signed = integer[1] == "i"
         dtype = f"{'' if signed else 'u'}int{held}" if held else ""
         return ScalarType(name, bits, "int" if signed else "uint", dtype)
-    number = _FLOAT.fullmatch(name)
+    number = re.fullmatch(_FLOAT, name)
     return None if number is None else ScalarType(name, int(number[1] or number[2] or 19), "float", "")
 
 

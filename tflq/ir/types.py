@@ -9,12 +9,10 @@ arrays, compared and hashed by their bytes, since a layer can have thousands of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.ir.scalars import (
     SCALARS,
@@ -42,7 +40,10 @@ from tflq.ir.scalars import (
     ui32,
     ui64,
 )
-from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+from tflq.light import dataclass
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "QUANTIZED_TYPES",
@@ -116,6 +117,8 @@ def scale_dtype(expressed: ScalarType) -> np.dtype:
 def _scales(values: npt.ArrayLike, expressed: ScalarType) -> np.ndarray:
     """Scales rounded to the expressed type."""
     if expressed is bf16:
+        from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+
         return np.asarray(bfloat16_values(bfloat16_bits(values)), np.float32)
     return np.asarray(values, scale_dtype(expressed))
 

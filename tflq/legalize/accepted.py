@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.effects import is_variable
@@ -26,6 +25,7 @@ from tflq.ir.types import (
     is_narrowed,
     is_quantized,
 )
+from tflq.light import dataclass, field, replace
 
 __all__ = ["Accepted", "accept"]
 

@@ -11,7 +11,6 @@ Only entry points have quantized arguments and results. One that is called, too,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from tflq.dialects.calls import callees, entry_functions, renumber
 from tflq.dialects.declare import trait_of
@@ -20,6 +19,7 @@ from tflq.dialects.tfl.control import While
 from tflq.dialects.traits import effects
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, element_storage, is_quantized
+from tflq.light import NamedTuple
 
 __all__ = ["Calls", "Interface", "copied", "is_call", "plain_value"]
 

@@ -14,8 +14,7 @@ refused: in float its state would be another one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
 from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
@@ -25,18 +24,19 @@ from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
-from tflq.legalize.decision import Decision, Refusal, kept
+from tflq.legalize.decision import MARK, Decision, Refusal, kept
 from tflq.legalize.exceptions import inexact, settled
-from tflq.legalize.fallback import beyond_floats, fall_back
 from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
-from tflq.legalize.recurrent import signatures as recurrent
 from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
-from tflq.legalize.target_kernels import MARK, TargetKernels
 from tflq.legalize.variables import Variables
+from tflq.light import NamedTuple, dataclass
 from tflq.targets import Target
+
+if TYPE_CHECKING:
+    from tflq.legalize.target_kernels import TargetKernels
 
 __all__ = ["Decider", "Policy", "Semantics", "State"]
 
@@ -84,7 +84,7 @@ class Decider:
         self.plain = plain
         self.b = RuleBuilder([], plain, variables, real=policy.real, memory=memory)
         self._policy = policy
-        self._kernels = TargetKernels(policy.target, plain, self.b) if policy.target.kernels else None
+        self._kernels = _kernels(policy.target, plain, self.b)
 
     def decide(self, op: Op) -> Decision:
         """What becomes of an operator that calls no function. Refusal if it can take no path."""
@@ -135,6 +135,8 @@ class Decider:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
         missing = ""
         if stateful:
+            from tflq.legalize.recurrent import signatures as recurrent
+
             leaves = ("lowered",) if hybrid else ("lowered", "variables")
             missing = recurrent.without_kernel(op, real=real, kept=self._policy.state not in leaves)
         elif hybrid:
@@ -148,15 +150,23 @@ class Decider:
         if reason is None or (case.recurrent and leaves):
             return None
         self.keep(op)
-        return kept(op, reason, recurrent.misread(op) if case.recurrent else "")
+        if not case.recurrent:
+            return kept(op, reason, "")
+        from tflq.legalize.recurrent import signatures as recurrent
+
+        return kept(op, reason, recurrent.misread(op))
 
     def _as_hybrid(self, case: _Case) -> Decision | None:
         if case.hybrid and self._kernels is not None:
             case.missing = case.missing or self._kernels.hybrid(case.op)
         if case.hybrid and not case.missing:
             self._pass_through(case.op)
-            wrong = (recurrent.misread(case.op), recurrent.repeated(case.op)) if case.recurrent else ()
-            warning = _joined(*wrong) if wrong else disregarded(case.op)
+            if case.recurrent:
+                from tflq.legalize.recurrent import signatures as recurrent
+
+                warning = _joined(recurrent.misread(case.op), recurrent.repeated(case.op))
+            else:
+                warning = disregarded(case.op)
             return kept(case.op, "hybrid: floats with quantized constants", warning)
         case.reasons += [why for why in (case.missing, case.narrow) if why]
         return None
@@ -209,6 +219,8 @@ class Decider:
             raise Refusal(reason + kept)
         if not self._policy.fallback:
             raise Refusal(reason, "allow the float fallback to convert it")
+        from tflq.legalize.fallback import beyond_floats, fall_back
+
         start = len(self.b.ops)
         try:
             answer = fall_back(op, self.b)
@@ -241,6 +253,15 @@ class Decider:
             new.name = old.name
             new.type = TensorType(shape, new.type.element)
             self.plain[old] = new
+
+
+def _kernels(target: Target, plain: dict[Value, Value], b: RuleBuilder) -> TargetKernels | None:
+    """Those that a target has."""
+    if not target.kernels:
+        return None
+    from tflq.legalize.target_kernels import TargetKernels
+
+    return TargetKernels(target, plain, b)
 
 
 def _joined(*sentences: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from tflq.ir.core import Op
 from tflq.records import Decision
 
-__all__ = ["Decision", "Refusal", "kept"]
+__all__ = ["MARK", "Decision", "Refusal", "kept"]
+
+MARK = "kept"
+"""In the info of an op: it stays as it is."""
 
 
 def kept(op: Op, reason: str, warning: str) -> Decision:

@@ -8,15 +8,17 @@ the name of one. Rules state what parameters kernels disregard, and note what C+
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from tflq.dialects.declare import trait_of
 from tflq.dialects.traits.kernels import Interpolates
 from tflq.ir.core import Op
 from tflq.ir.types import UniformQuantizedType, i1, i16
-from tflq.legalize.probing import Distance, distance
 from tflq.legalize.rule import NotApplicable, Rewritten, Rule
+from tflq.light import NamedTuple, replace
+
+if TYPE_CHECKING:
+    from tflq.legalize.probing import Distance
 
 __all__ = ["EXCEPTIONS", "Caveat", "inexact", "settled"]
 
@@ -54,6 +56,8 @@ def settled(rule: Rule, op: Op, answer: Rewritten, undefined: Mapping[str, int |
     unusual = _unusual(op)
     if not (undefined or answer.warning or unusual):
         return answer
+    from tflq.legalize.probing import Distance, distance
+
     far = distance(rule, op)
     counts = [c for c in undefined.values() if c is not None]
     if far is None and counts and len(counts) == len(undefined) and not answer.warning:
@@ -76,6 +80,8 @@ def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
     """Warnings that a rule cannot give what the kernel does, and the exceptions that these are."""
     found = {answer.warning: "inexact"} if answer.warning else {}
     if answer.unsettled:
+        from tflq.legalize.probing import Distance, distance
+
         far = distance(rule, op)  # of what one of them gives
         words = _UNSETTLED.format(what=answer.unsettled, far="" if far in (None, Distance(0)) else f": {far}")
         found[words] = "unsettled"

@@ -9,12 +9,11 @@ simplified away afterwards by canonicalization and CSE.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from tflq.dialects.declare import trait_of
+from tflq.dialects.declare import Operator, trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.forms import is_recurrent
 from tflq.dialects.tfl.activation import Tanh
@@ -26,12 +25,16 @@ from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tfl.reduction import ReduceProd
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.traits.kernels import FloatKernel, Unbounded
+from tflq.dialects.traits.types import SameElementType
+from tflq.errors import InvalidModelError
 from tflq.ir.core import Op, Value
+from tflq.ir.notes import Notes
 from tflq.ir.registry import family
 from tflq.ir.types import QuantizedType, TensorType, UniformQuantizedType, f32, i1, i4
 from tflq.legalize.recurrent.signatures import missing_state, reads_past_state
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import kernel_name
+from tflq.light import dataclass
 from tflq.through_floats import through_floats
 
 __all__ = ["beyond_floats", "fall_back"]
@@ -102,10 +105,26 @@ def _computed(op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: S
     elif reads_past_state(op):
         computed = [_merged(op, b, operands, types[0])]
     else:
-        computed = b.op(op.name, operands, types, attributes, version_info(op)).results
+        made = b.op(op.name, operands, types, attributes, version_info(op))
+        if not _of_one_type(made):
+            raise NotApplicable(f"{kernel_name(op)} takes tensors of one type, and not all of these are quantized")
+        computed = made.results
     if activation in _DISREGARDED:
         computed = [_activated(b, computed[0], activation), *computed[1:]]
     return computed
+
+
+def _of_one_type(made: Op) -> bool:
+    """Whether what must be of one element type is so still, now that what was quantized is float."""
+    if not isinstance(made, Operator):
+        return True
+    try:
+        for trait in made.traits:
+            if isinstance(trait, SameElementType):
+                trait.check(made, Notes())
+    except InvalidModelError:
+        return False
+    return True
 
 
 def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:

@@ -14,6 +14,7 @@ report warns. Measured on BUILTIN_REF of ai-edge-litert 2.1, a sample of the cov
 from __future__ import annotations
 
 from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import is_recurrent
 from tflq.dialects.tfl.activation import Softmax
 from tflq.dialects.tfl.casts import Dequantize, FakeQuant, Quantize
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
@@ -31,7 +32,6 @@ from tflq.ir.types import (
     i8,
     i16,
 )
-from tflq.legalize.recurrent.signatures import reads_past_state, unset
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.rule import AS_STATED
 
@@ -45,7 +45,7 @@ def misread(op: Op) -> dict[str, str]:
 
 
 def _why(op: Op) -> str:
-    if why := _past_the_end(op) or unset(op):
+    if why := _past_the_end(op) or (is_recurrent(op) and _unset(op)):
         return why
     quantized = [v for v in op.tensors if v.type.quantized]
     trait = trait_of(op, Misreads)
@@ -100,4 +100,16 @@ def _past_the_end(op: Op) -> str:
         single = isinstance(weights.type.element, UniformQuantizedType) and shape[-1:] != (1,)
         single = single and weights.type.storage == i8 and not op.input.type.quantized
         return f"the kernel reads a scale per channel of '{weights.name}', which has one" if single else ""
-    return "the kernel reads past its state" if reads_past_state(op) else ""
+    return "the kernel reads past its state" if is_recurrent(op) and _reads_past_state(op) else ""
+
+
+def _unset(op: Op) -> str:
+    from tflq.legalize.recurrent.signatures import unset
+
+    return unset(op)
+
+
+def _reads_past_state(op: Op) -> bool:
+    from tflq.legalize.recurrent.signatures import reads_past_state
+
+    return reads_past_state(op)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
 from tflq.legalize.rule import NotApplicable, Rejected, Rule, RuleBuilder, rewritten
 from tflq.legalize.scaling import kernel_name
+from tflq.light import NamedTuple
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
 from tflq.numerics.unary import REAL_FUNCTIONS

@@ -12,7 +12,6 @@ new results, plain, one per result. Reasons are kept for the report and for `tfl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tflq.builder import Builder
@@ -21,6 +20,7 @@ from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
+from tflq.light import dataclass
 
 __all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "Rules", "rewritten"]
 

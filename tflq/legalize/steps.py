@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
@@ -11,6 +10,7 @@ from tflq.dialects.forms import CORE, Form
 from tflq.ir.core import Module, Op
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import Rule
+from tflq.light import dataclass, field
 from tflq.records import Decision, Decisions
 from tflq.targets import INTEGER, Target
 

@@ -10,7 +10,6 @@ Constants are converted here; other tensors pass an exact rescale on either side
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -29,13 +28,14 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
+from tflq.legalize.decision import MARK
 from tflq.legalize.reference.generic.accumulate import MultiplyAdd, accumulator
 from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.light import replace
 from tflq.targets import Target, Verdict
 
-__all__ = ["MARK", "TargetKernels"]
+__all__ = ["TargetKernels"]
 
-MARK = "kept"
 """The key of `Op.info` that says that an op keeps its quantized tensors."""
 
 _ONE = (1 << 30, 1)

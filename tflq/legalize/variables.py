@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ElementType
+from tflq.light import dataclass, field
 
 __all__ = ["Variables", "variables_of"]
 

@@ -8,7 +8,6 @@ op's result tensor keeps its name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tflq.dialects.calls import callees
 from tflq.dialects.forms import kept_reason
@@ -23,6 +22,7 @@ from tflq.legalize.decision import Decision, Refusal, kept
 from tflq.legalize.in_place import Memory
 from tflq.legalize.scaling import requantized
 from tflq.legalize.variables import Variables
+from tflq.light import dataclass, field
 
 __all__ = ["Shared", "Walk"]
 

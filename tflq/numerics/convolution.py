@@ -15,10 +15,14 @@ kernels/padding.h, kernels/internal/reference/fully_connected.h, integer_ops/ful
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from tflq.light import NamedTuple
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "Window",

@@ -19,16 +19,18 @@ integer lies between X(m) and Y(m). Three ways to see that, each for what the on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.staircase import Staircase, rescale_staircase
 
 __all__ = ["Division", "fit_division", "fit_divisions", "rescale_divisions"]
 
 _I31 = (1 << 31) - 1
-_BLOCK = 512  # channels whose distances stay in the cache
+_BLOCK = 512  # channels whose distances stay in the cache, as 32 bits
+_NARROW = 128  # and as float64
 
 _TURN = 2.0**-32
 _FAR = 2.0**40
@@ -232,10 +234,10 @@ def _by_distances(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
     top = np.maximum(a, 1)
     drift = b / top - step
     low, high = np.empty(first.shape), np.empty(first.shape)
-    for block, turns in _places(first, step, task.stairs.last):
-        order = np.arange(1, len(turns) + 1)[:, None]
-        differences = turns * _TURN
-        differences += drift[block] * order
+    for block, turns in _places(first, step, task.stairs.last, _NARROW):
+        order = np.arange(1.0, len(turns) + 1)[:, None]
+        differences = drift[block] * order
+        differences += turns * _TURN
         if (climbs[block] < len(turns)).any():
             differences = np.where(order <= climbs[block], differences, differences[0])
         differences.max(axis=0, out=low[block])
@@ -263,13 +265,15 @@ def _exactly(task: _Task, a: np.ndarray, b: np.ndarray) -> _Offsets:
     return np.where(most == _I31, least, (least + most) // 2), least <= most
 
 
-def _places(first: np.ndarray, step: np.ndarray, last: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """The fractions of all X(m), in `_TURN`s: uint32 [m, channels] of a block of channels at a time.
+def _places(
+    first: np.ndarray, step: np.ndarray, last: np.ndarray, at_once: int = _BLOCK
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """The fractions of all X(m), in `_TURN`s: uint32 [m, channels] of a block of so many channels at a time.
 
     They are added up in 32 bits, which wrap as they should: 2^-24 too small at most, for 255 levels.
     """
     start, apart = _turns(first), _turns(step)
-    for block in _blocks(last.size):
+    for block in _blocks(last.size, at_once):
         places = np.arange(last[block].max(), dtype=np.uint32)[:, None] * apart[block]
         places += start[block]
         yield block, places
@@ -280,5 +284,5 @@ def _turns(x: np.ndarray) -> np.ndarray:
     return ((x - np.floor(x)) / _TURN).astype(np.uint64).astype(np.uint32)
 
 
-def _blocks(channels: int) -> Iterator[slice]:
-    return (slice(at, at + _BLOCK) for at in range(0, channels, _BLOCK))
+def _blocks(channels: int, at_once: int = _BLOCK) -> Iterator[slice]:
+    return (slice(at, at + at_once) for at in range(0, channels, at_once))

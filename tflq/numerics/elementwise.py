@@ -10,10 +10,9 @@ Sources: kernels/add.cc, kernels/sub.cc, kernels/mul.cc (Prepare), kernels/inter
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.activation import float_ratio
 from tflq.numerics.fixed_point import Multiplier, quantize_multiplier, quotient, round_half_away
 

@@ -21,12 +21,15 @@ Sources: kernels/internal/quantization_util.cc (QuantizeMultiplier), kernels/int
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tflq.light import NamedTuple
 from tflq.numerics.x86 import divide_by_pot, left_shift
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "Multiplier",

@@ -13,10 +13,11 @@ tried, and c in the middle of what they leave. Where thousands of accumulators s
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import float_steps, from_steps
 

@@ -13,10 +13,11 @@ Source of the method: Grötschel, Lovász, Schrijver, Geometric Algorithms and C
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_requantize import N1_TO_1, Clamp, gains
 
 __all__ = ["FloatPlane", "fit_float_plane"]

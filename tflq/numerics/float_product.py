@@ -10,10 +10,11 @@ are tried.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.float_requantize import Clamp, FloatRequantization, fit_float_requantization, line_slope
 
 __all__ = ["FloatProduct", "Product", "fit_float_product", "product_of"]

@@ -25,10 +25,11 @@ a in the middle of the levels all numbers are small, c most of all, so roundings
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.exact_sums import EXACT
 from tflq.numerics.float_thresholds import float_steps, from_steps
 

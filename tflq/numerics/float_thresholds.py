@@ -8,10 +8,14 @@ some steps around (n - 1/2) scale.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from tflq.numerics.rounding import Rounding, round_float
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["float_steps", "from_steps", "quantize_thresholds", "round_half_away"]
 

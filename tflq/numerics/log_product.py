@@ -11,9 +11,10 @@ of itself, at most.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
+
+from tflq.light import NamedTuple
 
 __all__ = ["FRACTION_BITS", "MANTISSA_BITS", "ZERO", "LogTable", "log_table", "powers_of_two"]
 

@@ -12,10 +12,10 @@ c tells ties apart, and products that float64 rounds up to a tie: it is d >= 0 f
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from tflq.light import NamedTuple
 from tflq.numerics.staircase import float_thresholds
 
 __all__ = ["LongProduct", "fit_long_product"]

@@ -10,12 +10,15 @@ The operands are rounded to float32, as DEQUANTIZE does. Where f has no value, t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tflq.light import NamedTuple
 from tflq.numerics.tables import FloatFunction
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["REAL_FUNCTIONS_OF_TWO", "RealFunction", "Stored", "real_table", "real_table_of_two"]
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd
-from typing import NamedTuple
 
 import numpy as np
+
+from tflq.light import NamedTuple
 
 __all__ = [
     "FloatTaps",

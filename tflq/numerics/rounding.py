@@ -14,10 +14,12 @@ that int32 holds every step.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["LIMB", "ROUNDINGS", "Rounding", "limbs", "rescale_rounded", "round_float"]
 

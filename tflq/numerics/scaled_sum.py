@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
+
+from tflq.light import NamedTuple
 
 __all__ = ["Term", "fit_terms"]
 

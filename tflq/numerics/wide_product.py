@@ -13,9 +13,9 @@ integer part (a product that far from a tie has the same result with any such h)
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+
+from tflq.light import NamedTuple
 
 __all__ = ["LIMB", "PART", "WideProduct", "fit_wide_product"]
 

@@ -13,10 +13,14 @@ Sources: kernels/internal/common.cc (MultiplyByQuantizedMultiplier), internal/re
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from tflq.numerics.fixed_point import reduce_to_16_bits
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "leaves_float",

@@ -12,8 +12,12 @@ Measured on the wheels of ai-edge-litert 2.1.6 and 2.3.0 and of tensorflow-cpu 2
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["LANES", "as_int32", "divide_by_pot", "left_shift", "wrapped"]
 

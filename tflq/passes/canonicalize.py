@@ -14,7 +14,6 @@ folding would give it another tensor's name, the casts stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -34,6 +33,7 @@ from tflq.ir.types import (
     UniformQuantizedType,
     is_narrowed,
 )
+from tflq.light import dataclass
 
 __all__ = ["Canonicalize"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tflq.builder import Emitter, Kind
 from tflq.dialects.linalg.generic import Generic, Yield
@@ -16,6 +16,9 @@ from tflq.ir.core import Block, Buffer, Op, Region, Value
 from tflq.ir.syntax import pack
 from tflq.ir.types import BareType, ScalarType, TensorType, bf16, i32, index
 from tflq.numerics.bfloat16 import bfloat16_bits
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["INDEX", "CoreBuilder", "stored_elements"]
 

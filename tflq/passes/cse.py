@@ -11,7 +11,6 @@ An op inside of another is merged with one of the same block, or with one before
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
@@ -20,6 +19,7 @@ from tflq.dialects.effects import is_pure, is_variable, own_blocks, reachable
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.equal import attribute_key
 from tflq.ir.rewriting import remove_ops, replace_values, take_over
+from tflq.light import dataclass, field
 
 __all__ = ["CommonSubexpressionElimination"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from tflq.dialects.tfl.shape import Range, Rank, Shape
 from tflq.dialects.traits.movement import MovesElements
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
-from tflq.ir.syntax import pack
+from tflq.light import dataclass
 
 __all__ = ["Fold"]
 
@@ -98,4 +97,8 @@ def _become(value: Value, array: np.ndarray) -> None:
     """Makes a result a constant; it stays the same value, so its users need no change."""
     storage = value.type.storage
     value.producer = None
-    value.buffer = Buffer.of(pack(array, storage) if storage.bits < 8 else array)
+    if storage.bits < 8:
+        from tflq.ir.syntax import pack
+
+        array = pack(array, storage)
+    value.buffer = Buffer.of(array)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
 from tflq.ir.core import Module
-from tflq.passes.cutting import cut_at, cut_before_custom
-from tflq.passes.entry import extract
+from tflq.light import dataclass
 from tflq.records import SourceNames
 
 __all__ = ["Cut", "CutBeforeCustom", "ExtractSignature", "RecordNames"]
@@ -23,6 +21,8 @@ class ExtractSignature(Pass):
     key: str = ""
 
     def run(self, module: Module) -> PassResult:
+        from tflq.passes.entry import extract
+
         return PassResult(extract(module, self.key), modified=True)
 
 
@@ -35,6 +35,8 @@ class Cut(Pass):
     tensors: tuple[str, ...] = ()
 
     def run(self, module: Module) -> PassResult:
+        from tflq.passes.cutting import cut_at
+
         return PassResult(cut_at(module, self.tensors), modified=True)
 
 
@@ -45,6 +47,8 @@ class CutBeforeCustom(Pass):
     title: ClassVar[str] = "cutting before custom operators"
 
     def run(self, module: Module) -> PassResult:
+        from tflq.passes.cutting import cut_before_custom
+
         return PassResult(cut_before_custom(module), modified=True)
 
 

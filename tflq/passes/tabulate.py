@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.traits.elements import Tabulable
 from tflq.evaluate import evaluate_op
 from tflq.ir.core import Buffer, Function, Module, Op, Value, constant
+from tflq.light import dataclass
 from tflq.numerics.arrays import distinct
 from tflq.records import LargeTables
 

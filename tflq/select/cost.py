@@ -16,10 +16,9 @@ cost there, on an AMD EPYC (the reference kernels are within 20% of these but fo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from tflq.dialects.ext.tables import Table2D
@@ -29,6 +28,7 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Op
 from tflq.ir.registry import op_class
+from tflq.light import dataclass
 from tflq.resources import resource
 from tflq.rules_file import RulesFile
 
@@ -54,7 +54,7 @@ def costs() -> Costs:
     return load_costs(resource("rules/costs.toml"))
 
 
-def load_costs(path: Path) -> Costs:
+def load_costs(path: str | os.PathLike[str]) -> Costs:
     """The figures of a file like `rules/costs.toml`. OptionError, with the line, for an op that is not known, a figure
     that is missing or not a positive number; FileError if there is no such file."""
     file = RulesFile(path)

@@ -8,12 +8,11 @@ less 128.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, ui8
+from tflq.light import NamedTuple
 from tflq.select.lowering import Kernels
 
 __all__ = ["Digit", "Digits", "array_digits", "digits", "fills"]

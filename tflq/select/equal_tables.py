@@ -6,7 +6,6 @@ and small ones by itself.
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
 import numpy as np
@@ -31,7 +30,7 @@ def share_tables(module: Module) -> bool:
         own = op.input.buffer
         if own is None or own.external or not _LEAST < own.data.size <= 1 << 16:
             continue
-        alike = known.setdefault(zlib.crc32(own.data.tobytes()), [])
+        alike = known.setdefault(hash(own.data.tobytes()), [])
         first = next((b for b in alike if b is own or np.array_equal(b.data, own.data)), own)
         if first is own:
             alike.append(own)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape
+from tflq.light import NamedTuple
 from tflq.select.lowering import Kernels
 
 __all__ = ["Geometry", "pad_spatial", "patches", "tap_sum"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
+from tflq.analysis.ranges import Range, Ranges
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
@@ -46,11 +47,16 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
+        self._ranges = Ranges()
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants are themselves."""
         return self._selected.get(operand, operand)
+
+    def range_of(self, operand: Value) -> Range:
+        """Least and greatest value of an integer tensor of `source`."""
+        return self._ranges.of(operand)
 
     def once(self, compute: Callable[[Kernels], R]) -> R:
         """`compute(self)`, computed when it is first asked for: what is found for all ops of `source` at once."""
@@ -74,7 +80,8 @@ class Kernels(KernelBuilder):
             value.role = value.role or role
         for made in self.ops[self._start :]:
             for value in made.results:
-                value.role = value.role or f"{role}/{made.name.removeprefix('tfl.')}"
+                if not value.role:
+                    value.role = f"{role}/{made.name.removeprefix('tfl.')}"
         for old, new in zip(op.results, results, strict=True):
             self.claim(old, new)
         for made in self.ops[self._start :]:
@@ -112,6 +119,18 @@ class Kernels(KernelBuilder):
 
 Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.select", {"tosa.casts": ("casts", "rescale"), "tosa.indexing": ("indexing", "tables")}
+    "tflq.select",
+    {
+        "tosa.casts": ("casts", "rescale.integer"),
+        "tosa.indexing": ("indexing", "tables"),
+        "tosa.conv2d": ("convolution.conv2d",),
+        "tosa.conv3d": ("convolution.conv3d",),
+        "tosa.depthwise_conv2d": ("convolution.depthwise",),
+        "tosa.transpose_conv2d": ("convolution.transposed",),
+        "ext.rescale_f64": ("rescale.real",),
+        "ext.rescale_i64": ("rescale.integer",),
+        "ext.rescale_mean": ("rescale.mean",),
+        "ext.rounding_divide_by_pot": ("rescale.integer",),
+    },
 )
 """The lowering of each op of the integer form."""

@@ -11,7 +11,7 @@ These sums are requantized in integers; `tflq.select.convolution.requantized` do
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.unary import Floor
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, f32, i16, i32, ui8
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import window
 from tflq.numerics.exact_sums import ProductBounds
 from tflq.select.im2col import Geometry, pad_spatial

@@ -49,8 +49,14 @@ def merge_views(module: Module) -> bool:
 
 def keep_apart(module: Module) -> bool:
     """Puts copies where a tensor would be overwritten that is still to be read; in place. Whether there are any."""
-    copied = [_Plan(function).run() for function in module.functions]
+    copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
     return any(copied)
+
+
+def _has_views(function: Function) -> bool:
+    """Whether some result may be in memory that another tensor is read from: without, what is written over has no other
+    reader."""
+    return any(issubclass(kind, Operator) and kind.trait(View) for kind in {type(op) for op in function.ops})
 
 
 class _Plan:
@@ -94,25 +100,31 @@ class _Plan:
 
     def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
         """The operand in whose memory the result is; None if it has its own."""
-        trait = op.trait(InPlace) or op.trait(View)
-        if trait is None or op.result in fixed:
+        result = op.result
+        if (trait := op.trait(InPlace)) is not None:
+            read = (v for slot in trait.slots for v in slot.values(op))
+            x = next((v for v in read if self.readers[v] < 2 and self._is_own(v, fixed) and _alike(v, result)), None)
+            if x is None or result in fixed or _size(result) <= _SMALL:
+                return None
+            return x if self.readers[self._owner(x)] < 2 else None
+        if (view := op.trait(View)) is None or result in fixed:
             return None
-        size, view = _size(op.result), isinstance(trait, View)
-        if not view and size <= _SMALL:
-            return None
-        for x in (v for slot in trait.slots for v in slot.values(op)):
-            if x.is_constant or x in fixed:
-                continue
-            if view:
-                return x
-            if self.readers[x] < 2 and _size(x) == size:
-                return x if self.readers[self._owner(x)] < 2 else None
-        return None
+        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v, fixed)), None)
+
+    def _is_own(self, value: Value, fixed: set[Value]) -> bool:
+        """Whether a value is in memory that the interpreter's planner gives."""
+        return value not in fixed and not value.is_constant
 
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
         owner = self._owner(value)
         return any(v is not value and self.last.get(v, -1) >= place for v in (owner, *self.held[owner]))
+
+
+def _alike(a: Value, b: Value) -> bool:
+    """Whether two tensors have one size."""
+    same = a.type.shape == b.type.shape and a.type.storage.bits == b.type.storage.bits
+    return same or _size(a) == _size(b)
 
 
 def _size(value: Value) -> tuple[int, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
+from tflq.light import dataclass
 from tflq.records import Decisions, SourceNames
 from tflq.select.edges import trim_edges
 from tflq.select.engine import select

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from tflq.dialects.traits.elements import Tabulable
 from tflq.dialects.traits.types import Elementwise
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType
+from tflq.light import NamedTuple, dataclass
 from tflq.numerics.resize import steps_of
 
 __all__ = ["in_strips"]

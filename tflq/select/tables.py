@@ -16,7 +16,6 @@ from tflq.dialects.ext.tables import Table2D, Table16Bit
 from tflq.dialects.tosa.indexing import Table
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16, i32, ui8
-from tflq.select.float_tables import float_table, float_table_2d
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
 
@@ -27,6 +26,8 @@ __all__: list[str] = []
 def table(op: Table, k: Kernels) -> Value:
     x, entries = k.value(op.input), op.table.array
     if x in k.twins and entries.dtype.itemsize == 1:
+        from tflq.select.float_tables import float_table
+
         return float_table(op, k)
     if x.type.storage is i16:
         return _interpolated(k, x, entries)
@@ -53,9 +54,12 @@ def _interpolated(k: Kernels, x: Value, entries: np.ndarray) -> Value:
 
 @lowering(Table2D)
 def table_2d(op: Table2D, k: Kernels) -> Value:
-    total = float_table_2d(op, k) if k.mac == "float32" else None
-    if total is not None:
-        return total
+    if k.mac == "float32":
+        from tflq.select.float_tables import float_table_2d
+
+        total = float_table_2d(op, k)
+        if total is not None:
+            return total
     x, y, entries = k.value(op.input1), k.value(op.input2), op.table.array.reshape(256, 256)
     for axis, value in enumerate((x, y)):
         if value.type.storage is i8:

@@ -1,10 +1,15 @@
 """Shape inference on the tfl form: what an interpreter's Prepare finds, rule by rule; binding of an open batch."""
 
-from tflq.shapes.binding import bind_batch
-from tflq.shapes.filling import contradictions, infer
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tflq.shapes.inference import Inference
 from tflq.shapes.settling import Stated, settle
 from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
+
+if TYPE_CHECKING:
+    from tflq.shapes.binding import bind_batch
+    from tflq.shapes.filling import contradictions, infer
 
 __all__ = [
     "Inference",
@@ -18,3 +23,12 @@ __all__ = [
     "settle",
     "shape_of",
 ]
+
+_HOME = {"bind_batch": "tflq.shapes.binding", "contradictions": "tflq.shapes.filling", "infer": "tflq.shapes.filling"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what few models need when it is asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'tflq.shapes' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)

@@ -7,15 +7,15 @@ Sources: kernels/if.cc, while.cc, call_once.cc, stablehlo_case.cc, stablehlo_com
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tflq.analysis.known import Known
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
-from tflq.dialects.tfl.stablehlo import StablehloCase, StablehloComposite, StablehloWhile
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.shapes.site import Misfit, Site, shape_of
 
-__all__ = ["join_known", "join_shapes"]
+__all__ = ["branches", "join_known", "join_shapes", "loop"]
 
 
 def join_shapes(one: Shape, other: Shape) -> Shape:
@@ -29,7 +29,7 @@ def join_known(one: Known | None, other: Known | None) -> Known | None:
     return None if one is None or other is None else one.join(other)
 
 
-def _branches(site: Site, functions: Sequence[int], arguments: Sequence[Value | None]) -> list[Shape]:
+def branches(site: Site, functions: Sequence[int], arguments: Sequence[Value | None]) -> list[Shape]:
     """What holds of the results of all these functions on the same arguments."""
     shapes: Sequence[Shape] | None = None
     known: Sequence[Known | None] = []
@@ -44,22 +44,12 @@ def _branches(site: Site, functions: Sequence[int], arguments: Sequence[Value | 
 
 @shape_of(Call)
 def _call(op: Call, site: Site) -> list[Shape]:
-    return _branches(site, [op.subgraph], op.operands)
-
-
-@shape_of(StablehloComposite)
-def _composite(op: StablehloComposite, site: Site) -> list[Shape]:
-    return _branches(site, [op.decomposition_subgraph_index], op.operands)
+    return branches(site, [op.subgraph], op.operands)
 
 
 @shape_of(If)
 def _if(op: If, site: Site) -> list[Shape]:
-    return _branches(site, [op.then_subgraph_index, op.else_subgraph_index], op.operands[1:])
-
-
-@shape_of(StablehloCase)
-def _case(op: StablehloCase, site: Site) -> list[Shape]:
-    return _branches(site, [int(i) for i in op.branch_subgraph_indices], op.operands[1:])
+    return branches(site, [op.then_subgraph_index, op.else_subgraph_index], op.operands[1:])
 
 
 @shape_of(CallOnce)
@@ -68,9 +58,9 @@ def _call_once(op: CallOnce, site: Site) -> list[Shape]:
     return []
 
 
-@shape_of(While, StablehloWhile)
-def _while(op: While | StablehloWhile, site: Site) -> list[Shape]:
-    """Elements that the body hands on unchanged stay known: they are the same ones after each round."""
+@shape_of(While)
+def loop(op: Any, site: Site) -> list[Shape]:
+    """Of WHILE, STABLEHLO_WHILE. Elements that the body hands on unchanged stay known: they are the same each round."""
     shapes, known = site.shapes(op.operands), site.elements(op.operands)
     while True:
         after, elements = site.call(op.body_subgraph_index, shapes, known)

@@ -9,7 +9,7 @@ the file says. What callers see of an entry's results is put back when the conve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.tfl.state import ReadVariable
@@ -17,6 +17,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
 from tflq.ir.types import Shape, TensorType
+from tflq.light import NamedTuple
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
 from tflq.shapes.stating import stored_shape

@@ -13,12 +13,12 @@ operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tflq.analysis.known import Known
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
+from tflq.light import dataclass
 from tflq.registering import Registry
 
 __all__ = [

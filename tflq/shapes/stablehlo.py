@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflq.dialects.tfl.stablehlo import (
+    StablehloCase,
     StablehloClamp,
+    StablehloComposite,
     StablehloConcatenate,
     StablehloDotGeneral,
     StablehloDynamicSlice,
@@ -24,9 +26,11 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloSlice,
     StablehloSort,
     StablehloTranspose,
+    StablehloWhile,
 )
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
+from tflq.shapes.control import branches, loop
 from tflq.shapes.generic import common
 from tflq.shapes.indexing import updated
 from tflq.shapes.movement import joined
@@ -207,3 +211,18 @@ def _clamp(op: StablehloClamp, site: Site) -> Shape:
 def _with_dims(site: Site, *values: Value) -> list[Value]:
     """Those that are not scalars."""
     return [value for value in values if site.dims(value)]
+
+
+@shape_of(StablehloComposite)
+def _composite(op: StablehloComposite, site: Site) -> list[Shape]:
+    return branches(site, [op.decomposition_subgraph_index], op.operands)
+
+
+@shape_of(StablehloCase)
+def _case(op: StablehloCase, site: Site) -> list[Shape]:
+    return branches(site, [int(i) for i in op.branch_subgraph_indices], op.operands[1:])
+
+
+@shape_of(StablehloWhile)
+def _while(op: StablehloWhile, site: Site) -> list[Shape]:
+    return loop(op, site)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
-from tflq.shapes.binding import bind_batch
+from tflq.light import dataclass, field
 from tflq.shapes.settling import Stated, settle
-from tflq.shapes.stating import state_shapes
 
 __all__ = ["BindShapes", "RestateResults", "SettleShapes", "StateShapes"]
 
@@ -31,6 +29,8 @@ class BindShapes(Pass):
         given = self.batch is not None or bool(self.shapes)
         if not given and not all(v.type.is_static for f in module.functions for v in f.inputs):
             return PassResult(module, modified=False)
+        from tflq.shapes.binding import bind_batch
+
         return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
 
 
@@ -58,6 +58,8 @@ class StateShapes(Pass):
     def run(self, module: Module) -> PassResult:
         if all(value.type.is_static for function in module.functions for value in function.values()):
             return PassResult(module, modified=False)
+        from tflq.shapes.stating import state_shapes
+
         return PassResult(module, state_shapes(module))
 
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -30,6 +29,7 @@ import numpy as np
 from tflq.dialects.declare import Operator, Slot
 from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType
+from tflq.light import dataclass
 
 __all__ = ["CONSTRAINTS", "Constraint", "constraint"]
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
+import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 from tflq.errors import OptionError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import SCALARS, ScalarType
+from tflq.light import NamedTuple
 from tflq.resources import resource
+from tflq.toml import read_toml
 
 __all__ = ["KernelRules", "load_rules"]
 
@@ -116,11 +116,13 @@ def _type(value: Value | None) -> str:
 
 
 @cache
-def load_rules(path: Path | None = None) -> dict[str, KernelRules]:
+def load_rules(path: str | os.PathLike[str] | None = None) -> dict[str, KernelRules]:
     """The sections of a rules file (default: the target "integer"). OptionError if it is not one."""
     path = resource("rules/integer.toml") if path is None else path
     try:
-        sections = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
+        with open(path, encoding="utf-8") as file:
+            sections = read_toml(file.read())
+    except ValueError as error:
         raise OptionError(f"{path}: {error}") from error
-    return {name: KernelRules(lines, f"{path.name}, section {name}") for name, lines in sections.items()}
+    where = os.path.basename(path)
+    return {name: KernelRules(lines, f"{where}, section {name}") for name, lines in sections.items()}

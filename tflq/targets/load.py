@@ -17,9 +17,9 @@ uniform = ["conv_2d"]
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from tflq.errors import OptionError, Reason
@@ -41,38 +41,38 @@ _OF_TOSA = {"profile", "extension", "level", "extends"}
 _CHOICES_OF_TOSA = {"profiles", "extensions", "level", "specification"}
 
 
-def load_target(target: str | Path | None = None) -> Target:
+def load_target(target: str | os.PathLike[str] | None = None) -> Target:
     """ "integer" (the default), "kernels", or a path to a file. OptionError if it is none, or for TOSA files; FileError
     if it cannot be read."""
     if target in (None, "integer"):
         return INTEGER
     if target == "kernels":
         return _measured()
-    path = Path(str(target))
+    path = str(target)
     if target == "tosa":
         remedy = "a .tflite file has 'integer' or 'kernels'"
         raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
-    if path.suffix != ".toml" and not path.exists():
+    if not path.endswith(".toml") and not os.path.exists(path):
         remedy = "known are integer, kernels, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
 
-def load_kernels(target: str | Path) -> Kernels:
+def load_kernels(target: str | os.PathLike[str]) -> Kernels:
     """The kernels that a target lists, logical ones, which are no builtins, among them. Errors as of `load_target`."""
     from tflq.targets.quant_functions import load_quant_functions
 
     load_quant_functions()
-    path = Path(str(target))
-    if str(target) in ("integer", "kernels") or (path.suffix != ".toml" and not path.exists()):
+    path = str(target)
+    if str(target) in ("integer", "kernels") or (not path.endswith(".toml") and not os.path.exists(path)):
         return load_target(target).kernels
     return _File(path).kernels()
 
 
-def is_of_tosa(target: str | Path | None) -> bool:
+def is_of_tosa(target: str | os.PathLike[str] | None) -> bool:
     """Whether a target is of TOSA files: "tosa", or a file that says so. OptionError if the file has faults."""
-    path = Path(str(target))
-    return target == "tosa" or (path.suffix == ".toml" and path.exists() and _File(path).of_tosa)
+    path = str(target)
+    return target == "tosa" or (path.endswith(".toml") and os.path.exists(path) and _File(path).of_tosa)
 
 
 @cache
@@ -96,7 +96,7 @@ class _File(RulesFile):
     def target(self) -> Target:
         if self.of_tosa:
             what = "it is a target for TOSA files (.tosa, .mlir)"
-            raise OptionError(Reason(what, str(self.path), remedy="one for .tflite files has [kernels]"))
+            raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
         for name in self.content:
             if name not in _SECTIONS:
                 self.fail(f"'{name}' is no section", "", name, known=_SECTIONS)
@@ -121,7 +121,8 @@ class _File(RulesFile):
             shifts = agreeing | shifts
             kernels = {**(dict(measured.kernels) if base == "kernels" else {}), **kernels}
             recurrent = base == "kernels"
-        return Target(said.get("name", self.path.stem), kernels, **shifts, recurrent=recurrent, agreed=agreed)
+        own, _ = os.path.splitext(os.path.basename(self.path))
+        return Target(said.get("name", own), kernels, **shifts, recurrent=recurrent, agreed=agreed)
 
     def _section(self, name: str) -> dict[str, Any]:
         section = self.content.get(name, {})

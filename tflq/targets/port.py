@@ -13,7 +13,6 @@ q               any quantized tensor; plain: any other; any: whatever
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ from tflq.ir.types import (
     UniformQuantizedSubChannelType,
     UniformQuantizedType,
 )
+from tflq.light import dataclass
 
 __all__ = ["Kind", "Port", "is_port", "kind_of", "parse_port"]
 
@@ -37,7 +37,7 @@ _KINDS = {
     "blocks": (UniformQuantizedSubChannelType,),
     "any": (UniformQuantizedType, UniformQuantizedPerAxisType, UniformQuantizedSubChannelType),
 }
-_QUANTIZED = re.compile(r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?")
+_QUANTIZED = r"q([a-z]+\d+)(?:<(-?\d+):(-?\d+)>)?(?:/(axis|blocks|any)(\d+)?)?(?::(-?\d+))?"
 
 
 Kind: TypeAlias = tuple[type[ElementType], ScalarType]
@@ -114,7 +114,7 @@ def parse_port(text: str) -> Port:
         return Port(text, _KINDS["any"])
     if text in SCALARS:
         return Port(text, (), SCALARS[text])
-    found = _QUANTIZED.fullmatch(text)
+    found = re.fullmatch(_QUANTIZED, text)
     if found is None or found[1] not in SCALARS or not SCALARS[found[1]].is_integer:
         raise ValueError(
             f"'{text}' is no port: known are i32, qi8, qi8/axis, qi8/blocks, qi8/any, qi8:0, q, plain, any"

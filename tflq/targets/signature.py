@@ -10,14 +10,14 @@ NAME stands for one of some ports, the same wherever it occurs in the signature
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from tflq.dialects.declare import Slot
 from tflq.dialects.tfl import op_name
 from tflq.ir.core import Op
 from tflq.ir.registry import op_class
+from tflq.light import NamedTuple, dataclass
 from tflq.targets.constraints import CONSTRAINTS
 from tflq.targets.port import Kind, Port, is_port, parse_port
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tflq.dialects.forms import OF_TARGET
 from tflq.ir.core import Op, Value
-from tflq.targets.port import kind_of
-from tflq.targets.signature import Kinds, Signature
+from tflq.light import dataclass, field
+
+if TYPE_CHECKING:
+    from tflq.targets.signature import Kinds, Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
 
@@ -79,4 +81,6 @@ INTEGER = Target("integer")
 
 
 def _kinds(values: Sequence[Value | None]) -> Kinds:
+    from tflq.targets.port import kind_of
+
     return tuple([None if value is None else kind_of(value) for value in values])

@@ -5,10 +5,10 @@ A user's file is merged over the default, line by line. Its faults are `OptionEr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from tflq.errors import TflqError
@@ -64,7 +64,7 @@ def default_rules() -> tuple[Rules, Choices]:
     return read_rules(resource("rules/tosa.toml"))
 
 
-def read_rules(path: Path, default: Path | None = None) -> tuple[Rules, Choices]:
+def read_rules(path: str | os.PathLike[str], default: str | None = None) -> tuple[Rules, Choices]:
     """The rules and the target of a file; of the user's, over the default. OptionError names the line and the key at
     fault."""
     file = _File(path)
@@ -124,7 +124,7 @@ class _File(RulesFile):
 
     def _signature(self, section: str, key: str, line: str) -> None:
         try:
-            KernelRules({key: line} if line else {}, self.path.name).parse()
+            KernelRules({key: line} if line else {}, os.path.basename(self.path)).parse()
         except TflqError:
             self.fail(f"{key}: '{line}' is not a signature of known types", section, key)
 
@@ -137,7 +137,9 @@ class _File(RulesFile):
 
     def kernels(self, kind: str, name: str, lines: dict[str, str]) -> KernelRules:
         """The signatures of a section; an operator with an empty line is not in it."""
-        return KernelRules({op: line for op, line in lines.items() if line}, f"{self.path.name}, section {kind}.{name}")
+        return KernelRules(
+            {op: line for op, line in lines.items() if line}, f"{os.path.basename(self.path)}, section {kind}.{name}"
+        )
 
     def choices(self, target: dict[str, Any], rules: Rules) -> Choices:
         """The target, whose names must be those of the tables."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tflq.resources import resource
 from tflq.tosa.rules import Limits, Rules, default_rules, read_rules
@@ -34,10 +34,10 @@ class Target:
         return self.rules.levels[self.level]
 
 
-def load_target(path: Path | str | None = None) -> Target:
+def load_target(path: str | os.PathLike[str] | None = None) -> Target:
     """The default target, or that of a file, which inherits what it does not say. OptionError names line and key."""
     if path is None:
         rules, choices = default_rules()
     else:
-        rules, choices = read_rules(Path(path), resource("rules/tosa.toml"))
+        rules, choices = read_rules(path, resource("rules/tosa.toml"))
     return Target(choices.profiles, choices.extensions, choices.level, choices.specification, rules)

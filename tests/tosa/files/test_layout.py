@@ -29,7 +29,7 @@ def test_schema_file_is_what_the_script_makes(script: ModuleType) -> None:
     text = script.generate_tosa()
     if text is None:
         pytest.skip("needs tosa-tools: pip install tflq[tosa]")
-    assert resource("schema/tosa_flatbuffer.toml").read_text() == text
+    assert Path(resource("schema/tosa_flatbuffer.toml")).read_text() == text
 
 
 def test_declarations_of_the_schema_language(script: ModuleType) -> None:

@@ -6,7 +6,6 @@ would compute something else or fail as it runs.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -15,7 +14,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator
 from tflq.ir.core import Buffer, Metadata, Module, Op
-from tflq.resources import resource
+from tflq.resources import content
 
 __all__ = ["RUNTIME", "state_runtime", "state_version", "version_info"]
 
@@ -75,7 +74,7 @@ def _release(text: str) -> _Release:
 @cache
 def _releases() -> tuple[str, Mapping[str, tuple[_Release, ...]]]:
     """The oldest release that was tried; by builtin, the first release of each version."""
-    data = tomllib.loads(resource("schema/runtime.toml").read_text(encoding="utf-8"))
+    data = content("schema/runtime.toml")
     return data["oldest_tried"], {name: tuple(map(_release, line.split())) for name, line in data["runtime"].items()}
 
 

@@ -62,12 +62,10 @@ def _states(attribute: Attribute) -> Callable[[Op], bool]:
 
 
 def _of_element(slot: Slot, element: ScalarType | None) -> Callable[[Op], bool]:
-    name = None if element is None else element.name
-
     def holds(op: Op) -> bool:
         values: Sequence[Value | None] = op.results if slot.is_result else op.operands
         value = values[slot.index] if slot.index < len(values) else None
-        return value is not None and value.type.storage.name == name
+        return value is not None and value.type.storage is element
 
     return holds
 

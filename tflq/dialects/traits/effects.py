@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from tflq.dialects.declare import Attribute, Slot, Trait
 from tflq.ir.core import Op
+from tflq.light import dataclass
 
 __all__ = ["Atomic", "Calls", "ComputesInFloat", "Impure", "Kept", "Recurrent", "Undescribed", "Unquantized"]
 

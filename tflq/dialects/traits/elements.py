@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tflq.dialects.declare import Trait
 from tflq.dialects.traits.slots import OfSlots
+from tflq.light import dataclass
 
 __all__ = ["Role", "Tabulable", "WithinRange"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from tflq.dialects.declare import Trait
 from tflq.ir.types import ScalarType
+from tflq.light import dataclass
 
 __all__ = [
     "AsksSameScale",

@@ -13,7 +13,7 @@ from tflq.evaluate.registry import evaluate_op
 from tflq.evaluate.stablehlo.numbers import in_units
 from tflq.ir.core import Op, Region, Value
 from tflq.ir.types import TensorType
-from tflq.logs import LOG
+from tflq.logs import WARNING, log
 
 __all__ = ["leaves_bounds", "note_order", "order_dependence", "sums_of", "units_of"]
 
@@ -24,7 +24,7 @@ def note_order(op: Accumulating, count: int) -> None:
     """Warns if what an op makes of so many values depends on the order."""
     reason = order_dependence(op, count)
     if reason is not None:
-        LOG.warning("%s: the result depends on the order: %s", op.location or op.name, reason)
+        log(WARNING, "%s: the result depends on the order: %s", op.location or op.name, reason)
 
 
 def order_dependence(op: Accumulating, count: int | None) -> str | None:

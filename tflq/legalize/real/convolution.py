@@ -9,7 +9,6 @@ Sources: kernels/conv3d.cc, conv3d_transpose.cc, internal/reference/conv3d_trans
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
 from tflq.legalize.reference.generic.accumulate import Sums, Terms
 from tflq.legalize.rule import NotApplicable, RuleBuilder
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import window
 
 __all__ = ["conv_3d_sums", "conv_3d_transpose_sums"]

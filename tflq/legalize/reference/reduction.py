@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import scaled
+from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import quantize_multiplier
 from tflq.numerics.reduction import mean_multiplier, product_bounds, product_scale, sum_multiplier
 

@@ -19,13 +19,18 @@ from tflq.dialects.tfl.activation import (
     Softmax,
     Tanh,
 )
-from tflq.legalize.real import unary as real_unary
-from tflq.legalize.real.arithmetic import arithmetic
-from tflq.legalize.reference import unary as reference_unary
-from tflq.legalize.reference.activation import log_softmax, relu, sigmoid, softmax
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+real_unary = later("real.unary")
+arithmetic = later("real.arithmetic.arithmetic")
+reference_unary = later("reference.unary")
+log_softmax = later("reference.activation.log_softmax")
+relu = later("reference.activation.relu")
+sigmoid = later("reference.activation.sigmoid")
+softmax = later("reference.activation.softmax")
 
 RULES: Final[Rules] = {
     Relu: (relu.relu, real_unary.real_function),

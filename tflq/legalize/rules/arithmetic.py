@@ -18,11 +18,16 @@ from tflq.dialects.tfl.arithmetic import (
     SquaredDifference,
     Sub,
 )
-from tflq.legalize.real.arithmetic import arithmetic, functions, with_number
-from tflq.legalize.reference.arithmetic import division, elementwise
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+arithmetic = later("real.arithmetic.arithmetic")
+functions = later("real.arithmetic.functions")
+with_number = later("real.arithmetic.with_number")
+division = later("reference.arithmetic.division")
+elementwise = later("reference.arithmetic.elementwise")
 
 RULES: Final[Rules] = {
     Add: (elementwise.add, arithmetic.add),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.casts import Cast, Dequantize, FakeQuant, Quantize
-from tflq.legalize.real import unary
-from tflq.legalize.reference import casts
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+unary = later("real.unary")
+casts = later("reference.casts")
 
 RULES: Final[Rules] = {
     Cast: (casts.cast,),

@@ -15,12 +15,14 @@ from tflq.dialects.tfl.comparison import (
     SelectV2,
     Where,
 )
-from tflq.legalize.real import comparison as real_comparison
-from tflq.legalize.reference import comparison as reference_comparison
-from tflq.legalize.reference.generic import movement
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+real_comparison = later("real.comparison")
+reference_comparison = later("reference.comparison")
+movement = later("reference.generic.movement")
 
 RULES: Final[Rules] = {
     Equal: (reference_comparison.compare, real_comparison.compare),

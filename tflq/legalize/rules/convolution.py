@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
-from tflq.legalize.real.generic import sums
-from tflq.legalize.reference.convolution import convolution, transpose_conv
-from tflq.legalize.reference.generic import reinterpreted
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+sums = later("real.generic.sums")
+convolution = later("reference.convolution.convolution")
+transpose_conv = later("reference.convolution.transpose_conv")
+reinterpreted = later("reference.generic.reinterpreted")
 
 RULES: Final[Rules] = {
     Conv2D: (convolution.convolution, reinterpreted.reinterpreted, sums.real_sum),

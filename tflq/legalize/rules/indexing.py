@@ -18,11 +18,14 @@ from tflq.dialects.tfl.indexing import (
     SparseToDense,
     Unique,
 )
-from tflq.legalize.reference.generic import movement
-from tflq.legalize.reference.indexing import lookup, scattering
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+movement = later("reference.generic.movement")
+lookup = later("reference.indexing.lookup")
+scattering = later("reference.indexing.scattering")
 
 RULES: Final[Rules] = {
     Gather: (movement.move,),

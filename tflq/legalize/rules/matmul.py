@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
-from tflq.legalize.real.generic import sums
-from tflq.legalize.real.matmul import batch_matmul as real_batch_matmul
-from tflq.legalize.real.matmul import blocks
-from tflq.legalize.reference.generic import reinterpreted
-from tflq.legalize.reference.matmul import batch_matmul, fully_connected
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+sums = later("real.generic.sums")
+real_batch_matmul = later("real.matmul.batch_matmul")
+blocks = later("real.matmul.blocks")
+reinterpreted = later("reference.generic.reinterpreted")
+batch_matmul = later("reference.matmul.batch_matmul")
+fully_connected = later("reference.matmul.fully_connected")
 
 RULES: Final[Rules] = {
     FullyConnected: (fully_connected.fully_connected, reinterpreted.reinterpreted, blocks.blocks, sums.real_sum),

@@ -30,11 +30,14 @@ from tflq.dialects.tfl.movement import (
     Transpose,
     Unpack,
 )
-from tflq.legalize.reference.generic import movement
-from tflq.legalize.reference.movement import joining, padding
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+movement = later("reference.generic.movement")
+joining = later("reference.movement.joining")
+padding = later("reference.movement.padding")
 
 RULES: Final[Rules] = {
     Reshape: (movement.move,),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
-from tflq.legalize.real.generic import square_sums
-from tflq.legalize.reference import normalization
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+square_sums = later("real.generic.square_sums")
+normalization = later("reference.normalization")
 
 RULES: Final[Rules] = {
     L2Normalization: (normalization.l2_normalization, square_sums.l2_normalization),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
-from tflq.legalize.reference import quant_casts
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+quant_casts = later("reference.quant_casts")
 
 RULES: Final[Rules] = {
     Dcast: (quant_casts.dcast,),

@@ -7,10 +7,13 @@ from typing import Final
 from tflq.dialects.stablehlo.casts import UniformDequantize, UniformQuantize
 from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
-from tflq.legalize.stablehlo import quantizing, reductions
 
 __all__ = ["RULES"]
+
+quantizing = later("stablehlo.quantizing")
+reductions = later("stablehlo.reductions")
 
 RULES: Final[Rules] = {
     Reduce: (reductions.reduce,),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D, MaxPool2D, ReduceWindow
-from tflq.legalize.real.generic import square_sums
-from tflq.legalize.reference import pooling
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+square_sums = later("real.generic.square_sums")
+pooling = later("reference.pooling")
 
 RULES: Final[Rules] = {
     AveragePool2D: (pooling.pool,),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.recurrent import LSTM, SVDF, UnidirectionalSequenceLSTM
-from tflq.legalize.recurrent import lstm, svdf
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+lstm = later("recurrent.lstm")
+svdf = later("recurrent.svdf")
 
 RULES: Final[Rules] = {
     LSTM: (lstm.lstm,),

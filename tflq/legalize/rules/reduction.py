@@ -19,14 +19,16 @@ from tflq.dialects.tfl.reduction import (
     UnsortedSegmentMin,
     UnsortedSegmentSum,
 )
-from tflq.legalize.real.arithmetic import functions
-from tflq.legalize.real.reduction import reduction as real_reduction
-from tflq.legalize.real.reduction import segments
-from tflq.legalize.reference import reduction as reference_reduction
-from tflq.legalize.reference.generic import movement
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+functions = later("real.arithmetic.functions")
+real_reduction = later("real.reduction.reduction")
+segments = later("real.reduction.segments")
+reference_reduction = later("reference.reduction")
+movement = later("reference.generic.movement")
 
 RULES: Final[Rules] = {
     Mean: (reference_reduction.mean_or_sum, real_reduction.mean_or_sum),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
-from tflq.legalize.reference.resize import resize
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+resize = later("reference.resize.resize")
 
 RULES: Final[Rules] = {
     ResizeBilinear: (resize.resize_bilinear,),

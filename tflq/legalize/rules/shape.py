@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
-from tflq.legalize.reference import bits
-from tflq.legalize.reference.generic import movement
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+bits = later("reference.bits")
+movement = later("reference.generic.movement")
 
 RULES: Final[Rules] = {
     Shape: (movement.move,),

@@ -50,10 +50,15 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloTranspose,
     StablehloWhile,
 )
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
-from tflq.legalize.stablehlo import contracting, kernels, movement, windows
 
 __all__ = ["RULES"]
+
+contracting = later("stablehlo.contracting")
+kernels = later("stablehlo.kernels")
+movement = later("stablehlo.movement")
+windows = later("stablehlo.windows")
 
 RULES: Final[Rules] = {
     StablehloAbs: (kernels.builtin,),

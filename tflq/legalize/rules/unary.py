@@ -20,11 +20,13 @@ from tflq.dialects.tfl.unary import (
     Square,
     ZerosLike,
 )
-from tflq.legalize.real import unary as real_unary
-from tflq.legalize.reference import unary as reference_unary
+from tflq.legalize.later import later
 from tflq.legalize.rule import Rules
 
 __all__ = ["RULES"]
+
+real_unary = later("real.unary")
+reference_unary = later("reference.unary")
 
 RULES: Final[Rules] = {
     Abs: (reference_unary.absolute, real_unary.real_function),

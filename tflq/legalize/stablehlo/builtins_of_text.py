@@ -20,9 +20,9 @@ from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGenera
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32
+from tflq.legalize.decision import MARK
 from tflq.legalize.stablehlo.contracting import Contraction, spread
 from tflq.legalize.stablehlo.contractions import Contractions, Convolved, NoBuiltin
-from tflq.legalize.target_kernels import MARK
 
 __all__ = ["stands_apart", "to_builtins"]
 

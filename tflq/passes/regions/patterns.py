@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from tflq.dialects.declare import Operator
@@ -95,13 +95,13 @@ class Pattern:
         return self._match(op, chained, between, rest, following, free) if link.optional else None
 
 
-def patterns(path: Path | None = None) -> Sequence[Pattern]:
+def patterns(path: str | os.PathLike[str] | None = None) -> Sequence[Pattern]:
     """The patterns of a file, by default `rules/fusion.toml`. OptionError if it has faults."""
-    return _patterns(path or resource("rules/fusion.toml"))
+    return _patterns(os.fspath(path or resource("rules/fusion.toml")))
 
 
 @cache
-def _patterns(path: Path) -> Sequence[Pattern]:
+def _patterns(path: str) -> Sequence[Pattern]:
     file = RulesFile(path)
     return tuple(_pattern(file, item) for item in file.content.get("pattern", []))
 

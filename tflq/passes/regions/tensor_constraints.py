@@ -91,7 +91,7 @@ def _type(file: RulesFile, pattern: str, text: Any) -> ElementType | None:
         file.fail(f"'{pattern}' is not a string, which a type is written in", _SECTION, pattern)
     if text == _NONE:
         return None
-    parser = TypeParser(text, str(file.path))
+    parser = TypeParser(text, file.path)
     try:
         found = parser.type()
         parser.skip()

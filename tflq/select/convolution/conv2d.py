@@ -17,12 +17,9 @@ from tflq.dialects.tosa.convolution import Conv2D, Convolution, DepthwiseConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i8, i32
 from tflq.numerics.convolution import channel_sums
-from tflq.select.convolution.floats import activated, conv2d_of_floats
-from tflq.select.convolution.requantized import requantized_convolve
 from tflq.select.digits import Digit, Digits, digits, fills
 from tflq.select.im2col import Geometry, patches
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.mac_float import few_rows, float_convolve
 from tflq.select.sums import WeightedSum, fits_int32
 
 __all__ = ["conv2d_of", "convolve"]
@@ -34,15 +31,22 @@ def conv2d(op: Conv2D, k: Kernels) -> Value:
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
     geometry = Geometry.of(op, [d or 0 for d in (weights.type.shape or ())[1:3]])
     result = conv2d_of(k, op, x, weights, bias, geometry)
-    return activated(k, op, result) if result.type.storage.is_float else result
+    if not result.type.storage.is_float:
+        return result
+    from tflq.select.convolution.floats import activated
+
+    return activated(k, op, result)
 
 
 def conv2d_of(
     k: Kernels, op: Conv2D | DepthwiseConv2D, x: Value, weights: Value, bias: Value, geometry: Geometry
 ) -> Value:
     """`convolve`, in float32 with what requantizes it, if that is asked for and proven."""
-    if k.mac == "float32" and x.type.storage.is_integer and not few_rows(x, geometry):
-        result = requantized_convolve(k, op, x, weights, bias, geometry)
+    if k.mac == "float32" and x.type.storage.is_integer:
+        from tflq.select.convolution.requantized import requantized_convolve
+        from tflq.select.mac_float import few_rows
+
+        result = None if few_rows(x, geometry) else requantized_convolve(k, op, x, weights, bias, geometry)
         if result is not None:
             return result
     return convolve(k, op, x, weights, bias, geometry)
@@ -51,11 +55,17 @@ def conv2d_of(
 def convolve(k: Kernels, op: Convolution, x: Value, weights: Value, bias: Value, geometry: Geometry) -> Value:
     """The convolution with weights [O, KH, KW, I], plus bias: the accumulator of `op`, which has the zero points."""
     if x.type.storage.is_float:
+        from tflq.select.convolution.floats import conv2d_of_floats
+
         return conv2d_of_floats(k, x, weights, bias, geometry)
     zero_points = (op.input_zp, op.weight_zp)
     acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
-    result = float_convolve(k, x, weights, bias, geometry, zero_points, element) if k.mac == "float32" else None
+    result = None
+    if k.mac == "float32":
+        from tflq.select.mac_float import float_convolve
+
+        result = float_convolve(k, x, weights, bias, geometry, zero_points, element)
     return k.cast(result or _byte_convolve(k, x, weights, bias, geometry, zero_points, element), acc)
 
 

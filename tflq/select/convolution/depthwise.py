@@ -19,12 +19,9 @@ from tflq.dialects.tosa.convolution import DepthwiseConv2D
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, i16, i32
 from tflq.select.convolution.conv2d import conv2d_of
-from tflq.select.convolution.floats import activated, depthwise_of_floats
-from tflq.select.convolution.requantized import requantized_depthwise
 from tflq.select.digits import digits, fills
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.mac_float import float_depthwise
 from tflq.select.sums import fits_int32
 
 __all__: list[str] = []
@@ -43,11 +40,16 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
         return conv2d_of(k, op, x, filters, bias, geometry)
     if x.type.storage.is_float:
+        from tflq.select.convolution.floats import activated, depthwise_of_floats
+
         return activated(k, op, depthwise_of_floats(k, x, weights, bias, geometry))
     zero_points = (op.input_zp, op.weight_zp)
     acc = op.output.type.storage
     element = i32 if acc == i32 or fits_int32(k, op) else acc
     if k.mac == "float32":
+        from tflq.select.convolution.requantized import requantized_depthwise
+        from tflq.select.mac_float import float_depthwise
+
         result = requantized_depthwise(k, op, x, weights, bias, geometry)
         if result is not None:
             return result
@@ -77,7 +79,7 @@ def _by_bytes(
     shape = geometry.output(x.type.shape, filters.shape[1])
     fold = _fold(shape)
     padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
-    rows = [k.constant(np.tile(row, fold), i16) for row in filters]
+    rows = [k.constant(row, i16) for row in np.tile(filters, (1, fold)).astype(np.int16)]
     for row in rows:
         row.role = "weights"
 

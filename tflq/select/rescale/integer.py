@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from tflq.analysis.ranges import value_range
 from tflq.dialects.ext.rescale import RescaleF64, RescaleI64, RoundingDivideByPot
 from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.unary import Sign
@@ -27,6 +26,7 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
+from tflq.light import NamedTuple
 from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.highword import high_part, restore
@@ -38,7 +38,7 @@ __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeez
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
 _Climb: TypeAlias = tuple[Staircase, Division | None]
-_TOGETHER = 4096  # channels whose divisions are looked for in one go, so that their candidates stay in the cache
+_TOGETHER = 1 << 16  # channels whose divisions are looked for in one go
 
 
 class _Scaling(NamedTuple):
@@ -115,7 +115,7 @@ def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, 
 def _scaling(op: Rescale, k: Kernels) -> tuple[_Scaling, Clamp | None]:
     """What an op computes, and the clamp that is part of it."""
     low, high, clamp = result_range(op, k)
-    least, most = input_range(op)
+    least, most = input_range(op, k)
     double_round = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
     multiplier, shift = op.multiplier.astype(np.int64), op.shift.astype(np.int64)
     return _Scaling(multiplier, shift, double_round, op.output_zp, low, high, least, most), clamp
@@ -137,12 +137,12 @@ def _climbs(scalings: list[_Scaling], k: Kernels) -> list[_Climb]:
     return list(zip(map(stairs.of, parts), found, strict=True))
 
 
-def input_range(op: Rescale | RescaleF64) -> tuple[int, int]:
+def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
     """Bounds of the operand less its zero point: what the op says of it (`input_range`), else what its makers do."""
     zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:
         return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
-    least, most = value_range(op.input)
+    least, most = k.range_of(op.input)
     widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
     return max(least, -widest) - zero, min(most, widest - 1) - zero
 

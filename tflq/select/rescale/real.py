@@ -34,7 +34,7 @@ __all__: list[str] = []
 def rescale_f64(op: RescaleF64, k: Kernels) -> Value:
     scale = np.atleast_1d(np.asarray(op.scale, np.float64))
     low, high, clamp = result_range(op, k)
-    least, most = input_range(op)
+    least, most = input_range(op, k)
     output_zp = op.output_zp
     x = k.value(op.input)
     if x.type.storage.bits < 32:

@@ -8,7 +8,7 @@ is -1, as tosa-opt writes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +18,7 @@ from tflq.errors import VerificationError
 from tflq.flatbuffer.encoder import ALIGNMENT, Encoder, Piece, Written
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Buffer, Function, Location, Module, Op, Value
+from tflq.ir.equal import attribute_key
 from tflq.ir.types import ScalarType, TensorType, element_storage, i8, index
 from tflq.tosa.files.attributes import attribute_table, member
 from tflq.tosa.files.dtypes import dtype, packed
@@ -175,6 +176,7 @@ class _Writer:
         for block in self.blocks.values():
             block.fill(fetch if block.function is main else ())
         self.data: dict[_Data, Written] = {}
+        self.tables: dict[Hashable, Written] = {}
 
     def pieces(self) -> Iterable[Piece]:
         """The file's bytes, in order: tables, then the constants."""
@@ -182,6 +184,9 @@ class _Writer:
         tables = [t for block in self.blocks.values() for t in (*block.tensors.values(), *block.shapes)]
         for table in reversed(tables):
             self._data(table)
+        for block in self.blocks.values():
+            for operator in reversed(block.operators):
+                self._share(operator)
         regions = [{"name": name, "blocks": [block.table(name)]} for name, block in self.blocks.items()]
         self._check_size()
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
@@ -202,6 +207,19 @@ class _Writer:
         if end is None:
             end = self.data[data] = Written(self.encoder.bytes_vector(packed(buffer.data, element), ALIGNMENT))
         table["data"] = end
+
+    def _share(self, operator: dict[str, Any]) -> None:
+        """Writes an operator's attributes and location, and refers to them: operators with equal ones share them."""
+        kind, attributes = operator["attribute"]
+        operator["attribute"] = kind, self._once(kind, attributes, attribute_key(attributes) if attributes else None)
+        if location := operator["location"]:
+            operator["location"] = self._once("OpLocation", location, location["text"])
+
+    def _once(self, kind: str, fields: dict[str, Any], key: Hashable) -> Written:
+        end = self.tables.get((kind, key))
+        if end is None:
+            end = self.tables[kind, key] = Written(self.encoder.table(kind, fields))
+        return end
 
 
 def _data(value: Value) -> _Data | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tflq.analysis.ranges import Range, Ranges
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
@@ -56,6 +57,7 @@ class Tosa(TosaBuilder):
         self.written: dict[str, Op] = {}
         """The last write of each variable."""
         self._report = report
+        self._ranges = Ranges()
         self._lowered: dict[Value, Value] = {}
 
     def value(self, operand: Value) -> Value:
@@ -66,6 +68,10 @@ class Tosa(TosaBuilder):
                 raise Refused(f"'{operand.name}' is neither computed nor a constant")
             found = self._lowered[operand] = self._constant(operand)
         return found
+
+    def range_of(self, operand: Value) -> Range:
+        """Least and greatest value of an integer tensor of the integer form."""
+        return self._ranges.of(operand)
 
     def found(self, operand: Value) -> Value | None:
         """What an operand has become, if it has been lowered."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.analysis.ranges import Range, value_range
+from tflq.analysis.ranges import Range
 from tflq.dialects.tosa.arithmetic import Mul
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
 from tflq.tosa.lowering.registry import Refused, Tosa
 
-__all__ = ["bounds", "fits_int32", "in_int32", "narrow", "product_by", "widened_product"]
+__all__ = ["fits_int32", "in_int32", "narrow", "product_by", "widened_product"]
 
 _I31 = 1 << 31
 
@@ -24,16 +24,11 @@ def fits_int32(bounds: Range) -> bool:
     return bounds[0] >= -_I31 and bounds[1] < _I31
 
 
-def bounds(value: Value) -> Range:
-    """Least and greatest value of an integer tensor of the integer form."""
-    return value_range(value)
-
-
 def narrow(operand: Value, t: Tosa) -> Value:
     """What an operand has become; an int64 one in int32. Refused if it may not fit."""
     if operand.type.storage != i64:
         return t.value(operand)
-    if operand.is_constant and fits_int32(bounds(operand)):
+    if operand.is_constant and fits_int32(t.range_of(operand)):
         return t.constant(operand.array, i32)
     value = t.value(operand)
     if value.type.storage != i32:
@@ -43,19 +38,19 @@ def narrow(operand: Value, t: Tosa) -> Value:
 
 def in_int32(op: Op, t: Tosa) -> list[Value]:
     """The operands of arithmetic; if it is on int64, in int32. Refused if the operands or the result may not fit."""
-    if op.result.type.storage == i64 and not fits_int32(bounds(op.result)):
+    if op.result.type.storage == i64 and not fits_int32(t.range_of(op.result)):
         raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
     return [narrow(v, t) for v in op.operands if v is not None]
 
 
-def widened_product(value: Value) -> tuple[Value, Value] | None:
+def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:
     """The operands of a product of int64s that may leave int32, both within it."""
     op = value.producer
     if not isinstance(op, Mul) or value.type.storage != i64 or op.shift:
         return None
     x, y = op.input1, op.input2
-    both = fits_int32(bounds(x)) and fits_int32(bounds(y))
-    return (x, y) if both and not fits_int32(bounds(value)) else None
+    both = fits_int32(t.range_of(x)) and fits_int32(t.range_of(y))
+    return (x, y) if both and not fits_int32(t.range_of(value)) else None
 
 
 def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Value | None:
@@ -63,7 +58,7 @@ def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Valu
     fits int32: MUL with a shift has a 64-bit product.
     """
     for a, b in ((x, y), (y, x)):
-        reach = max(abs(v) for v in bounds(b))
+        reach = max(abs(v) for v in t.range_of(b))
         if reach * multiplier < _I31:
             scaled = t.mul(narrow(b, t), t.constant(np.asarray(multiplier)))
             return t.mul(narrow(a, t), scaled, shift=shift)

@@ -11,7 +11,7 @@ so that nothing overflows. A result of int32 is within one count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from tflq.legalize.reference.convolution.transpose_conv import transpose_conv_su
 from tflq.legalize.reference.generic.accumulate import Sums, Terms, scales_of
 from tflq.legalize.reference.matmul.fully_connected import fully_connected_sums
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales
 
 __all__: list[str] = []

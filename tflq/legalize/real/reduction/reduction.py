@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from tflq.legalize.real.arithmetic.arithmetic import NOTE, rounded_sum, scaled_t
 from tflq.legalize.real.generic.grid import Grid, centred_by, entry_of, finished, grid_of
 from tflq.legalize.real.generic.lookup import check_size, entries_by, requantized_by
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.light import dataclass
 from tflq.numerics.log_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 from tflq.numerics.scaled_sum import fit_terms
 

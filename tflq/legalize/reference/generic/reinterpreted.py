@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from tflq.legalize.reference.generic.accumulate import (
 from tflq.legalize.reference.generic.rescaled import fixed, real
 from tflq.legalize.reference.matmul.fully_connected import HALVED_BIAS, bias_as_read, fully_connected_sums
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__: list[str] = []

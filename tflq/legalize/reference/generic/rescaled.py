@@ -17,8 +17,6 @@ It is decided by the bounds of each channel's sums.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tflq.analysis.ranges import Range
@@ -27,6 +25,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i32, i64
 from tflq.legalize.reference.generic.accumulate import Bounds
 from tflq.legalize.rule import NotApplicable, Rewritten, RuleBuilder
+from tflq.light import NamedTuple
 from tflq.numerics.activation import activation_range
 from tflq.numerics.fixed_point import multiply, quantize_multipliers
 from tflq.numerics.wide_product import fit_wide_product

@@ -11,8 +11,6 @@ kernels/batch_matmul.cc, kernels/internal/reference/batch_matmul.h.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from tflq.builder import broadcast
@@ -35,6 +33,7 @@ from tflq.legalize.reference.generic.accumulate import Bounds, bounds_of, unused
 from tflq.legalize.reference.generic.rescaled import fixed
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
 from tflq.legalize.scaling import per_layer, symmetric
+from tflq.light import NamedTuple
 from tflq.numerics.convolution import legacy_scale
 
 __all__ = ["product", "sizes_of"]

@@ -15,7 +15,7 @@ from tflq.tosa.lowering.arithmetic.centring import centred_difference, centred_p
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.plain import ordered
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.wide import bounds, fits_int32, in_int32, widened_product
+from tflq.tosa.lowering.wide import fits_int32, in_int32, widened_product
 
 __all__: list[str] = []
 
@@ -38,7 +38,7 @@ def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
 def multiply(op: Mul, t: Tosa) -> Value:
     """MUL; a product of int64s that may leave int32 is left to the RESCALE that reads it."""
     shift = op.shift
-    if widened_product(op.result) is not None:
+    if widened_product(op.result, t) is not None:
         return Value(t.type(op.result))
     if not shift and (product := centred_product(op, t)):
         return product
@@ -59,7 +59,7 @@ def _shifted_left(op: Mul, t: Tosa) -> Value | None:
     factors = factor.array
     if (factors <= 0).any() or (factors & (factors - 1)).any():
         return None
-    low, high = bounds(x)
+    low, high = t.range_of(x)
     largest = int(factors.max())
     if fits_int32((low * largest, high * largest)):
         return None

@@ -39,7 +39,7 @@ def rescale_f64(op: RescaleF64, t: Tosa) -> Value:
 def _scaled(op: RescaleF64, t: Tosa) -> Value:
     to, zero = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     scale = np.atleast_1d(np.asarray(op.scale, np.float64))
-    least, most = operand_range(op.input, op.input_range)
+    least, most = operand_range(op.input, op.input_range, t)
     x = t.value(op.input)
     if x.type.storage == i64:
         x, scale, least, most = _coarse(x, scale, least, most, t)

@@ -25,7 +25,7 @@ from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.reduction import divided_multiplier
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.wide import bounds, narrow, product_by, widened_product
+from tflq.tosa.lowering.wide import narrow, product_by, widened_product
 
 __all__ = ["constant_row", "emit_rescale", "limited", "operand_range", "saturated"]
 
@@ -48,9 +48,9 @@ class _Scaling:
         return max(-self.least, self.most)
 
 
-def operand_range(operand: Value, noted: tuple[int, ...] | None, zero_point: int = 0) -> tuple[int, int]:
+def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
     """Bounds of what is scaled, less its zero point: those noted on the operator, else those that follow."""
-    least, most = noted or bounds(operand)
+    least, most = noted or t.range_of(operand)
     return int(least) - zero_point, int(most) - zero_point
 
 
@@ -64,10 +64,10 @@ def rescale(op: Rescale, t: Tosa) -> Value:
         op.multiplier.astype(np.int64),
         op.shift.astype(np.int64),
         op.rounding_mode == "DOUBLE_ROUND" and bool(op.scale32) and bool((op.shift > 31).any()),
-        *operand_range(source, op.input_range, op.input_zp),
+        *operand_range(source, op.input_range, t, op.input_zp),
     )
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
-    factors = widened_product(source)
+    factors = widened_product(source, t)
     if factors is not None:
         return _product(factors, scaling, t, to, output_zp)
     x, zero = t.value(source), t.zero_point(source, op.input_zp)
@@ -88,7 +88,7 @@ def rescale_mean(op: RescaleMean, t: Tosa) -> Value:
         raise Refused("the number of elements in a mean is not known")
     mantissa, left = divided_multiplier(Multiplier(op.multiplier, op.shift), math.prod(d or 0 for d in sizes))
     numbers = np.asarray([mantissa], np.int64), np.asarray([31 - left], np.int64)
-    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op.sums, None)))
+    scaling = _admissible(_Scaling(*numbers, left < 0, *operand_range(op.sums, None, t)))
     to, output_zp = t.storage(op.result), t.zero_point(op.result, op.output_zp)
     return _rescale_32(t.value(op.sums), scaling, 0, t, to, output_zp)
 

@@ -40,7 +40,7 @@ _Sum = MatMul | Conv2D | DepthwiseConv2D
 def rescale_i64(op: RescaleI64, t: Tosa) -> Value:
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     multiplier, shift = np.broadcast_arrays(multiplier, shift)
-    least, most = operand_range(op.input, op.input_range)
+    least, most = operand_range(op.input, op.input_range, t)
     source = op.input
     if _within_int32(least, most, multiplier, shift):
         x = t.value(source)

@@ -1,0 +1,43 @@
+"""What a conversion imports: no more than it needs, since a process that converts a small model does little else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_NEEDED = (
+    *("dataclasses", "decimal", "fractions", "inspect", "json", "logging", "numpy.typing", "pathlib", "tomllib"),
+    *("concurrent.futures", "multiprocessing", "tempfile", "rich"),
+)
+
+
+def imported(code: str) -> set[str]:
+    """The modules of a process that runs the code."""
+    ask = f"import sys\n{code}\nprint(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(run.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def of_a_conversion() -> set[str]:
+    """What a conversion imports beside numpy."""
+    return imported("import tflq\ntflq.convert('models/cnn_int8.tflite')") - imported("import numpy")
+
+
+@pytest.mark.parametrize("name", NOT_NEEDED)
+def test_a_conversion_does_without(of_a_conversion: set[str], name: str) -> None:
+    assert name not in of_a_conversion
+
+
+def test_a_conversion_imports_no_more_than_a_few_modules(of_a_conversion: set[str]) -> None:
+    assert sum(name.startswith("tflq") for name in of_a_conversion) < 260
+
+
+def test_version_needs_neither_numpy_nor_the_compiler() -> None:
+    found = imported("from tflq.cli.main import run\nrun(['--version'])")
+    assert "numpy" not in found
+    assert not any(name.startswith(("tflq.ir", "tflq.dialects")) for name in found)

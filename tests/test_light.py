@@ -1,0 +1,218 @@
+"""Light dataclasses and named tuples do what those of the standard library do."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import typing
+from typing import Any, ClassVar
+
+import pytest
+
+from tflq import light
+
+
+def _classes(dataclass: Any, field: Any) -> dict[str, type]:
+    """The same classes, made by one decorator or the other."""
+
+    @dataclass(frozen=True)
+    class Frozen:
+        a: int
+        b: str = "b"
+        c: list[int] = field(default_factory=list, compare=False, repr=False)
+        shared: ClassVar[int] = 3
+
+    @dataclass(frozen=True)
+    class Derived(Frozen):
+        d: float = 0.5
+
+        def __post_init__(self) -> None:
+            if self.a < 0:
+                raise ValueError("negative")
+
+    @dataclass(slots=True)
+    class Slots:
+        a: int
+        b: int = 2
+        seen: dict[str, int] = field(default_factory=dict, init=False)
+
+    @dataclass(frozen=True, slots=True)
+    class FrozenSlots:
+        a: int = 1
+
+    @dataclass(eq=False)
+    class Identity:
+        a: int = 1
+
+    @dataclass
+    class Own:
+        a: int = 1
+
+        def __repr__(self) -> str:
+            return "own"
+
+        def __hash__(self) -> int:
+            return 7
+
+    @dataclass(frozen=True, slots=True, eq=False, init=False)
+    class Single:
+        a: int
+
+        def __new__(cls, a: int) -> Any:
+            made = object.__new__(cls)
+            object.__setattr__(made, "a", a)
+            return made
+
+        def __reduce__(self) -> Any:
+            return type(self), (self.a,)
+
+    @dataclass(frozen=True)
+    class Empty:
+        pass
+
+    return {name: kind for name, kind in locals().items() if isinstance(kind, type)}
+
+
+LIGHT = _classes(light.dataclass, light.field)
+USUAL = _classes(dataclasses.dataclass, dataclasses.field)
+BY_IDENTITY = ("Identity", "Single")
+CALLS: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...] = (
+    ("Frozen", (1,), {}),
+    ("Frozen", (1, "x", [2]), {}),
+    ("Frozen", (), {"a": 1, "c": [2]}),
+    ("Frozen", (), {}),
+    ("Frozen", (1,), {"a": 2}),
+    ("Frozen", (1, "x", [], 4), {}),
+    ("Frozen", (1,), {"none": 2}),
+    ("Derived", (1,), {"d": 2.5}),
+    ("Derived", (-1,), {}),
+    ("Slots", (1,), {}),
+    ("Slots", (1, 2, {}), {}),
+    ("FrozenSlots", (), {}),
+    ("Identity", (), {}),
+    ("Own", (), {}),
+    ("Empty", (), {}),
+    ("Single", (1,), {}),
+    ("Single", (), {}),
+)
+
+
+def _outcome(kinds: dict[str, type], call: tuple[str, tuple[Any, ...], dict[str, Any]], what: Any) -> Any:
+    name, args, given = call
+    try:
+        return what(kinds[name](*args, **given))
+    except (TypeError, ValueError, AttributeError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda item: repr(item) if type(item).__name__ not in BY_IDENTITY else "",
+        lambda item: hash(item) if type(item).__name__ not in BY_IDENTITY else "",
+        lambda item: item == type(item)(**{f.name: getattr(item, f.name) for f in dataclasses.fields(item) if f.init}),
+        lambda item: item == object(),
+        dataclasses.asdict,
+        lambda item: repr(copy.deepcopy(item)) if type(item).__name__ not in BY_IDENTITY else "",
+        lambda item: setattr(item, "a", 5),
+        lambda item: delattr(item, "a"),
+        lambda item: hasattr(item, "__dict__"),
+        lambda item: [(f.name, f.type, f.repr, f.compare, f.init) for f in dataclasses.fields(item)],
+        lambda item: str(inspect.signature(type(item))).replace("<factory>", "_"),
+        lambda item: type(item).__match_args__,
+        lambda item: type(item).__qualname__,
+        lambda item: repr(dataclasses.replace(item, a=8)) if type(item).__name__ not in BY_IDENTITY else "",
+    ],
+)
+def test_as_the_standard_library(call: tuple[str, tuple[Any, ...], dict[str, Any]], what: Any) -> None:
+    assert _outcome(LIGHT, call, what) == _outcome(USUAL, call, what)
+
+
+def test_replace() -> None:
+    frozen = LIGHT["Frozen"](1, "x")
+    assert repr(light.replace(frozen, a=2)) == repr(LIGHT["Frozen"](2, "x"))
+    slots = LIGHT["Slots"](1)
+    slots.seen["x"] = 1
+    assert light.replace(slots, b=3).seen == {}
+    with pytest.raises(TypeError):
+        light.replace(frozen, none=2)
+
+
+@light.dataclass(frozen=True, slots=True)
+class Pickled:
+    a: int
+    b: tuple[int, ...] = ()
+
+
+class Pair(light.NamedTuple):
+    """Two."""
+
+    a: int
+    b: str = "b"
+
+    @property
+    def both(self) -> str:
+        return f"{self.a}{self.b}"
+
+
+class UsualPair(typing.NamedTuple):
+    """Two."""
+
+    a: int
+    b: str = "b"
+
+
+def test_pickles() -> None:
+    for item in (Pickled(1, (2, 3)), Pair(1, "x")):
+        again = pickle.loads(pickle.dumps(item))  # noqa: S301
+        assert again == item == copy.copy(item) == copy.deepcopy(item)
+
+
+def test_a_dataclass_of_the_standard_library_inherits() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Derived(Pickled):
+        c: int = 4
+
+    assert Derived(1, c=5) == Derived(1, (), 5)
+    assert [f.name for f in dataclasses.fields(Derived)] == ["a", "b", "c"]
+    assert str(inspect.signature(Derived)).startswith("(a: 'int', b: 'tuple[int, ...]' = (), c: 'int' = 4)")
+
+
+def test_not_the_other_way() -> None:
+    with pytest.raises(TypeError, match="of the standard library"):
+        light.dataclass(type("Derived", (USUAL["Frozen"],), {"__annotations__": {"e": "int"}, "e": 1}))
+
+
+def test_faults_of_a_declaration() -> None:
+    shared = type("Shared", (), {"__annotations__": {"a": "list"}, "a": []})
+    with pytest.raises(ValueError, match="default_factory"):
+        light.dataclass(shared)
+    order = type("Order", (), {"__annotations__": {"a": "int", "b": "int"}, "a": 1})
+    with pytest.raises(TypeError, match="without default"):
+        light.dataclass(order)
+
+
+@pytest.mark.parametrize(("args", "given"), [((1,), {}), ((1, "x"), {}), ((), {"b": "x", "a": 1}), ((1,), {"b": "y"})])
+def test_named_tuples(args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    pair, usual = Pair(*args, **given), UsualPair(*args, **given)
+    assert tuple(pair) == tuple(usual)
+    assert repr(pair) == repr(usual).removeprefix("Usual")
+    assert pair.a == usual.a
+    assert pair.both == f"{usual.a}{usual.b}"
+    assert pair._asdict() == usual._asdict()
+    assert tuple(pair._replace(a=9)) == tuple(usual._replace(a=9))
+    assert pair._fields == usual._fields == Pair.__match_args__
+    assert Pair._field_defaults == {"b": "b"}
+    assert hash(tuple(pair)) == hash(pair)
+    with pytest.raises(AttributeError):
+        setattr(pair, "a", 3)  # noqa: B010
+
+
+@pytest.mark.parametrize(("args", "given"), [((), {}), ((1, 2, 3), {}), ((1,), {"a": 2}), ((1,), {"c": 2})])
+def test_faults_of_named_tuples(args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    for kind in (Pair, UsualPair):
+        with pytest.raises(TypeError):
+            kind(*args, **given)

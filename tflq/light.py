@@ -1,0 +1,361 @@
+"""Dataclasses and named tuples whose methods are not compiled, for what every conversion imports.
+
+    from tflq.light import NamedTuple, dataclass, field, replace
+
+`dataclasses` and `typing.NamedTuple` write the methods of each class as text and compile it, up to half a millisecond a
+class: a hundred of them take longer than the conversion of a small model. Here the methods are closures over the names
+of the fields. They do the same; what tflq does not use (`order`, `kw_only`) is not here.
+
+To a type checker they are those of the standard library. So they are to `dataclasses.fields`, `asdict` and
+`inspect.signature`: when one of these asks, a dataclass with the same fields is made, and answers (`_twin`). A
+dataclass of the standard library may inherit from one of these, but not the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from operator import attrgetter, itemgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+__all__ = ["NamedTuple", "dataclass", "field", "replace"]
+
+T = TypeVar("T")
+_NOTHING: Final = object()
+_put: Final = object.__setattr__
+_FIELDS: Final = "_light_fields"
+
+
+# --- dataclasses
+
+
+class _Field:
+    """What is said of a field: its default or what makes it, and which methods leave it out."""
+
+    __slots__ = ("compare", "default", "factory", "init", "repr")
+
+    def __init__(
+        self, default: Any, factory: Any = _NOTHING, init: bool = True, repr: bool = True, compare: bool = True
+    ) -> None:
+        self.default = default
+        self.factory = factory
+        self.init = init
+        self.repr = repr
+        self.compare = compare
+
+    @property
+    def required(self) -> bool:
+        return self.default is _NOTHING and self.factory is _NOTHING
+
+
+def _field(
+    *,
+    default: Any = _NOTHING,
+    default_factory: Any = _NOTHING,
+    init: bool = True,
+    repr: bool = True,
+    compare: bool = True,
+) -> _Field:
+    return _Field(default, default_factory, init, repr, compare)
+
+
+def _dataclass(
+    cls: type | None = None,
+    /,
+    *,
+    init: bool = True,
+    frozen: bool = False,
+    slots: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+) -> Any:
+    if cls is None:
+        return lambda cls: _finished(cls, init, frozen, slots, eq, repr)
+    return _finished(cls, init, frozen, slots, eq, repr)
+
+
+def _replace(item: T, /, **changes: Any) -> T:
+    """A copy with other values of some fields."""
+    fields: Mapping[str, _Field] = getattr(item, _FIELDS)
+    kept = {name: getattr(item, name) for name, each in fields.items() if each.init and name not in changes}
+    return type(item)(**kept, **changes)
+
+
+def _finished(cls: type, init: bool, frozen: bool, slots: bool, eq: bool, repr: bool) -> type:
+    """The class with its methods. With slots it is a new one: they are said when a class is made."""
+    own = _own_fields(cls)
+    fields = _inherited_fields(cls) | own
+    _check_order(cls, fields)
+    for name, each in own.items():
+        if each.default is not _NOTHING and not slots:
+            setattr(cls, name, each.default)
+        elif name in vars(cls):
+            delattr(cls, name)
+    if slots:
+        cls = _with_slots(cls, own)
+    methods: dict[str, Any] = {"__init__": _initializer(cls, fields)} if init else {}
+    if repr:
+        methods["__repr__"] = _representer([name for name, each in fields.items() if each.repr])
+    if eq:
+        values = _reader([name for name, each in fields.items() if each.compare])
+        methods["__eq__"] = _comparer(values)
+        methods["__hash__"] = (lambda self: hash(values(self))) if frozen else None
+    if frozen:
+        methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
+    if slots:
+        methods |= {"__getstate__": _reader(list(fields)), "__setstate__": _restorer(list(fields))}
+    for name, method in methods.items():
+        if vars(cls).get(name) is None:  # what the class says itself stays
+            setattr(cls, name, method)
+    more = {
+        "__match_args__": tuple(name for name, each in fields.items() if each.init),
+        "__dataclass_params__": _Params(frozen),
+        _FIELDS: fields,
+    }
+    more["__dataclass_fields__"] = _Fields(cls)
+    if init and vars(cls)["__init__"] is methods["__init__"]:
+        more["__signature__"] = _Signature(cls)
+    for name, value in more.items():
+        setattr(cls, name, value)
+    return cls
+
+
+def _own_fields(cls: type) -> dict[str, _Field]:
+    """The fields that a class itself declares. ValueError for a default that all would share, and could change."""
+    found = {}
+    for name, kind in cls.__annotations__.items():
+        if not str(kind).removeprefix("typing.").startswith("ClassVar"):
+            given = vars(cls).get(name, _NOTHING)
+            found[name] = given if isinstance(given, _Field) else _Field(given)
+            if type(found[name].default).__hash__ is None:
+                raise ValueError(f"{cls.__name__}.{name} needs a default_factory")
+    return found
+
+
+def _inherited_fields(cls: type) -> dict[str, _Field]:
+    found: dict[str, _Field] = {}
+    for base in cls.__mro__[:0:-1]:
+        if _FIELDS in vars(base):
+            found |= vars(base)[_FIELDS]
+        elif "__dataclass_fields__" in vars(base):
+            raise TypeError(f"{cls.__name__} is light, and {base.__name__} a dataclass of the standard library")
+    return found
+
+
+def _check_order(cls: type, fields: Mapping[str, _Field]) -> None:
+    required = [each.required for each in fields.values()]
+    if required != sorted(required, reverse=True):
+        raise TypeError(f"{cls.__name__} has a field without default after one with a default")
+
+
+def _with_slots(cls: type, own: Iterable[str]) -> type:
+    taken = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
+    namespace = {key: value for key, value in vars(cls).items() if key not in ("__dict__", "__weakref__")}
+    namespace["__slots__"] = tuple(name for name in own if name not in taken)
+    made = type(cls)(cls.__name__, cls.__bases__, namespace)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]:
+    names = tuple(name for name, each in fields.items() if each.init)
+    unasked = [name for name, each in fields.items() if not each.init]
+    finish = getattr(cls, "__post_init__", None)
+
+    def __init__(self: Any, /, *args: Any, **given: Any) -> None:  # noqa: N807
+        for name, value in zip(names, args, strict=False):
+            _put(self, name, value)
+        if given or len(args) != len(names):
+            for name in names[len(args) :]:
+                value = given.pop(name, _NOTHING) if given else _NOTHING
+                if value is _NOTHING:
+                    value = _default(cls, name, fields[name])
+                _put(self, name, value)
+            if given or len(args) > len(names):
+                what = f"'{next(iter(given))}' unasked for" if given else f"{len(args)} arguments for {len(names)}"
+                raise TypeError(f"{cls.__name__}() was given {what}")
+        for name in unasked:
+            _put(self, name, _default(cls, name, fields[name]))
+        if finish is not None:
+            finish(self)
+
+    def of_two(self: Any, /, *args: Any, **given: Any) -> None:
+        if given or len(args) != 2:
+            __init__(self, *args, **given)
+        else:
+            put_first(self, args[0])
+            put_second(self, args[1])
+
+    if len(names) != 2 or unasked or finish is not None or "__slots__" not in vars(cls):
+        return __init__
+    put_first, put_second = (getattr(cls, name).__set__ for name in names)  # of the most common types
+    return of_two
+
+
+def _default(cls: type, name: str, each: _Field) -> Any:
+    if each.factory is not _NOTHING:
+        return each.factory()
+    if each.default is _NOTHING:
+        raise TypeError(f"{cls.__name__}() needs '{name}'")
+    return each.default
+
+
+def _reader(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads the values of fields as a tuple."""
+    if len(names) > 1:
+        get = attrgetter(*names)
+        return lambda self: get(self)
+    return lambda self: tuple(getattr(self, name) for name in names)
+
+
+def _comparer(values: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], Any]:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
+        if other.__class__ is self.__class__:
+            return values(self) == values(other)
+        return NotImplemented
+
+    return __eq__
+
+
+def _representer(names: list[str]) -> Callable[[Any], str]:
+    @recursive_repr()
+    def __repr__(self: Any) -> str:  # noqa: N807
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    return __repr__
+
+
+def _restorer(names: list[str]) -> Callable[[Any, Iterable[Any]], None]:
+    def __setstate__(self: Any, state: Iterable[Any]) -> None:  # noqa: N807
+        for name, value in zip(names, state, strict=True):
+            _put(self, name, value)
+
+    return __setstate__
+
+
+def _refuse(self: Any, name: str, *_: Any) -> None:
+    """Setting or deleting a field of what is frozen."""
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"{type(self).__name__} is frozen: '{name}' stays as it is")
+
+
+# --- what the standard library asks of a dataclass
+
+
+class _Params:
+    """Asked by `dataclasses` of the bases of a class."""
+
+    __slots__ = ("frozen",)
+
+    def __init__(self, frozen: bool) -> None:
+        self.frozen = frozen
+
+
+@cache
+def _twin(cls: type) -> type:
+    """A dataclass of the standard library with the same fields."""
+    import dataclasses
+
+    bases = [vars(base).get("__annotations__", {}) for base in reversed(cls.__mro__)]
+    kinds = {name: kind for annotations in bases for name, kind in annotations.items()}
+    rows = []
+    for name, each in getattr(cls, _FIELDS).items():
+        said = {"default": each.default, "default_factory": each.factory}
+        said = {key: value for key, value in said.items() if value is not _NOTHING}
+        rows.append(
+            (name, kinds[name], dataclasses.field(init=each.init, repr=each.repr, compare=each.compare, **said))
+        )
+    return dataclasses.make_dataclass(cls.__name__, rows)
+
+
+class _Fields:
+    """`__dataclass_fields__`, made when it is asked for."""
+
+    __slots__ = ("_cls",)
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def __get__(self, item: object, owner: type) -> Any:
+        return _twin(self._cls).__dataclass_fields__  # type: ignore[attr-defined]
+
+
+class _Signature(_Fields):
+    """`__signature__`, of the class itself: one that inherits from it may have another."""
+
+    __slots__ = ()
+
+    def __get__(self, item: object, owner: type) -> Any:
+        from inspect import signature
+
+        if owner is not self._cls or item is not None:
+            raise AttributeError("__signature__")
+        return signature(_twin(owner))
+
+
+# --- named tuples
+
+
+def _maker(fields: tuple[str, ...], defaults: Mapping[str, Any]) -> Callable[..., Any]:
+    count, least, ends = len(fields), len(fields) - len(defaults), tuple(defaults.values())
+
+    def __new__(cls: type, /, *args: Any, **given: Any) -> Any:  # noqa: N807
+        if given or not least <= len(args) <= count:
+            args = _completed(cls, args, given)
+        elif len(args) < count:
+            args += ends[len(args) - least :]
+        return tuple.__new__(cls, args)
+
+    return __new__
+
+
+def _completed(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
+    rest = cls._fields[len(args) :]
+    for name in rest:
+        if name not in given and name not in cls._field_defaults:
+            raise TypeError(f"{cls.__name__}() needs '{name}'")
+    if len(args) > len(cls._fields) or not given.keys() <= set(rest):
+        raise TypeError(f"{cls.__name__}() has the fields {', '.join(cls._fields)}")
+    return (*args, *(given[name] if name in given else cls._field_defaults[name] for name in rest))
+
+
+def _changed(self: Any, /, **changes: Any) -> Any:
+    return type(self)(**(self._asdict() | changes))
+
+
+def _named_repr(self: Any) -> str:
+    return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
+
+
+_METHODS: Final[Mapping[str, Any]] = {
+    "__slots__": (),
+    "__repr__": _named_repr,
+    "__getnewargs__": lambda self: tuple(self),
+    "_asdict": lambda self: dict(zip(self._fields, self, strict=True)),
+    "_make": classmethod(lambda cls, values: cls(*values)),
+    "_replace": _changed,
+}
+
+
+class _NamedTupleType(type):
+    """Makes of a class that inherits from `NamedTuple` a tuple with names."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
+        if not bases:
+            return super().__new__(cls, name, bases, namespace)
+        fields = tuple(namespace.get("__annotations__", ()))
+        defaults = {field: namespace[field] for field in fields if field in namespace}
+        said: dict[str, Any] = {"_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+        said["__new__"] = _maker(fields, defaults)
+        getters = {field: property(itemgetter(index)) for index, field in enumerate(fields)}
+        return type(name, (tuple, *bases[1:]), {**_METHODS, **namespace, **getters, **said})
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, replace
+    from typing import NamedTuple
+else:
+    dataclass, field, replace = _dataclass, _field, _replace
+    NamedTuple = _NamedTupleType("NamedTuple", (), {"__module__": __name__})
