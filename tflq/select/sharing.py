@@ -100,14 +100,14 @@ class _Plan:
 
     def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
         """The operand in whose memory the result is; None if it has its own."""
-        result = op.result
         if (trait := op.trait(InPlace)) is not None:
+            result = op.result
             read = (v for slot in trait.slots for v in slot.values(op))
             x = next((v for v in read if self.readers[v] < 2 and self._is_own(v, fixed) and _alike(v, result)), None)
             if x is None or result in fixed or _size(result) <= _SMALL:
                 return None
             return x if self.readers[self._owner(x)] < 2 else None
-        if (view := op.trait(View)) is None or result in fixed:
+        if (view := op.trait(View)) is None or op.result in fixed:
             return None
         return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v, fixed)), None)
 
