@@ -14,9 +14,10 @@ dataclass of the standard library may inherit from one of these, but not the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter, itemgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 __all__ = ["NamedTuple", "dataclass", "field", "replace"]
@@ -162,19 +163,22 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     names = tuple(name for name, each in fields.items() if each.init)
     unasked = [name for name, each in fields.items() if not each.init]
     finish = getattr(cls, "__post_init__", None)
+    puts = _puts(cls, names)
+
+    def completed(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of all fields that are asked for, where some are given by name or left out."""
+        rest = names[len(args) :]
+        args += tuple([given.pop(name) if name in given else _default(cls, name, fields[name]) for name in rest])
+        if given or len(args) > len(names):
+            what = f"'{next(iter(given))}' unasked for" if given else f"{len(args)} arguments for {len(names)}"
+            raise TypeError(f"{cls.__name__}() was given {what}")
+        return args
 
     def __init__(self: Any, /, *args: Any, **given: Any) -> None:  # noqa: N807
-        for name, value in zip(names, args, strict=False):
-            _put(self, name, value)
         if given or len(args) != len(names):
-            for name in names[len(args) :]:
-                value = given.pop(name, _NOTHING) if given else _NOTHING
-                if value is _NOTHING:
-                    value = _default(cls, name, fields[name])
-                _put(self, name, value)
-            if given or len(args) > len(names):
-                what = f"'{next(iter(given))}' unasked for" if given else f"{len(args)} arguments for {len(names)}"
-                raise TypeError(f"{cls.__name__}() was given {what}")
+            args = completed(args, given)
+        for put, value in zip(puts, args):  # noqa: B905  there are as many
+            put(self, value)
         for name in unasked:
             _put(self, name, _default(cls, name, fields[name]))
         if finish is not None:
@@ -189,8 +193,21 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
 
     if len(names) != 2 or unasked or finish is not None or "__slots__" not in vars(cls):
         return __init__
-    put_first, put_second = (getattr(cls, name).__set__ for name in names)  # of the most common types
+    put_first, put_second = puts  # of the most common types
     return of_two
+
+
+def _puts(cls: type, names: Iterable[str]) -> list[Callable[[Any, Any], None]]:
+    """What sets each field of a new object: that of its slot, if it has one."""
+    slots = [getattr(cls, name, None) for name in names]
+    return [
+        slot.__set__ if type(slot) is MemberDescriptorType else partial(_put_by_name, name)
+        for name, slot in zip(names, slots, strict=True)
+    ]
+
+
+def _put_by_name(name: str, self: Any, value: Any) -> None:
+    _put(self, name, value)
 
 
 def _default(cls: type, name: str, each: _Field) -> Any:

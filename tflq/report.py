@@ -135,7 +135,9 @@ class Report:
     @cached_property
     def warnings(self) -> list[str]:
         """What reading the model found, then what its operators' conversions warn of."""
-        return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in self.rows if row.warning)]
+        warned = self._notes or any(decision.warning for decision in self._decisions)
+        rows = self.rows if warned else ()
+        return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
         from dataclasses import asdict

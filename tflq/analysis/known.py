@@ -84,10 +84,10 @@ def elements_of(op: Op, shapes: Sequence[Shape], known: Sequence[Known | None]) 
         return _shape_of(op, shapes[0])
     if isinstance(op, Rank):
         return None if shapes[0] is None else [Known(np.asarray(len(shapes[0]), np.int32))]
-    if any(v is None or v.type.quantized or not v.type.storage.numpy for v in (*op.operands, *op.results)):
-        return None
     operands = [k for k in known if k is not None]
     if len(operands) != len(op.operands) or not operands or sum(k.array.size for k in operands) > 1 << 20:
+        return None
+    if any(v is None or v.type.quantized or not v.type.storage.numpy for v in (*op.operands, *op.results)):
         return None
     try:
         with np.errstate(all="ignore"):

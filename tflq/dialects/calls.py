@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 from tflq.dialects.declare import Operator
 from tflq.dialects.traits.effects import Calls
@@ -11,11 +11,10 @@ from tflq.ir.core import Function, Module, Op
 __all__ = ["called_functions", "callees", "entry_functions", "renumber"]
 
 
-def callees(op: Op) -> Iterator[int]:
+def callees(op: Op) -> Sequence[int]:
     """The indices of the functions that an op runs."""
     calls = op.trait(Calls) if isinstance(op, Operator) else None
-    if calls is not None:
-        yield from (index for _, index in calls.called(op) if index >= 0)
+    return () if calls is None else [index for _, index in calls.called(op) if index >= 0]
 
 
 def renumber(op: Op, numbers: Mapping[int, int]) -> None:
@@ -37,6 +36,8 @@ def called_functions(module: Module) -> list[Function]:
 
 def entry_functions(module: Module) -> list[int]:
     """The functions that a caller can run: the first, those of signatures, and those that no op runs."""
+    if len(module.functions) == 1:
+        return [0]
     called = {index for op in module.ops() for index in callees(op)}
     named = {signature.function for signature in module.signatures or ()}
     return [i for i in range(len(module.functions)) if i == 0 or i in named or i not in called]

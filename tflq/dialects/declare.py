@@ -140,11 +140,17 @@ class Slot:
     def values(self, op: Op) -> list[Value]:
         """The values that an op has there; none if it is left out."""
         values: Sequence[Value | None] = op.results if self.is_result else op.operands
-        return [v for v in values[self.index : None if self.variadic else self.index + 1] if v is not None]
+        if self.variadic:
+            return [v for v in values[self.index :] if v is not None]
+        value = values[self.index] if self.index < len(values) else None
+        return [] if value is None else [value]
 
     def value(self, op: Op) -> Value | None:
-        """The first of `values`."""
-        return next(iter(self.values(op)), None)
+        """The first of `values`; None if there is none."""
+        if self.variadic:
+            return next(iter(self.values(op)), None)
+        values: Sequence[Value | None] = op.results if self.is_result else op.operands
+        return values[self.index] if self.index < len(values) else None
 
     def __repr__(self) -> str:
         return f"<{'result' if self.is_result else 'operand'} {self.index} '{self.name}'>"
@@ -355,6 +361,8 @@ class Operator(Op):
     attribute_slots: ClassVar[Mapping[str, Attribute]] = {}
     checked_attributes: ClassVar[tuple[Attribute, ...]] = ()
     traits: ClassVar[tuple[Trait, ...]] = ()
+    checked_traits: ClassVar[tuple[Trait, ...]] = ()
+    """Those that a file can violate."""
     newest: ClassVar[int] = 1
     versions: ClassVar[tuple[Any, ...]] = ()
 
@@ -386,12 +394,15 @@ class Operator(Op):
         if attributes:
             cls.attribute_slots = {each.key: each for each in attributes}
             cls.checked_attributes = tuple(each for each in attributes if each.checked)
+        cls.checked_traits = tuple(t for t in cls.traits if type(t).check is not Trait.check)
         cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
         register(name, cls)
 
     @property
     def missing(self) -> Slot | None:
         """The first operand that is left out and must not be; None if all are there."""
+        if len(self.operands) == len(self.operand_slots) and None not in self.operands:
+            return None
         for slot in self.operand_slots:
             if not (slot.optional or slot.variadic) and slot.value(self) is None:
                 return slot

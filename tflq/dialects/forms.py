@@ -179,13 +179,14 @@ class _Declared:
         self.declared = declared
         self.attributes = {a.key: a for a in declared.attribute_slots.values()}
         self.required = {a.key for a in self.attributes.values() if a.required}
+        self.holds = {key: a.kind.holds for key, a in self.attributes.items() if a.kind is not None}
         self.constants = [s for s in declared.operand_slots if s.constant]
         self.operands = _Count("operand", declared.operand_slots)
         self.results = _Count("result", declared.result_slots)
         self.seen: set[tuple[str, ...]] = set()
 
     def check(self, op: Op) -> str | None:
-        types = tuple([_element(v) for v in op.operands] + ["->"] + [_element(v) for v in op.results])
+        types = (*map(_element, op.operands), "->", *map(_element, op.results))
         if types not in self.seen:
             reason = self._types(op)
             if reason is not None:
@@ -196,8 +197,8 @@ class _Declared:
             if value is not None and not value.is_constant:
                 return f"operand '{slot.name}' is not a constant"
         for name, value in op.attributes.items():
-            known = self.attributes.get(name)
-            if known is None or known.kind is None or not known.kind.holds(value):
+            holds = self.holds.get(name)
+            if holds is None or not holds(value):
                 return self._attribute(name, value)
         if not self.required <= op.attributes.keys():
             return f"it has no attribute '{min(self.required - op.attributes.keys())}'"

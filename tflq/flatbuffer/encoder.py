@@ -84,7 +84,7 @@ class Encoder:
         self.end = 0
         self._vtables: dict[bytes, int] = {}
         self._strings: dict[str, int] = {}
-        self._templates: dict[tuple[str, int], Template] = {}
+        self._templates: dict[tuple[Any, ...], Template] = {}
         self._last = template(schema.root, frozenset(), schema)
 
     def reserve(self, size: int, align: int) -> int:
@@ -139,6 +139,10 @@ class Encoder:
             end = self._strings[text] = self.string(text)
         return end
 
+    def strings(self, texts: Iterable[str]) -> int:
+        """A vector of strings, each written when first asked for."""
+        return self.offsets([self.shared_string(text) for text in texts])
+
     def vtable(self, data: bytes) -> int:
         """The `end` of a vtable, written when first asked for."""
         end = self._vtables.get(data)
@@ -151,7 +155,7 @@ class Encoder:
     def table(self, name: str, values: Mapping[str, Any]) -> int:
         """A table and all below it; its `end`. Numbers at their default and None are left out."""
         found: dict[int, Any] = {}
-        schema, there = self.schema, 0
+        schema = self.schema
         for own, slot, kind, default, field in schema.table(name).entries:
             value = values.get(own)
             if value is None:
@@ -166,14 +170,17 @@ class Encoder:
                 member, content = value
                 found[slot - 1] = schema.union(field.type).values[member]
                 found[slot] = content if isinstance(content, Written) else self.table(member, content)
-                there |= 1 << slot - 1
             else:
                 found[slot] = self.reference(field, value)
-            there |= 1 << slot
-        shape = self._templates.get((name, there))
+        return self.of_slots(name, found)
+
+    def of_slots(self, name: str, values: Mapping[int, Any]) -> int:
+        """A table from the numbers of its slots in order, and the `end`s of what is already written; its `end`."""
+        present = name, *values
+        shape = self._templates.get(present)
         if shape is None:
-            shape = self._templates[name, there] = template(name, frozenset(found), schema)
-        return self.pack(shape, found)
+            shape = self._templates[present] = template(name, frozenset(values), self.schema)
+        return self.pack(shape, values)
 
     def reference(self, field: Field, value: Any) -> int:
         """What an offset field leads to; its `end`."""
@@ -184,10 +191,10 @@ class Encoder:
         if field.kind == "table":
             return self.table(field.type, value)
         if field.kind == "tables":
-            ends = [self.table(field.type, item) for item in reversed(value)]
+            ends = [item if isinstance(item, Written) else self.table(field.type, item) for item in reversed(value)]
             return self.offsets(reversed(ends))
         if field.kind == "strings":
-            return self.offsets([self.shared_string(text) for text in value])
+            return self.strings(value)
         if field.kind == "enums":
             members = self.schema.enum(field.type).values
             value = [members[v] for v in value]

@@ -76,7 +76,7 @@ def _verify_op(module: Module, op: Op, notes: Notes) -> None:
     verify_graph.verify_call_arity(module, op, notes)
     for attribute in op.checked_attributes:
         check_attribute(attribute, op, notes)
-    for trait in op.traits:
+    for trait in op.checked_traits:
         trait.check(op, notes)
 
 

@@ -14,7 +14,7 @@ from tflq.dialects.tfl.control import If, While
 from tflq.dialects.traits.effects import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tflq.dialects.declare import Slot
     from tflq.ir.core import Function, Module, Op, Value
@@ -100,6 +100,8 @@ def verify_arity(op: Operator, notes: Notes) -> None:
 
 
 def _count(op: Op, kind: str, slots: Sequence[Slot], values: Sequence[object], notes: Notes) -> None:
+    if len(values) == len(slots):
+        return
     fewest = sum(not (slot.optional or slot.variadic) for slot in slots)
     most = len(values) if any(slot.variadic for slot in slots) else len(slots)
     if fewest <= len(values) <= most:
@@ -108,11 +110,10 @@ def _count(op: Op, kind: str, slots: Sequence[Slot], values: Sequence[object], n
     notes.fail_op(op, f"has {len(values)} {kind}s where {expected} are expected")
 
 
-def _called_functions(op: Op) -> Iterator[tuple[str, int]]:
+def _called_functions(op: Op) -> Iterable[tuple[str, int]]:
     """The subgraphs an op calls: attribute name and index."""
     calls = op.trait(Calls) if isinstance(op, Operator) else None
-    if calls is not None:
-        yield from calls.called(op)
+    return () if calls is None else calls.called(op)
 
 
 def verify_signatures(module: Module, notes: Notes) -> None:

@@ -63,10 +63,14 @@ class Location:
     opcode: str
     tensor: str
 
-    def __str__(self) -> str:
-        file = f"{self.file}: " if self.file else ""
-        place = f"{file}subgraph {self.function}, operator {self.operator} ({self.opcode})"
+    @property
+    def place(self) -> str:
+        """It without the file."""
+        place = f"subgraph {self.function}, operator {self.operator} ({self.opcode})"
         return f"{place}, tensor '{self.tensor}'" if self.tensor else place
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}" if self.file else self.place
 
 
 NO_INFO: Mapping[str, Any] = {}
@@ -248,10 +252,9 @@ class Op:
         return self.operands[index] if index < len(self.operands) else None
 
     @property
-    def tensors(self) -> Iterator[Value]:
+    def tensors(self) -> list[Value]:
         """Operands that are there, then results."""
-        yield from (v for v in self.operands if v is not None)
-        yield from self.results
+        return [v for v in (*self.operands, *self.results) if v is not None]
 
     def __repr__(self) -> str:
         return f"<Op {self.name} -> {', '.join(v.name for v in self.results)}>"

@@ -24,10 +24,15 @@ def attribute_key(value: Any) -> Hashable:
     Told apart, unlike by `==`: `True` and `1`, `1.0` and `1`, `0.0` and `-0.0`, lists and tuples, arrays by dtype.
     A NaN equals itself.
     """
+    kind = value.__class__
+    if kind is str or kind is bool:
+        return (kind is bool, value)
+    if kind is int:
+        return ("int", value)
     if isinstance(value, (TypedInt, TypedFloat, TypedString)):
         return ("typed", value.type, attribute_key(value.plain))
-    if value is None or isinstance(value, (bool, str, bytes)):
-        return (type(value) is bool, value)
+    if value is None or isinstance(value, (str, bytes)):
+        return (False, value)
     if isinstance(value, np.generic):
         return ("scalar", value.dtype.str, value.tobytes())
     if isinstance(value, int):

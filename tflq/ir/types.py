@@ -131,13 +131,14 @@ def lost_scales(scales: np.ndarray, expressed: ScalarType) -> np.ndarray:
 
 
 def _check_scales(scales: np.ndarray) -> None:
-    bad = ~(scales >= 0)
-    if bad.any():
-        index = int(np.flatnonzero(bad)[0])
+    if scales.size and not scales.min() >= 0:  # the least of what has a NaN is one
+        index = int(np.flatnonzero(~(scales >= 0))[0])
         raise ValueError(f"scale {scales.flat[index]} of index {index} is not a number from 0 up")
 
 
 def _check_zero_points(storage: ScalarType, zero_points: np.ndarray) -> None:
+    if not zero_points.any():
+        return
     outside = (zero_points < storage.minimum) | (zero_points > storage.maximum)
     if outside.any():
         raise ValueError(f"zero point {zero_points[outside].flat[0]} is outside {storage}")
@@ -169,10 +170,12 @@ class UniformQuantizedType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        rounded = _scales(scale, expressed)
-        _check_scales(rounded)
-        _check_zero_points(storage, np.asarray(zero_point))
-        return cls(storage, expressed, float(rounded), int(zero_point), low, high)
+        rounded = float(_scales(scale, expressed))
+        if not rounded >= 0:
+            _check_scales(_scales(scale, expressed))
+        if not storage.minimum <= zero_point <= storage.maximum:
+            _check_zero_points(storage, np.asarray(zero_point))
+        return cls(storage, expressed, rounded, int(zero_point), low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,12 +326,20 @@ class CalibratedQuantizedType:
             raise ValueError(f"calibrated range <{minimum}:{maximum}> is empty")
         return cls(expressed, low, high)
 
+    @property
+    def storage(self) -> ScalarType:
+        return self.expressed
+
 
 @dataclass(frozen=True, slots=True)
 class NoQuantizedType:
     """Not to be quantized, even where a quantized kernel is at hand: `!quant.none<f32>`."""
 
     expressed: ScalarType
+
+    @property
+    def storage(self) -> ScalarType:
+        return self.expressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,11 +380,7 @@ def is_narrowed(element: ElementType) -> bool:
 
 def element_storage(element: ElementType) -> ScalarType:
     """The plain type an element is stored as: the storage type of a quantized one, else the type itself."""
-    if isinstance(element, ScalarType):
-        return element
-    if isinstance(element, (CalibratedQuantizedType, NoQuantizedType)):
-        return element.expressed
-    return element.storage
+    return element if isinstance(element, ScalarType) else element.storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,11 +393,11 @@ class TensorType:
     @property
     def storage(self) -> ScalarType:
         element = self.element
-        return element if isinstance(element, ScalarType) else element_storage(element)
+        return element if isinstance(element, ScalarType) else element.storage
 
     @property
     def quantized(self) -> bool:
-        return is_quantized(self.element)
+        return isinstance(self.element, QUANTIZED_TYPES)
 
     @property
     def rank(self) -> int | None:

@@ -271,6 +271,6 @@ def _joined(*sentences: str) -> str:
 def _narrow(op: Op) -> str:
     """Why no rule is for an op, if it computes on tensors of less than 8 bits; empty if it does not."""
     for value in op.tensors:
-        if value.type.quantized and not value.is_constant and value.type.storage.bits < 8:
+        if value.type.storage.bits < 8 and value.type.quantized and not value.is_constant:
             return f"no kernel on plain integers reads or writes '{value.name}' of {value.type.storage}"
     return ""

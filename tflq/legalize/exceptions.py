@@ -90,8 +90,11 @@ def inexact(rule: Rule, op: Op, answer: NotApplicable) -> dict[str, str]:
 
 def _unusual(op: Op) -> bool:
     low, high = _USUAL
-    elements = (v.type.element for v in op.tensors)
-    return any(isinstance(e, UniformQuantizedType) and not low <= e.scale <= high for e in elements)
+    for value in op.tensors:
+        element = value.type.element
+        if isinstance(element, UniformQuantizedType) and not low <= element.scale <= high:
+            return True
+    return False
 
 
 def _plain(op: Op, far: Distance) -> bool:

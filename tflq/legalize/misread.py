@@ -47,18 +47,14 @@ def misread(op: Op) -> dict[str, str]:
 def _why(op: Op) -> str:
     if why := _past_the_end(op) or (is_recurrent(op) and _unset(op)):
         return why
-    quantized = [v for v in op.tensors if v.type.quantized]
     trait = trait_of(op, Misreads)
     kinds = frozenset[str]() if trait is None else trait.kinds
-    asked = op.operands if isinstance(op, Quantize) else op.tensors
-    several = next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
+    quantized = [v for v in op.tensors if v.type.quantized] if kinds else []
     if isinstance(op, Conv2D) and not op.output.type.quantized and op.filter.type.storage == i16:
         return f"the kernel reads the stored integers of '{op.filter.name}' as floats"
     if "floats" in kinds and (isinstance(op, FakeQuant) or not op.result.type.quantized):
         return f"the kernel reads the stored integers of '{quantized[0].name}' as floats" if quantized else ""
-    if isinstance(op, BatchMatMul):
-        several = op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
-    if "scales" in kinds and several is not None:
+    if "scales" in kinds and (several := _of_several_scales(op)) is not None:
         return f"the kernel finds no scale where '{several.name}' has several, and its result says nothing of the model"
     pool = isinstance(op, (AveragePool2D, MaxPool2D)) and op.fused_activation_function != "NONE"
     if pool and isinstance(op.result.type.element, UniformQuantizedPerAxisType):
@@ -70,6 +66,14 @@ def _why(op: Op) -> str:
     if isinstance(op, Dequantize) and op.output.type.storage != f32:
         return f"the kernel makes '{op.output.name}' of f32"
     return _of_operand(op) if "result type" in kinds else ""
+
+
+def _of_several_scales(op: Op) -> Value | None:
+    """The tensor that a kernel asks for its one scale, and that has several."""
+    if isinstance(op, BatchMatMul):
+        return op.output if isinstance(op.output.type.element, UniformQuantizedPerAxisType) else _in_blocks(op)
+    asked = op.operands if isinstance(op, Quantize) else op.tensors
+    return next((v for v in asked if v and isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
 
 
 def _of_operand(op: Op) -> str:

@@ -131,10 +131,10 @@ class Walk:
 
     def _with_body(self, op: Op) -> Op:
         """The operator; one whose function says how to combine elements with the class of that one's only operator."""
-        function = None if is_call(op) else next(callees(op), None)
-        if function is None:
+        called = callees(op)
+        if not called or is_call(op):
             return op
-        body = self._shared.calls.module.functions[function].ops
+        body = self._shared.calls.module.functions[called[0]].ops
         info = {**op.info, "body": type(body[0]) if len(body) == 1 else None}
         return Op(op.name, op.operands, op.results, op.attributes, op.location, info=info)
 

@@ -17,7 +17,7 @@ from tflq.numerics.fixed_point import (
     round_half_away,
     rounding_divide_by_pot,
 )
-from tflq.numerics.x86 import as_int32, wrapped
+from tflq.numerics.x86 import wrapped
 
 __all__ = [
     "BOUNDS",
@@ -99,7 +99,9 @@ def _clamping(least: float | None, greatest: float | None, low: int, high: int, 
 
 
 def _offset(steps: float, zero_point: int) -> int:
-    return int(wrapped(as_int32(steps) + zero_point))
+    held = abs(steps) < 2.0**31  # else the conversion gives the least integer
+    moved = (int(steps) if held else -(1 << 31)) + zero_point
+    return moved if -(1 << 31) <= moved < 1 << 31 else int(wrapped(moved))
 
 
 def integer_activation_range(activation: str, low: int, high: int) -> tuple[int, int]:

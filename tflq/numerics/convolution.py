@@ -92,7 +92,7 @@ def legacy_scale(input_scale: float, weight_scale: float, output_scale: float) -
 
 def channel_sums(weights: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
     """The sum of 8-bit or 16-bit weights over `axis`, int64; added up in int32, twice as fast, where that holds it."""
-    count = int(np.prod([weights.shape[a] for a in axis], dtype=np.int64))
+    count = math.prod([weights.shape[a] for a in axis])
     fits = count << (8 * weights.dtype.itemsize) < 1 << 31
     return weights.sum(axis, dtype=np.int32 if fits else np.int64).astype(np.int64)
 
@@ -104,11 +104,11 @@ def exact_channel_bounds(
 
     `low` <= 0 <= `high`, so that the bounds hold for padded positions and partial sums, too.
     """
-    count = int(np.prod([weights.shape[a] for a in axis], dtype=np.int64))
-    total = channel_sums(weights, axis) - weight_zp * count
+    none = weight_zp * math.prod([weights.shape[a] for a in axis])
+    total = channel_sums(weights, axis) - none
     rows = weights.reshape(weights.shape[0], math.prod(weights.shape[1:]))
     least = np.full(rows.shape[1], weight_zp, weights.dtype)  # a row: numpy is ten times slower with a scalar
-    positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - weight_zp * count
+    positive = channel_sums(np.maximum(rows, least).reshape(weights.shape), axis) - none
     negative = total - positive
     offset = np.asarray(bias, np.int64)
     return positive * low + negative * high + offset, positive * high + negative * low + offset

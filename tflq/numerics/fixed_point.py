@@ -58,8 +58,11 @@ class Multiplier(NamedTuple):
 def quantize_multiplier(real: float) -> Multiplier:
     """The `Multiplier` of a double, as the kernels make it: the nearest; 0 if it needs a right shift above 31,
     and for what is infinite or not a number."""
-    mantissas, shifts = quantize_multipliers(np.asarray([real], np.float64))
-    return Multiplier(int(mantissas[0]), int(shifts[0]))
+    fraction, shift = math.frexp(real if math.isfinite(real) else 0)
+    fixed = round_half_away(fraction * 2.0**31)
+    if fixed == 1 << 31:
+        fixed, shift = 1 << 30, shift + 1
+    return Multiplier(fixed, shift) if fixed and shift >= -31 else Multiplier(0, 0)
 
 
 def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -67,12 +70,13 @@ def quantize_multipliers(reals: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     reals = np.asarray(reals, np.float64)
     fraction, exponent = np.frexp(np.where(np.isfinite(reals), reals, 0))
     scaled = fraction * 2.0**31
-    fixed = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)  # exact: |scaled| < 2^52
+    fixed = np.copysign(np.floor(np.abs(scaled) + 0.5), scaled).astype(np.int64)  # exact: |scaled| < 2^52
     carry = fixed == 1 << 31  # of a negative multiplier -2^31 is kept: int32 holds it
     fixed = fixed >> carry
-    shift = exponent.astype(np.int32) + carry
+    shift = exponent + carry
     vanishing = (shift < -31) | (fixed == 0)
-    fixed, shift = np.where(vanishing, 0, fixed), np.where(vanishing, 0, shift)
+    if vanishing.any():
+        fixed, shift = np.where(vanishing, 0, fixed), np.where(vanishing, 0, shift)
     return fixed.astype(np.int32), shift.astype(np.int32)
 
 
@@ -85,6 +89,8 @@ def require_defined(shifts: npt.ArrayLike) -> None:
 
 def quotient(numerator: float, denominator: float) -> float:
     """A quotient of doubles, also by 0."""
+    if denominator:
+        return float(numerator) / float(denominator)
     with np.errstate(all="ignore"):
         return float(np.float64(numerator) / np.float64(denominator))
 

@@ -45,11 +45,11 @@ class Fold(Pass):
         for op in function.ops:
             if (
                 not op.operands
+                or not all(v is None or _is_known(v) for v in op.operands)
                 or op.info.get("kept")
                 or not is_pure(op)
                 or _computes(op)
                 or not empty.isdisjoint(op.results)
-                or not all(v is None or _is_known(v) for v in op.operands)
             ):
                 continue
             arrays = self._evaluate(op)

@@ -70,12 +70,15 @@ class Port:
             return False
         return (not self.kinds or issubclass(element, self.kinds)) and self.storage in (None, storage)
 
+    @property
+    def asks_more(self) -> bool:
+        """Whether it asks more of a quantized tensor than its kind."""
+        return self.axis is not None or self.zero_point is not None or self.low is not None
+
     def takes(self, value: Value) -> bool:
-        """Whether a tensor fits."""
-        if not self.may_take(kind_of(value)):
-            return False
+        """Whether a tensor of a kind that fits does so itself."""
         element = value.type.element
-        if self.kinds is None or not isinstance(element, QUANTIZED_TYPES):
+        if not isinstance(element, QUANTIZED_TYPES):
             return True
         if self.axis is not None and getattr(element, "axis", None) != self.axis:
             return False

@@ -9,19 +9,19 @@ NAME stands for one of some ports, the same wherever it occurs in the signature
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias
 
 from tflq.dialects.declare import Slot
 from tflq.dialects.tfl import op_name
-from tflq.ir.core import Op
+from tflq.ir.core import Op, Value
 from tflq.ir.registry import op_class
 from tflq.light import NamedTuple, dataclass
 from tflq.targets.constraints import CONSTRAINTS
-from tflq.targets.port import Kind, Port, is_port, parse_port
+from tflq.targets.port import Kind, Port, is_port, kind_of, parse_port
 
-__all__ = ["Kinds", "Signature", "parse_signature"]
+__all__ = ["Kinds", "Possible", "Signature", "kinds_of", "parse_signature"]
 
 _REST: Final = "..."
 
@@ -34,9 +34,10 @@ class _Slot(NamedTuple):
 
 
 _Side = tuple[_Slot, ...]
-T = TypeVar("T")
 Kinds: TypeAlias = tuple[Kind | None, ...]
 """Of the operands or results of an op; None: left out."""
+_Asked: TypeAlias = tuple[tuple[int, Port], ...]
+"""Places of a side, and the ports there that ask more than a kind."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +51,14 @@ class Signature:
 
     def fits(self, op: Op) -> bool:
         """Whether the op's element types are those of the signature."""
-        return any(
-            _fits(operands, op.operands, Port.takes) and _fits(results, op.results, Port.takes)
-            for operands, results in self.alternatives
-        )
+        possible = self.possible(kinds_of(op.operands), kinds_of(op.results))
+        return possible is not None and possible.fits(op)
 
-    def may_fit(self, operands: Kinds, results: Kinds) -> bool:
-        """Whether some op on tensors of these kinds fits."""
-        return any(
-            _fits(left, operands, Port.may_take) and _fits(right, results, Port.may_take)
-            for left, right in self.alternatives
-        )
+    def possible(self, operands: Kinds, results: Kinds) -> Possible | None:
+        """What it asks more of ops on tensors of these kinds; None if none of them fits."""
+        sides = ((_asked(left, operands), _asked(right, results)) for left, right in self.alternatives)
+        left_over = tuple((left, right) for left, right in sides if left is not None and right is not None)
+        return Possible(self, left_over) if left_over else None
 
     def broken(self, op: Op) -> str | None:
         """The constraint that an op, whose types fit, does not keep, in words."""
@@ -82,8 +80,33 @@ class Signature:
         return _misfit("operand", operands, declared.operand_slots) or _misfit("result", results, declared.result_slots)
 
 
-def _fits(slots: _Side, values: Sequence[T | None], takes: Callable[[Port, T], bool]) -> bool:
-    count = max((i for i, value in enumerate(values, 1) if value is not None), default=0)
+class Possible(NamedTuple):
+    """A signature for ops on tensors of some kinds. `asked`: operands and results of the alternatives that are left."""
+
+    signature: Signature
+    asked: tuple[tuple[_Asked, _Asked], ...]
+
+    def fits(self, op: Op) -> bool:
+        """Whether an op on such tensors fits the signature."""
+        return any(_take(left, op.operands) and _take(right, op.results) for left, right in self.asked)
+
+
+def kinds_of(values: Sequence[Value | None]) -> Kinds:
+    """The kinds of operands or results."""
+    return tuple([None if value is None else kind_of(value) for value in values])
+
+
+def _take(asked: _Asked, values: Sequence[Value | None]) -> bool:
+    for place, port in asked:
+        value = values[place]
+        if value is not None and not port.takes(value):
+            return False
+    return True
+
+
+def _asked(slots: _Side, kinds: Kinds) -> _Asked | None:
+    """The ports of a side that ask more of tensors than these kinds; None if one does not take its kind."""
+    count = max((i for i, kind in enumerate(kinds, 1) if kind is not None), default=0)
     last = slots[-1].many if slots else ""
     if last == _REST:
         slots = slots[:-1]
@@ -91,15 +114,18 @@ def _fits(slots: _Side, values: Sequence[T | None], takes: Callable[[Port, T], b
     elif last == "*":
         slots = (*slots[:-1], *slots[-1:] * (count - len(slots) + 1))
     if count > len(slots):
-        return False
+        return None
+    asked: list[tuple[int, Port]] = []
     for i, slot in enumerate(slots):
-        value = values[i] if i < count else None
-        if value is None:
+        kind = kinds[i] if i < count else None
+        if kind is None:
             if slot.many not in ("?", "*"):
-                return False
-        elif not takes(slot.port, value):
-            return False
-    return True
+                return None
+        elif not slot.port.may_take(kind):
+            return None
+        elif slot.port.asks_more:
+            asked.append((i, slot.port))
+    return tuple(asked)
 
 
 def _misfit(kind: str, slots: _Side, declared: Sequence[Slot]) -> str | None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tflq.dialects.forms import OF_TARGET
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Op
 from tflq.light import dataclass, field
 
 if TYPE_CHECKING:
-    from tflq.targets.signature import Kinds, Signature
+    from tflq.targets.signature import Kinds, Possible, Signature
 
 __all__ = ["INTEGER", "Target", "Verdict"]
 
@@ -43,15 +43,16 @@ class Target:
     uniform: frozenset[str] = frozenset()
     recurrent: bool = True
     agreed: Mapping[str, Sequence[Signature]] = field(default_factory=dict)
-    _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Signature]] = field(
+    _remembered: dict[tuple[str, Kinds, Kinds], Sequence[Possible]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def judge(self, op: Op) -> Verdict:
         """Whether it runs an op as it is."""
         name = op.short_name
-        for signature in self._possible(op, name):
-            if signature.fits(op):
+        for possible in self._possible(op, name):
+            if possible.fits(op):
+                signature = possible.signature
                 broken = signature.broken(op)
                 if broken is None:
                     return Verdict(True, f"{OF_TARGET} '{self.name}': {signature.text}", True)
@@ -60,14 +61,15 @@ class Target:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
 
-    def _possible(self, op: Op, name: str) -> Sequence[Signature]:
+    def _possible(self, op: Op, name: str) -> Sequence[Possible]:
         """The signatures of a kernel that ops on tensors of these kinds may fit, remembered."""
-        operands, results = _kinds(op.operands), _kinds(op.results)
-        key = (name, operands, results)
+        from tflq.targets.signature import kinds_of
+
+        key = name, kinds_of(op.operands), kinds_of(op.results)
         known = self._remembered.get(key)
         if known is None:
-            known = [s for s in self.kernels.get(name, ()) if s.may_fit(operands, results)]
-            self._remembered[key] = known
+            found = (signature.possible(*key[1:]) for signature in self.kernels.get(name, ()))
+            known = self._remembered[key] = [possible for possible in found if possible is not None]
         return known
 
     def agree(self, op: Op, changed: Op) -> bool:
@@ -78,9 +80,3 @@ class Target:
 
 INTEGER = Target("integer")
 """Nothing is kept."""
-
-
-def _kinds(values: Sequence[Value | None]) -> Kinds:
-    from tflq.targets.port import kind_of
-
-    return tuple([None if value is None else kind_of(value) for value in values])

@@ -133,10 +133,11 @@ def _made(name: str, value: Any, element: ScalarType) -> Constant:
     flat = np.atleast_1d(np.asarray(value))
     if element is bf16:
         return Constant(name, (flat.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16), element)
-    if element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
+    dtype = element.dtype
+    if flat.dtype != dtype and element.is_integer and ((flat < element.minimum) | (flat > element.maximum)).any():
         raise ValueError(f"{name} {value} does not fit {element}")
     plain = signless(element)
-    return Constant(name, flat.astype(element.dtype).view(plain.dtype), plain)
+    return Constant(name, flat.astype(dtype, copy=False).view(plain.dtype), plain)
 
 
 _number = lru_cache(maxsize=4096)(_made)

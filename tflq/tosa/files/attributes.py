@@ -21,7 +21,7 @@ from tflq.flatbuffer.layout import TOSA, Field
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, bf16, element_storage
 from tflq.tosa.files.dtypes import dtype
-from tflq.tosa.operands import accumulator, is_unsigned, tosa_name
+from tflq.tosa.operands import accumulator, is_unsigned
 
 __all__ = ["GRAPHS", "MODES", "attribute_table", "member", "read_attributes"]
 
@@ -52,11 +52,17 @@ def member(operator: str) -> str:
 def attribute_table(op: Op, regions: Mapping[int, str]) -> dict[str, Any]:
     """The fields of an op's attribute table; `regions` names the functions. KeyError if an attribute is missing."""
     fields: dict[str, Any] = {}
-    for field in TOSA.table(member(tosa_name(op).upper())).fields:
-        made = _MADE.get(field.name)
-        value = op.attributes[field.name] if made is None else made(op)
-        fields[field.name] = regions[value] if field.name in GRAPHS else value
+    for name, made, is_graph in _fields(op.name):
+        value = op.attributes[name] if made is None else made(op)
+        fields[name] = regions[value] if is_graph else value
     return fields
+
+
+@cache
+def _fields(op: str) -> list[tuple[str, Callable[[Any], Any] | None, bool]]:
+    """The fields of an op's attribute table: what makes each, and whether it names a function."""
+    fields = TOSA.table(member(op.partition(".")[2].upper())).fields
+    return [(field.name, _MADE.get(field.name), field.name in GRAPHS) for field in fields]
 
 
 def _bound(op: Op, name: str) -> np.ndarray:

@@ -189,7 +189,7 @@ class _Region:
         left = f"{', '.join(made)} = " if made else ""
         attributes = ", ".join(attributes_text(op))
         yield f'{self.indent}{left}"{op.name}"({", ".join(names)}){f" <{{{attributes}}}>" if attributes else ""}'
-        if graphs := list(callees(op)):
+        if graphs := callees(op):
             yield " ("
             for i, index in enumerate(graphs):
                 yield ", " if i else ""

@@ -9,7 +9,6 @@ is -1, as tosa-opt writes it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.calls import callees
@@ -30,6 +29,9 @@ __all__ = ["tosa_bytes", "tosa_pieces"]
 LARGEST: Final = 2**31
 VARIABLE_OPERATORS: Final = frozenset({"VARIABLE_READ", "VARIABLE_WRITE"})
 """Copies from and to a variable's tensor: IDENTITY operators with the attribute table of what they are."""
+_OPERATORS: Final = TOSA.enum("Op").values
+_TYPES: Final = TOSA.enum("DType").values
+_ATTRIBUTES: Final = TOSA.union("Attribute").values
 VERSION: Final = {"_major": 1, "_minor": 0, "_patch": 0, "_draft": False}
 
 
@@ -47,19 +49,22 @@ def tosa_pieces(module: Module, function: int = 0, *, fetch: Iterable[Value] = (
 
 
 _Data: TypeAlias = tuple[Buffer, ScalarType]
+_Operator: TypeAlias = tuple[str, list[str], list[str], dict[str, Any], str]
+"""Its name in TOSA, inputs, outputs, attributes, and where it comes from."""
 _Variables: TypeAlias = Mapping[str, tuple[Value, str]]
 """Initial value and name of the tensor, by name of the variable."""
 
 
 class _Block:
-    """One function's block: its tables as dicts, in order. `data` is a buffer and its type."""
+    """One function's block: its operators, its tensors and shapes as dicts, in order. `data` is a buffer and its
+    type."""
 
     def __init__(self, function: Function, names: Names, regions: Mapping[int, str], variables: _Variables) -> None:
         self.function = function
         self.names = names
         self.regions = regions
         self.variables = variables
-        self.operators: list[dict[str, Any]] = []
+        self.operators: list[_Operator] = []
         self.tensors: dict[str, dict[str, Any]] = {}
         self.shapes: list[dict[str, Any]] = []
         self._constants: dict[tuple[str, bytes], str] = {}
@@ -85,21 +90,10 @@ class _Block:
         if name not in self.tensors:
             data = None
             if value.is_constant:
-                self._add("CONST", [], [name], {}, location)
+                self.operators.append(("CONST", [], [name], {}, location))
                 data = _data(value)
             self._tensor(name, value.type, data=data)
         return name
-
-    def table(self, name: str) -> dict[str, Any]:
-        """The `TosaBasicBlock`."""
-        return {
-            "name": name,
-            "operators": self.operators,
-            "tensors": list(self.tensors.values()),
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "shapes": self.shapes,
-        }
 
     def _operator(self, op: Op) -> None:
         if isinstance(op, Variable):
@@ -115,7 +109,7 @@ class _Block:
         if isinstance(op, VariableRead | VariableWrite):
             side = inputs if isinstance(op, VariableRead) else outputs
             side.append(self.variables[op.variable][1])
-        self._add(operator, inputs, outputs, attribute_table(op, self.regions), location)
+        self.operators.append((operator, inputs, outputs, attribute_table(op, self.regions), location))
 
     def _place(self, location: Location | None) -> str:
         """A location without its file; ops that come from one operator share it."""
@@ -123,16 +117,8 @@ class _Block:
             return ""
         known = self._places.get(id(location))
         if known is None:
-            known = self._places[id(location)] = str(replace(location, file=""))
+            known = self._places[id(location)] = location.place
         return known
-
-    def _add(
-        self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
-    ) -> None:
-        fields = {"op": operator, "attribute": (member(operator), attributes), "inputs": inputs, "outputs": outputs}
-        if operator in VARIABLE_OPERATORS:
-            fields["op"] = "IDENTITY"
-        self.operators.append({**fields, "location": {"text": location} if location else None})
 
     def _tensor(self, name: str, type: TensorType, **fields: Any) -> None:
         if type.shape is None:
@@ -152,7 +138,7 @@ class _Block:
                 self.shapes.append({"name": name, "rank": constant.array.size, "data": data})
             else:
                 self.tensors[name] = {"name": name, "shape": constant.array.shape, "type": kind, "data": data}
-            self._add("CONST_SHAPE" if constant.is_shape else "CONST", [], [name], {}, location)
+            self.operators.append(("CONST_SHAPE" if constant.is_shape else "CONST", [], [name], {}, location))
         return name
 
 
@@ -184,11 +170,8 @@ class _Writer:
         tables = [t for block in self.blocks.values() for t in (*block.tensors.values(), *block.shapes)]
         for table in reversed(tables):
             self._data(table)
-        for block in self.blocks.values():
-            for operator in reversed(block.operators):
-                self._share(operator)
-        regions = [{"name": name, "blocks": [block.table(name)]} for name, block in self.blocks.items()]
         self._check_size()
+        regions = [{"name": name, "blocks": [self._block(name, block)]} for name, block in self.blocks.items()]
         encoder.finish(encoder.table("TosaGraph", {"version": VERSION, "regions": regions}))
         self._check_size()
         return encoder.pieces()
@@ -208,12 +191,47 @@ class _Writer:
             end = self.data[data] = Written(self.encoder.bytes_vector(packed(buffer.data, element), ALIGNMENT))
         table["data"] = end
 
-    def _share(self, operator: dict[str, Any]) -> None:
-        """Writes an operator's attributes and location, and refers to them: operators with equal ones share them."""
-        kind, attributes = operator["attribute"]
-        operator["attribute"] = kind, self._once(kind, attributes, attribute_key(attributes) if attributes else None)
-        if location := operator["location"]:
-            operator["location"] = self._once("OpLocation", location, location["text"])
+    def _block(self, name: str, block: _Block) -> dict[str, Any]:
+        """The `TosaBasicBlock`, of which operators and tensors are written."""
+        operators = [self._operator(*fields) for fields in reversed(block.operators)]
+        tensors = [self._tensor(fields) for fields in reversed(block.tensors.values())]
+        return {
+            "name": name,
+            "operators": operators[::-1],
+            "tensors": tensors[::-1],
+            "inputs": block.inputs,
+            "outputs": block.outputs,
+            "shapes": block.shapes,
+        }
+
+    def _operator(
+        self, operator: str, inputs: list[str], outputs: list[str], attributes: dict[str, Any], location: str
+    ) -> Written:
+        """A `TosaOperator`. Those with equal attributes share the table of these, and those of one location its."""
+        encoder, kind = self.encoder, member(operator)
+        slots = {
+            0: _OPERATORS["IDENTITY" if operator in VARIABLE_OPERATORS else operator],
+            1: _ATTRIBUTES[kind],
+            2: self._once(kind, attributes, attribute_key(attributes) if attributes else None),
+            3: encoder.strings(inputs),
+            4: encoder.strings(outputs),
+        }
+        if location:
+            slots[5] = self._once("OpLocation", {"text": location}, location)
+        return Written(encoder.of_slots("TosaOperator", slots))
+
+    def _tensor(self, fields: dict[str, Any]) -> Written:
+        """A `TosaTensor`."""
+        encoder = self.encoder
+        if "variable" in fields:
+            return Written(encoder.table("TosaTensor", fields))
+        data = fields["data"]
+        slots = {
+            0: encoder.string(fields["name"]),
+            1: encoder.vector("int32", fields["shape"]),
+            2: _TYPES[fields["type"]],
+        }
+        return Written(encoder.of_slots("TosaTensor", slots if data is None else {**slots, 3: data}))
 
     def _once(self, kind: str, fields: dict[str, Any], key: Hashable) -> Written:
         end = self.tables.get((kind, key))

@@ -69,6 +69,9 @@ class Bounds(NamedTuple):
 
     def within(self, acc: ScalarType) -> Bounds:
         """Bounds of what `acc` holds of the sums, which wrap."""
+        low, high = self.range
+        if acc.minimum <= low and high <= acc.maximum:
+            return self
         fits = (self.low >= acc.minimum) & (self.high <= acc.maximum)
         return Bounds(np.where(fits, self.low, acc.minimum), np.where(fits, self.high, acc.maximum))
 
@@ -166,7 +169,8 @@ def bounds_of(x: UniformQuantizedType, weights: Value, axis: tuple[int, ...], we
     """Bounds of the accumulator over all stored inputs, `axis` summed over."""
     low, high = x.storage.minimum - x.zero_point, x.storage.maximum - x.zero_point
     shape = [d or 0 for d in weights.type.shape or ()]
-    known = bias.is_constant and np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR
+    near = bias.type.storage.bits <= 32
+    known = bias.is_constant and (near or np.abs(bias.array.astype(np.float64)).max(initial=0) < _FAR)
     offset = bias.array.astype(np.int64) if known else np.zeros(1, np.int64)
     if weights.is_constant and math.prod(shape) <= _EXACT_BOUNDS:
         least, most = exact_channel_bounds(weights.array, axis, weight_zp, low, high, offset)

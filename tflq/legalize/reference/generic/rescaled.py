@@ -96,10 +96,14 @@ def _fixed_i32(
     clamp: tuple[int, int],
     bounds: Bounds,
 ) -> Rescaled:
+    low, high = bounds.range
+    if left.max() <= 0 and max(-low, high) + abs(to.zero_point) <= i32.maximum:  # scaled by less than 1
+        result = b.rescale(acc, (mantissa, left), to.storage, output_zp=to.zero_point, input_range=(low, high))
+        return Rescaled(b.clamp(result, *clamp))
     lost = leaves_int32(*bounds, mantissa, left)
-    up = np.maximum(left, 0) & 31
     seen: Bounds | None = bounds
     if lost.any() or left.max() > _MOST_LEFT:
+        up = np.maximum(left, 0) & 31
         acc = b.logical_left_shift(acc, b.constant(_squeezed(up)))
         ends = Bounds(np.where(lost, i32.minimum, bounds.low << up), np.where(lost, i32.maximum, bounds.high << up))
         left, seen = np.minimum(left, 0), None
