@@ -78,12 +78,12 @@ def of_network(name: str, original: Path, folder: Path, repeat: int) -> Iterator
         yield from _times(name, resolver, seconds)
     least = networks(["pad"])["pad"]
     assert least is not None
-    before = asked("memory", "optimized", 1, least, original)
+    before, of_floats = (asked("memory", "optimized", 1, least, path) or 0 for path in (original, floats))
     own = arena_of(tflq.read(original)).bytes
     for way, path in made.items():
         grown, arena = asked("memory", "optimized", 1, least, path), arenas[way]
         stated = None if arena is None else arena.bytes
-        of = f"{(grown or 0):.1f} MiB, original {(before or 0):.1f} MiB"
+        of = f"{(grown or 0):.1f} MiB, original {before:.1f} MiB, float network {of_floats:.1f} MiB"
         yield Claim(f"memory, {way}", name, grown / before if grown and before else None, MEMORY.get(way), of=of)
         if stated and own:
             of = f"{stated / 2**20:.2f} MiB, original {own / 2**20:.2f} MiB"

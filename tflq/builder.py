@@ -102,9 +102,8 @@ class Emitter:
     def emit(self, kind: Kind, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
         """Any op with one result."""
         result = Value(type)
-        self.ops.append(
-            Op(kind if isinstance(kind, str) else kind.op_name, list(operands), [result], attributes, self.location)
-        )
+        made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
+        self.ops.append(made(name, list(operands), [result], attributes, self.location))
         return result
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
@@ -112,7 +111,7 @@ class Emitter:
         values = np.asarray(array, element.dtype, order="C")
         if values.nbytes > 64:
             return constant(values, element)
-        key = (element.name, values.shape, values.tobytes())
+        key = (element, values.shape, values.tobytes())
         found = self._constants.get(key)
         if found is None:
             found = self._constants[key] = constant(values, element)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.harness import argument, const
+from support.harness import argument, const, interpret
 
+import tflq
 from tflq.contract import verify_stage
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i8, i32
+from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
 from tflq.legalize import legalize
+from tflq.options import Options
+from tflq.pipelines import lower
 
 Q8 = UniformQuantizedType.of(i8, 0.5)
 FULLY_CONNECTED = {
@@ -57,8 +60,19 @@ def test_an_operator_computed_in_float_reads_what_lost_its_rank() -> None:
     assert "quant.dcast" in [op.name for op in main.ops]
 
 
-def test_a_plain_operand_beside_a_quantized_one_is_no_float_operator() -> None:
+@pytest.mark.parametrize(("element", "total"), [(i8, [127, -4, 3, -128]), (Q8, [127, -7, 5, -128])])
+def test_plain_integers_beside_quantized_ones_stand_for_themselves(element: ElementType, total: list[int]) -> None:
     plain, quantized = argument((4,), i8, "plain"), argument((4,), Q8, "quantized")
+    add = Op("tfl.add", [plain, quantized], [argument((4,), element, "sum")], {"fused_activation_function": "NONE"})
+    module = Module([Function("main", [plain, quantized], [add.result], [add])])
+    inputs = [np.asarray(v, np.int8) for v in ([127, -3, 0, -128], [127, -1, 5, -128])]
+    converted, _ = lower(module, Options())
+    (found,) = interpret(tflq.write(converted), [inputs])[0]
+    assert found.tolist() == total
+
+
+def test_what_has_no_one_type_in_float_is_refused() -> None:
+    plain, quantized = argument((4,), f64, "plain"), argument((4,), Q8, "quantized")
     add = Op("tfl.add", [plain, quantized], [argument((4,), Q8, "sum")], {"fused_activation_function": "NONE"})
     with pytest.raises(UnsupportedError, match="ADD takes tensors of one type, and not all of these are quantized"):
         legalized([plain, quantized], [add])

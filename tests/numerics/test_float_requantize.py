@@ -23,7 +23,14 @@ CLAMPS = [RELU6, N1_TO_1]
 
 
 def fitted(
-    scales: np.ndarray, zero_point: int, low: np.ndarray, high: np.ndarray, clamp: Clamp, *, double_round: bool
+    scales: np.ndarray,
+    zero_point: int,
+    low: np.ndarray,
+    high: np.ndarray,
+    clamp: Clamp,
+    *,
+    double_round: bool,
+    centred: bool = False,
 ) -> tuple[FloatRequantization | None, np.ndarray, np.ndarray]:
     """The requantization of int8 by scales, with multiplier and shift."""
     mantissa, left = quantize_multipliers(scales)
@@ -31,7 +38,8 @@ def fitted(
     thresholds = rescale_thresholds(
         np.arange(-127 - zero_point, 128 - zero_point), mantissa, shift, double_round=double_round
     )
-    return fit_float_requantization(thresholds, mantissa / 2.0**shift, low, high, clamp), mantissa, shift
+    fit = fit_float_requantization(thresholds, mantissa / 2.0**shift, low, high, clamp, centred=centred)
+    return fit, mantissa, shift
 
 
 def wanted(
@@ -47,13 +55,16 @@ def wanted(
     bits=st.integers(1, 14),
     double_round=st.booleans(),
     clamp=st.sampled_from(CLAMPS),
+    centred=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
-def test_every_accumulator(seed: int, zero_point: int, bits: int, double_round: bool, clamp: Clamp) -> None:
+@settings(max_examples=80, deadline=None)
+def test_every_accumulator(
+    seed: int, zero_point: int, bits: int, double_round: bool, clamp: Clamp, centred: bool
+) -> None:
     rng, bound = np.random.default_rng(seed), np.full(8, 1 << bits)
     scales = 2.0 ** rng.uniform(-bits - 1, min(8 - bits, 3), 8)
     low, high = -bound - rng.integers(0, 9, 8), bound + rng.integers(0, 9, 8)
-    fit, mantissa, shift = fitted(scales, zero_point, low, high, clamp, double_round=double_round)
+    fit, mantissa, shift = fitted(scales, zero_point, low, high, clamp, double_round=double_round, centred=centred)
     if fit is None:
         return  # no proof, another form is used
     x = np.clip(np.arange(low.min(), high.max() + 1)[:, None], low, high)
@@ -75,6 +86,21 @@ def test_layers_as_they_are(zero_point: int, clamp: Clamp) -> None:
     x = np.clip(near, low, high)
     want = wanted(x, mantissa, shift, zero_point, double_round=True)
     np.testing.assert_array_equal(fit(x) + clamp.middle, want)
+
+
+@pytest.mark.parametrize("zero_point", [-85, 4])
+def test_dense_thresholds(zero_point: int) -> None:
+    """3,000 accumulators to each level, of both signs: less by their middle, they are scaled with small errors."""
+    rng, bound = np.random.default_rng(1), np.full(200, 1 << 22)
+    scales = rng.uniform(3.2e-4, 3.6e-4, 200)
+    fit, mantissa, shift = fitted(scales, zero_point, -bound, bound, N1_TO_1, double_round=True, centred=True)
+    assert fit is not None
+    assert fit.a is not None
+    assert fit.e is not None
+    edges = rescale_thresholds(np.arange(-127 - zero_point, 128 - zero_point), mantissa, shift)
+    x = np.concatenate([edges, edges - 1, rng.integers(-bound, bound, (4000, 200)), [-bound, bound], 0 * edges[:1]])
+    want = wanted(x, mantissa, shift, zero_point, double_round=True)
+    np.testing.assert_array_equal(fit(x) + N1_TO_1.middle, want)
 
 
 def test_rounding_in_double() -> None:

@@ -11,7 +11,7 @@ from support.harness import argument, const, interpret, one_op
 import tflq
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, ui8
+from tflq.ir.types import TensorType, UniformQuantizedType, f32, i32, resource, ui8
 from tflq.select.sharing import keep_apart, merge_views
 
 SHAPE = (2, 3, 4)
@@ -106,3 +106,12 @@ def test_quantize_of_five_dims_there_and_back() -> None:
     values = np.random.default_rng(0).normal(-0.5, 0.4, (1, 1, 5, 7, 7)).astype(np.float32)
     again = tflq.convert(tflq.convert(model, format="tosa").data).data
     np.testing.assert_array_equal(interpret(again, [[values]])[0][0], interpret(model, [[values]])[0][0])
+
+
+def test_operators_without_results_are_passed_over() -> None:
+    g = Graph()
+    handle = Value(TensorType((), resource), "handle")
+    view = g.reshape(g.op("tfl.neg", g.x), 24)
+    g.ops.append(Op("tfl.var_handle", [], [handle], {"container": "", "shared_name": "v"}))
+    g.ops.append(Op("tfl.assign_variable", [handle, view], []))
+    assert not keep_apart(g.module(g.op("tfl.neg", view, shape=(24,))))

@@ -65,7 +65,8 @@ def fall_back(op: Op, b: RuleBuilder) -> Sequence[Value]:
         raise NotApplicable(f"{op.name} is no operator of TFLite, and has no float form but itself")
     if problem := missing_state(op):
         raise NotApplicable(problem)
-    return through_floats(op, _Casts(op, b), partial(_computed, op, b))
+    numbers = _numbers(op)
+    return through_floats(op, _Casts(op, b, numbers), partial(_computed, op, b, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,17 @@ class _Casts:
 
     op: Op
     b: RuleBuilder
+    numbers: frozenset[Value]
 
     def real(self, value: Value) -> Value:
-        return _real(self.b, value)
+        return self.b.cast(self.b.value(value), f32) if value in self.numbers else _real(self.b, value)
 
     def stored(self, made: Value, result: Value) -> Value:
         op, b = self.op, self.b
+        if result in self.numbers:
+            unit = result.type.with_element(UniformQuantizedType.of(result.type.storage, 1.0))
+            made = _finite(b, made, unit.element)  # type: ignore[arg-type]
+            return b.scast(b.qcast(made, unit), result.type)
         if not result.type.quantized:
             return made
         unbounded = trait_of(op, Unbounded) is not None or is_recurrent(op) or _far_apart(op)
@@ -89,9 +95,28 @@ class _Casts:
         return b.scast(quantized, quantized.type.stripped())
 
 
-def _computed(op: Op, b: RuleBuilder, operands: Sequence[Value | None], types: Sequence[TensorType]) -> Sequence[Value]:
+def _numbers(op: Op) -> frozenset[Value]:
+    """The plain integers that the operator takes or makes beside quantized tensors, where its kernels ask for one type:
+    they stand for themselves."""
+    found = set[Value]()
+    for trait in op.traits if isinstance(op, Operator) else ():
+        if isinstance(trait, SameElementType):
+            values = [v for slot in trait.slots for v in slot.values(op)]
+            if any(v.type.quantized for v in values):
+                found.update(v for v in values if not v.type.quantized and v.type.storage.is_integer)
+    return frozenset(found)
+
+
+def _computed(
+    op: Op,
+    b: RuleBuilder,
+    numbers: frozenset[Value],
+    operands: Sequence[Value | None],
+    types: Sequence[TensorType],
+) -> Sequence[Value]:
     """The op on floats."""
     first = operands[0]
+    types = [t.with_element(f32) if v in numbers else t for v, t in zip(op.results, types, strict=True)]
     if isinstance(op, (FloorDiv, FloorMod)) and operands[1] is not None:  # their kernels stop at a divisor of 0
         operands = [first, _not_zero(b, operands[1])]
     if isinstance(op, Quantize):  # the casts are all there is to it

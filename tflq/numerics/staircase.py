@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.light import dataclass, replace
+from tflq.light import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,7 +71,8 @@ class Staircase:
     """A requantization of C channels: the levels that each climbs to, where, and where as reals.
 
     The levels of channel c are bottom[c] to bottom[c] + count - 1 (int64 [C]). `first` is X(1) and `step` the distance
-    from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m). `formula` gives the thresholds of `numbers` [C].
+    from X(m) to X(m + 1), float64 [C]; below zero it climbs at -X(m). `formula` gives the thresholds of `numbers` ([C]
+    each).
     """
 
     bottom: np.ndarray
@@ -98,9 +99,10 @@ class Staircase:
 
     def of(self, channels: np.ndarray | slice) -> Staircase:
         """The staircase of some of the channels."""
-        parts = (self.bottom, self.first, self.step, *self.numbers)
-        bottom, first, step, *numbers = (np.broadcast_to(v, self.step.shape)[channels] for v in parts)
-        return replace(self, bottom=bottom, first=first, step=step, numbers=tuple(numbers))
+        numbers = tuple([v[channels] for v in self.numbers])
+        return Staircase(
+            self.bottom[channels], self.count, self.first[channels], self.step[channels], self.formula, numbers
+        )
 
     def thresholds(self, levels: np.ndarray) -> np.ndarray:
         """T(n) for levels n int64 [L] or [L, C]: int64 [L, C]."""
@@ -116,7 +118,8 @@ def rescale_staircase(
         step = np.ldexp(1.0, s) / m
         first = (np.ldexp(0.5, s) - np.where(double_round & (s > 31), 2.0**30, 0.0)) / m
     formula = partial(rescale_thresholds, double_round=double_round)
-    return Staircase(np.broadcast_to(bottom, step.shape), count, first, step, formula, (m, s))
+    bottom, m, s = (np.broadcast_to(v, step.shape) for v in (bottom, m, s))
+    return Staircase(bottom, count, first, step, formula, (m, s))
 
 
 def float_staircase(bottom: npt.ArrayLike, count: int, scale: npt.ArrayLike) -> Staircase:

@@ -31,8 +31,11 @@ class KernelBuilder(Emitter):
         self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **options: Any
     ) -> Value:
         """An elementwise kernel on two operands; the result is of `element`, or of a's type."""
-        type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
-        return self.emit(kind, [a, b], type, **options)
+        shape, storage = a.type.shape, element or a.type.storage
+        if shape != b.type.shape:
+            shape = broadcast(shape, b.type.shape)
+        same = shape is a.type.shape and storage is a.type.element
+        return self.emit(kind, [a, b], a.type if same else TensorType(shape, storage), **options)
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 

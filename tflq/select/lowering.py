@@ -80,7 +80,8 @@ class Kernels(KernelBuilder):
             value.role = value.role or role
         for made in self.ops[self._start :]:
             for value in made.results:
-                value.role = value.role or f"{role}/{made.name.removeprefix('tfl.')}"
+                if not value.role:
+                    value.role = f"{role}/{made.name.removeprefix('tfl.')}"
         for old, new in zip(op.results, results, strict=True):
             self.claim(old, new)
         for made in self.ops[self._start :]:

@@ -2,11 +2,13 @@
 
 SUM is right on int32, REDUCE_MAX and REDUCE_MIN on any storage type, ARG_MAX on 8 and 32 bits; ALL and ANY are the
 least and the greatest of bytes. A chain of reductions of
-one kind is one kernel over several axes, and a reshape that drops just these axes is its `keep_dims`.
+one kind is one kernel over several axes, and a reshape that drops just these axes is its `keep_dims`. Of 8-bit numbers
+that are there as floats, SUM is one of floats, which is exact below 2^24.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
@@ -16,7 +18,8 @@ from tflq.dialects.tosa.casts import Cast
 from tflq.dialects.tosa.movement import Reshape
 from tflq.dialects.tosa.reduction import ArgMax, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1, i8, i32, i64
+from tflq.ir.types import Shape, i1, i8, i32, i64
+from tflq.numerics.exact_sums import EXACT
 from tflq.select.lowering import Kernels, lowering
 
 __all__ = ["arg_of"]
@@ -44,10 +47,31 @@ def reduce(op: _Numeric, k: Kernels) -> Value:
     if reshape is not None and reshape.output.type.shape == dropped:
         fused, last = [*fused, reshape], reshape.output
     keep_dims = last is chain[-1].output
-    result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
+    count = math.prod(0 if shape[axis] is None else shape[axis] or 0 for axis in axes)
+    result = _sum_of_floats(op, k, count, axes, keep_dims, last.type.shape)
+    if result is None:
+        result = k.reduce(_BUILTINS[type(op)], x, axes, keep_dims, last.type.shape)
     for other in fused:
         k.fuse(other, result)
     return result
+
+
+def _sum_of_floats(
+    op: _Numeric, k: Kernels, count: int, axes: list[int], keep_dims: bool, shape: Shape
+) -> Value | None:
+    """The sum in int32 of so many 8-bit numbers that have a float twin; None if they have none, or may sum to 2^24."""
+    cast = op.input.producer
+    if not isinstance(op, ReduceSum) or not isinstance(cast, Cast) or op.input.type.storage != i32 or not count:
+        return None
+    source, twin = cast.input.type.storage, k.twins.get(k.value(cast.input))
+    if (
+        twin is None
+        or 0 in axes
+        or count * max(abs(v - twin.offset) for v in (source.minimum, source.maximum)) >= EXACT
+    ):
+        return None
+    total = k.cast(k.reduce(tfl.Sum, twin.value, axes, keep_dims, shape), i32)
+    return k.add(total, k.constant(twin.offset * count)) if twin.offset else total
 
 
 @lowering(ReduceAll, ReduceAny)

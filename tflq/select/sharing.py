@@ -8,7 +8,7 @@ read. There a copy keeps them apart.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from math import prod
 
 from tflq.dialects.declare import Operator
@@ -72,20 +72,21 @@ class _Plan:
                     self.readers[value] += 1
                     self.last[value] = i
         self.owner: dict[Value, Value] = {}
-        self.held: defaultdict[Value, list[Value]] = defaultdict(list)
+        self.held: dict[Value, list[Value]] = {}  # by owner, of memory that views are in
 
     def run(self) -> bool:
         ops: list[Op] = []
         fixed = {*self.function.inputs, *self.function.outputs}
         for i, op in enumerate(self.function.ops):
             if isinstance(op, Operator) and (source := self._memory(op, fixed)) is not None:
-                if op.has(InPlace) and self._is_read(source, i):
+                is_view = not op.has(InPlace)
+                if not is_view and self._is_read(source, i):
                     copy = Op(Cast.op_name, [source], [Value(source.type)], {}, op.location)
                     state_version(copy)
                     ops.append(copy)
                     op.operands = [copy.result if v is source else v for v in op.operands]
                     source = copy.result
-                self._share(op.result, source)
+                self._share(op.result, source, is_view=is_view)
             ops.append(op)
         modified = len(ops) > len(self.function.ops)
         self.function.ops = ops
@@ -94,31 +95,42 @@ class _Plan:
     def _owner(self, value: Value) -> Value:
         return self.owner.get(value, value)
 
-    def _share(self, value: Value, other: Value) -> None:
+    def _share(self, value: Value, other: Value, *, is_view: bool) -> None:
+        """Notes that two tensors are in one memory. What was written over has no reader any more: without a view nobody
+        asks for what else is there."""
         self.owner[value] = owner = self._owner(other)
-        self.held[owner].append(value)
+        if is_view:
+            self.held.setdefault(owner, [owner]).append(other)
+        if owner in self.held:
+            self.held[owner].append(value)
 
     def _memory(self, op: Operator, fixed: set[Value]) -> Value | None:
         """The operand in whose memory the result is; None if it has its own."""
-        trait = op.trait(InPlace) or op.trait(View)
-        if trait is None or op.result in fixed:
+        if (trait := op.trait(InPlace)) is not None:
+            result = op.result
+            read = (v for slot in trait.slots for v in slot.values(op))
+            x = next((v for v in read if self.readers[v] < 2 and self._is_own(v, fixed) and _alike(v, result)), None)
+            if x is None or result in fixed or _size(result) <= _SMALL:
+                return None
+            return x if self.readers[self._owner(x)] < 2 else None
+        if (view := op.trait(View)) is None or op.result in fixed:
             return None
-        size, view = _size(op.result), isinstance(trait, View)
-        if not view and size <= _SMALL:
-            return None
-        for x in (v for slot in trait.slots for v in slot.values(op)):
-            if x.is_constant or x in fixed:
-                continue
-            if view:
-                return x
-            if self.readers[x] < 2 and _size(x) == size:
-                return x if self.readers[self._owner(x)] < 2 else None
-        return None
+        return next((v for slot in view.slots for v in slot.values(op) if self._is_own(v, fixed)), None)
+
+    def _is_own(self, value: Value, fixed: set[Value]) -> bool:
+        """Whether a value is in memory that the interpreter's planner gives."""
+        return value not in fixed and not value.is_constant
 
     def _is_read(self, value: Value, place: int) -> bool:
         """Whether another tensor in a value's memory is read at a place in the function or later."""
-        owner = self._owner(value)
-        return any(v is not value and self.last.get(v, -1) >= place for v in (owner, *self.held[owner]))
+        held = self.held.get(self._owner(value), ())
+        return any(v is not value and self.last.get(v, -1) >= place for v in held)
+
+
+def _alike(a: Value, b: Value) -> bool:
+    """Whether two tensors have one size."""
+    same = a.type.shape == b.type.shape and a.type.storage.bits == b.type.storage.bits
+    return same or _size(a) == _size(b)
 
 
 def _size(value: Value) -> tuple[int, int]:

@@ -79,7 +79,7 @@ def _by_bytes(
     shape = geometry.output(x.type.shape, filters.shape[1])
     fold = _fold(shape)
     padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
-    rows = [k.constant(np.tile(row, fold), i16) for row in filters]
+    rows = [k.constant(row, i16) for row in np.tile(filters, (1, fold)).astype(np.int16)]
     for row in rows:
         row.role = "weights"
 

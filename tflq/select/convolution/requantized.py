@@ -75,13 +75,20 @@ def _requantized(
         return None
     sums = _Sums.of(filters, axes, bias.array)
     fit = float_rescale(rescaling, k, *sums.bounds(storage.minimum - op.input_zp, storage.maximum - op.input_zp))
-    source = None if fit is None else _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
-    if fit is None or source is None:
+    if fit is None:
         return None
+    if fit.falls:
+        filters, sums = np.float32(0) - filters, sums.negated()
+    sums = sums._replace(bias=sums.bias + fit.added)
+    source = _operand(k, x, op.input_zp, sums, fit, padded=any(geometry.pad))
+    if source is None:
+        return None
+    activation = "RELU" if fit.falls else "NONE"
     padded, padding = padded_for(k, source.twin.value, geometry)
     kind = DepthwiseConv2D if "depth_multiplier" in options else Conv2D
     type = TensorType(geometry.output(x.type.shape, sums.bias.size), f32)
-    options = conv_options(geometry, padding) | options
+    own = activation if len(source.runs) == 1 else "NONE"
+    options = conv_options(geometry, padding) | options | {"fused_activation_function": own}
     parts, added = [], sums.biased(source.twin.offset)
     for run in source.runs:
         piece, taps = padded, filters
@@ -92,14 +99,17 @@ def _requantized(
             value.role = role
         parts.append(k.emit(kind, [piece, *constants], type, **options))
         added = np.zeros_like(added)
-    return fit.emit(k, _total(k, parts))
+    return fit.emit(k, _total(k, parts, activation))
 
 
-def _total(k: Kernels, parts: list[Value]) -> Value:
-    """The sum of whole numbers in float32, rounded once."""
-    if len(parts) <= _ADDED:
-        return functools.reduce(k.add, parts)
-    return k.cast(functools.reduce(k.add, (k.cast(part, i32) for part in parts)), f32)
+def _total(k: Kernels, parts: list[Value], activation: str) -> Value:
+    """The sum of whole numbers in float32, rounded once, with an activation; of one part it is the kernel's own."""
+    if len(parts) == 1:
+        return parts[0]
+    if len(parts) > _ADDED:
+        parts = [k.cast(part, i32) for part in parts]
+    *some, last = parts
+    return k.cast(k.add(functools.reduce(k.add, some), last, activation), f32)
 
 
 class _Sums(NamedTuple):
@@ -121,6 +131,10 @@ class _Sums(NamedTuple):
         ends = ProductBounds.of(self.positive, self.negative, low, high)
         least, most = (v.sum(1) + self.bias for v in ends)
         return least.astype(np.int64), most.astype(np.int64)
+
+    def negated(self) -> _Sums:
+        """With the other sign."""
+        return _Sums(-self.negative, -self.positive, -self.bias)
 
     def biased(self, offset: int) -> np.ndarray:
         """The bias for inputs that are `offset` less."""

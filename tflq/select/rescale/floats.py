@@ -2,6 +2,10 @@
 
     MUL, [RELU_N1_TO_1, MUL, ADD,] ADD with RELU6 or RELU_N1_TO_1, MUL, FLOOR        0.5 to 0.8 ns per element
 
+    RELU of sums that fall, MUL, ADD with RELU, FLOOR       `tflq.numerics.float_falling`, where levels are few
+
+Sums may be asked for with the other sign, or with a number added to each channel (`FloatRescale.falls`, `added`), which
+is for a convolution's weights and bias to do.
 Every operation is a kernel of its own and rounds once, with any kernels and any delegate that computes in float32.
 The result is the float twin of the stored integers.
 """
@@ -18,7 +22,8 @@ from tflq.dialects.tosa.casts import Rescale
 from tflq.ir.core import Value
 from tflq.ir.types import f32, i32
 from tflq.light import NamedTuple
-from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, requantization_arrays
+from tflq.numerics.float_falling import FallingRequantization, falling_arrays
+from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels
 from tflq.select.rescale.integer import result_range, squeezed
@@ -33,12 +38,26 @@ class FloatRescale(NamedTuple):
 
     op: Rescale | RescaleF64
     clamp: Clamp | None
-    fit: FloatRequantization
+    fit: FloatRequantization | FallingRequantization
     offset: int
 
+    @property
+    def falls(self) -> bool:
+        """Whether accumulators are to have the other sign, and to be 0 where they are negative then."""
+        return isinstance(self.fit, FallingRequantization)
+
+    @property
+    def added(self) -> np.ndarray:
+        """What is to be added to accumulators, of the sign asked for, float32 [1 or C]."""
+        if isinstance(self.fit, FallingRequantization):
+            return self.fit.h
+        return np.zeros(1, np.float32) if self.fit.a is None else -self.fit.a
+
     def emit(self, k: Kernels, x: Value) -> Value:
-        """The result for accumulators in float32, as integers, with a float twin; the ops count as selected."""
-        twin = Twin(stepped(k, x, self.fit), self.offset)
+        """The result for accumulators as asked for, as integers, with a float twin; the ops count as selected."""
+        fit = self.fit
+        stepping = _stepped_down(k, x, fit) if isinstance(fit, FallingRequantization) else stepped(k, x, fit)
+        twin = Twin(stepping, self.offset)
         result = k.fuse(self.op, integers_of(k, twin, self.op.output.type.storage))
         if self.clamp is not None:
             result = k.fuse(self.clamp, result)
@@ -56,28 +75,42 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     steps = _Steps.of(op, least, most)
     if steps is None:
         return None
-    preferred = (RELU6, N1_TO_1) if least == op.output_zp else (N1_TO_1, RELU6)
+    attempts = [(N1_TO_1, True)] if most - least == 255 else []
+    attempts.insert(0, (RELU6 if least == op.output_zp or not attempts else N1_TO_1, False))
     ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)
-        for kind in preferred:
-            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation)
+        falling = k.remembered(falling_arrays, thresholds, slope, *bounds)
+        if falling:
+            return FloatRescale(op, clamp, FallingRequantization(*falling), least)
+        for kind, centred in attempts:
+            found = k.remembered(requantization_arrays, thresholds, slope, *bounds, kind.activation, centred)
             if found:
-                gain, m, c, *e = found
-                fit = FloatRequantization(kind, gain, m, c, e[0] if e else None)
-                return FloatRescale(op, clamp, fit, least + kind.middle)
+                return FloatRescale(op, clamp, of_arrays(found, kind.activation), least + kind.middle)
     return None
 
 
 def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
-    """`fit` of whole numbers in float32."""
-    total = k.mul(x, _row(k, fit.m))
+    """`fit` of whole numbers in float32, less by its a."""
+    total, rest = k.mul(x, _row(k, fit.m)), _row(k, fit.c)
     if fit.e is not None:
-        sign = k.emit(ReluN1To1, [x], x.type)  # of whole numbers
-        total = k.add(total, k.mul(sign, _row(k, fit.e)))
-    total = k.add(total, _row(k, fit.c), fit.clamp.activation)
+        rest = k.add(k.mul(_sign(k, x, fit.a), _row(k, fit.e)), rest)
+    total = k.add(total, rest, fit.clamp.activation)
     total = k.mul(total, _row(k, fit.gain))
     return k.emit(Floor, [total], total.type)
+
+
+def _stepped_down(k: Kernels, u: Value, fit: FallingRequantization) -> Value:
+    """`fit` of relu(h - x), whole numbers in float32."""
+    total = k.add(k.mul(u, _row(k, -fit.m)), _row(k, fit.c), "RELU")
+    return k.emit(Floor, [total], total.type)
+
+
+def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
+    """The sign of x + a, whole numbers."""
+    if a is not None and a.any():
+        return k.add(x, _row(k, a), N1_TO_1.activation)
+    return k.emit(ReluN1To1, [x], x.type)
 
 
 class _Steps(NamedTuple):
