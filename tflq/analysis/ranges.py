@@ -31,6 +31,8 @@ _DEPTH = 12
 _UNKNOWN = (-(1 << 64), 1 << 64)
 """Beyond every integer type."""
 _TWO_32 = 1 << 32
+_FEW = 4
+"""Channels up to which Python's own numbers are faster than numpy's."""
 
 
 def value_range(value: Value) -> Range:
@@ -88,9 +90,10 @@ def _rescale(op: Rescale, of: Callable[[Value], Range]) -> Range:
     storage = op.output.type.storage
     low, high = of(op.input) if op.input_range is None else op.input_range
     ends: list[int] = []
-    for x in (low - op.input_zp, high - op.input_zp):
-        if -_TWO_32 < x < _TWO_32:  # the product of an int32 multiplier fits int64, whose shift by 63 leaves the sign
-            scaled = (int(x) * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
+    several = op.multiplier.size > _FEW
+    for x in (int(low) - op.input_zp, int(high) - op.input_zp):
+        if several and -_TWO_32 < x < _TWO_32:  # the product fits int64, whose shift by 63 leaves the sign
+            scaled = (x * op.multiplier.astype(np.int64)) >> np.minimum(op.shift.astype(np.int64), 63)
             made = [int(scaled.min()), int(scaled.max())]
         else:
             made = [x * int(m) >> int(s) for m, s in zip(op.multiplier, op.shift, strict=True)]

@@ -22,8 +22,8 @@ def rescale(op: Rescale, _: Context) -> Violations:
         yield "scale32 with an input of 48 bits"
     if not wide and op.rounding_mode == "DOUBLE_ROUND":
         yield "DOUBLE_ROUND without scale32"
-    yield from bounds("multiplier", [int(multiplier.min()), int(multiplier.max())], 0, (1 << (31 if wide else 15)) - 1)
-    yield from bounds("shift", [int(shift.min()), int(shift.max())], 2, 62)
+    yield from bounds("multiplier", multiplier.tolist(), 0, (1 << (31 if wide else 15)) - 1)
+    yield from bounds("shift", shift.tolist(), 2, 62)
     if op.per_channel and not shape:
         yield "per_channel of a scalar"
         return
