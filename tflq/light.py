@@ -14,7 +14,7 @@ dataclass of the standard library may inherit from one of these, but not the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter, itemgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
@@ -163,7 +163,7 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     names = tuple(name for name, each in fields.items() if each.init)
     unasked = [name for name, each in fields.items() if not each.init]
     finish = getattr(cls, "__post_init__", None)
-    puts = _puts(cls, names)
+    fill = _filler(cls, names)
 
     def completed(args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, ...]:
         """The values of all fields that are asked for, where some are given by name or left out."""
@@ -177,8 +177,7 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
     def __init__(self: Any, /, *args: Any, **given: Any) -> None:  # noqa: N807
         if given or len(args) != len(names):
             args = completed(args, given)
-        for put, value in zip(puts, args):  # noqa: B905  there are as many
-            put(self, value)
+        fill(self, args)
         for name in unasked:
             _put(self, name, _default(cls, name, fields[name]))
         if finish is not None:
@@ -193,21 +192,27 @@ def _initializer(cls: type, fields: Mapping[str, _Field]) -> Callable[..., None]
 
     if len(names) != 2 or unasked or finish is not None or "__slots__" not in vars(cls):
         return __init__
-    put_first, put_second = puts  # of the most common types
+    put_first, put_second = (getattr(cls, name).__set__ for name in names)  # of the most common types
     return of_two
 
 
-def _puts(cls: type, names: Iterable[str]) -> list[Callable[[Any, Any], None]]:
-    """What sets each field of a new object: that of its slot, if it has one."""
+def _filler(cls: type, names: tuple[str, ...]) -> Callable[[Any, tuple[Any, ...]], None]:
+    """What sets the fields of a new object: in their slots, or in its dictionary."""
     slots = [getattr(cls, name, None) for name in names]
-    return [
-        slot.__set__ if type(slot) is MemberDescriptorType else partial(_put_by_name, name)
-        for name, slot in zip(names, slots, strict=True)
-    ]
+    puts = [slot.__set__ for slot in slots if type(slot) is MemberDescriptorType]
 
+    def in_slots(self: Any, values: tuple[Any, ...]) -> None:
+        for put, value in zip(puts, values):  # noqa: B905  there are as many
+            put(self, value)
 
-def _put_by_name(name: str, self: Any, value: Any) -> None:
-    _put(self, name, value)
+    def in_dictionary(self: Any, values: tuple[Any, ...]) -> None:
+        vars(self).update(zip(names, values))  # noqa: B905  there are as many
+
+    def in_both(self: Any, values: tuple[Any, ...]) -> None:
+        for name, value in zip(names, values):  # noqa: B905  there are as many
+            _put(self, name, value)
+
+    return in_slots if len(puts) == len(names) else in_both if puts else in_dictionary
 
 
 def _default(cls: type, name: str, each: _Field) -> Any:

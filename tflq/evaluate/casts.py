@@ -23,13 +23,16 @@ evaluator(Scast)(of_arrays(np.asarray))
 @evaluator(Rescale)
 def _rescale(op: Rescale, x: np.ndarray) -> np.ndarray:
     storage = op.output.type.storage
-    values, numbers = x.astype(np.int64) - op.input_zp, (op.multiplier, op.shift)
+    values, numbers = x.astype(np.int64), (op.multiplier, op.shift)
+    if op.input_zp:
+        values -= op.input_zp
     if op.rounding is not None:
         scaled = rescale_rounded(values, *numbers, op.rounding)
     else:
         double_round = op.rounding_mode == "DOUBLE_ROUND"
         scaled = rescale(values, *numbers, double_round=double_round, scale32=op.scale32)
-    return np.clip(scaled + op.output_zp, storage.minimum, storage.maximum)
+    scaled += op.output_zp
+    return np.clip(scaled, storage.minimum, storage.maximum, out=scaled)
 
 
 @evaluator(Cast)

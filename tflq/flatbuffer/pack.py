@@ -19,7 +19,7 @@ from tflq.flatbuffer.layout import enum, options_of, table, union
 from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, UniformQuantizedType
+from tflq.ir.types import ScalarType, UniformQuantizedPerAxisType, UniformQuantizedType
 from tflq.light import NamedTuple
 
 __all__ = ["OperatorPacker", "TensorPacker"]
@@ -34,7 +34,10 @@ _COMMON: Final = frozenset(("version", "opcode", "options"))
 """What `Op.info` may say without a field in the operator's table."""
 _FORMS: Final = frozenset(("min", "max", "zero_point", "quantized_dimension"))
 
-_PER_LAYER: Final = template("QuantizationParameters", frozenset((2, 3)))
+_SCALE, _ZERO_POINT, _DIMENSION = (
+    table("QuantizationParameters").by_name[name].slot for name in ("scale", "zero_point", "quantized_dimension")
+)
+_PER_LAYER: Final = template("QuantizationParameters", frozenset((_SCALE, _ZERO_POINT)))
 _PER_LAYER_PACK: Final = struct.Struct("<iIIIfIq").pack
 _INT32: Final = struct.Struct("<i").pack
 _UINT32: Final = struct.Struct("<I").pack
@@ -156,6 +159,15 @@ class TensorPacker:
             # scale vector at byte 12 of the table, zero points at 20, so that the int64 at 28 - 4 is aligned
             encoder.chunks.append(_PER_LAYER_PACK(vtable - end, 8, 12, 1, element.scale, 1, element.zero_point))
             return end
+        if isinstance(element, UniformQuantizedPerAxisType) and usual and not without_fields(element):
+            scales, zero_points = (
+                encoder.vector("float32", element.scales),
+                encoder.vector("int64", element.zero_points, 8),
+            )
+            slots = {_SCALE: scales, _ZERO_POINT: zero_points}
+            if element.axis and value.type.rank != 1:
+                slots[_DIMENSION] = element.axis
+            return encoder.of_slots("QuantizationParameters", slots)
         fields = _with_indices(quantization_fields(value), index)
         return None if fields is None else encoder.table("QuantizationParameters", fields)
 

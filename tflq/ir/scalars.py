@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from tflq.light import dataclass
+from tflq.light import dataclass, field
 
 __all__ = [
     *("SCALARS", "ScalarType", "bf16", "complex64", "complex128", "f16", "f32", "f64", "f8e4m3fn", "f8e5m2"),
@@ -28,12 +28,22 @@ class ScalarType:
     bits: int
     kind: str  # "int", "uint", "bool", "float", "complex" or "opaque"
     numpy: str  # name of the numpy dtype of one unpacked element; "" if it has none
+    is_integer: bool = field(repr=False)
+    is_float: bool = field(repr=False)
+    signed: bool = field(repr=False)
+    minimum: int = field(repr=False)  # of an integer type, its smallest value
+    maximum: int = field(repr=False)  # and its largest
 
     def __new__(cls, name: str, bits: int, kind: str, numpy: str) -> ScalarType:
         if name not in _MADE:
+            signed = kind == "int"
+            span = 1 << bits
+            said = {"name": name, "bits": bits, "kind": kind, "numpy": numpy, "signed": signed}
+            said |= {"is_integer": kind in ("int", "uint"), "is_float": kind == "float"}
+            said |= {"minimum": -(span // 2) if signed else 0, "maximum": (span // 2 if signed else span) - 1}
             made = object.__new__(cls)
-            for field, value in (("name", name), ("bits", bits), ("kind", kind), ("numpy", numpy)):
-                object.__setattr__(made, field, value)
+            for key, value in said.items():
+                object.__setattr__(made, key, value)
             return _MADE.setdefault(name, made)
         return _MADE[name]
 
@@ -46,28 +56,6 @@ class ScalarType:
         if not self.numpy:
             raise TypeError(f"{self.name} has no numpy element type")
         return np.dtype(self.numpy)
-
-    @property
-    def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
-
-    @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
-
-    @property
-    def signed(self) -> bool:
-        return self.kind == "int"
-
-    @property
-    def minimum(self) -> int:
-        """Smallest value of an integer type."""
-        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
-
-    @property
-    def maximum(self) -> int:
-        """Largest value of an integer type."""
-        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
     def __str__(self) -> str:
         return self.name

@@ -207,19 +207,19 @@ class UniformQuantizedPerAxisType:
         low = storage.minimum if storage_min is None else storage_min
         high = storage.maximum if storage_max is None else storage_max
         _check_storage(storage, low, high)
-        scale = _frozen(_scales(scales, expressed), scale_dtype(expressed))
+        scale = _frozen(_scales(scales, expressed) if expressed is bf16 else scales, scale_dtype(expressed))
         if scale.ndim != 1 or not scale.size:
             raise ValueError("per-axis scales are not a non-empty list")
         _check_scales(scale)
-        zero = np.asarray(zero_points, np.int64)
+        zero = _frozen(zero_points, np.int64)
         if zero.size == 1:
-            zero = np.full(scale.shape, zero.reshape(()))
+            zero = _frozen(np.full(scale.shape, zero.reshape(())), np.int64)
         if zero.shape != scale.shape:
             raise ValueError(f"{zero.size} zero points for {scale.size} scales")
         _check_zero_points(storage, zero)
         if axis < 0:
             raise ValueError(f"axis {axis} is negative")
-        return cls(storage, expressed, axis, scale, _frozen(zero, np.int64), low, high)
+        return cls(storage, expressed, axis, scale, zero, low, high)
 
     @cached_property
     def _key(self) -> tuple[object, ...]:

@@ -136,15 +136,15 @@ def rescale(
 
     `scale32`: 32-bit multiplier and int32 values; else a 16-bit multiplier and 48-bit values.
     """
-    wide = x.astype(np.int64)
+    wide = np.asarray(x, np.int64)
     m, s = np.asarray(multiplier, np.int64), np.asarray(shift, np.int64)
+    twice = (s > 31) & (double_round and scale32)
     out = wide * m
-    out += np.int64(1) << (s - 1)
-    if double_round and scale32 and (s > 31).any():
-        wide >>= 63  # from the sign: 2^30, or -2^30 below zero
-        wide <<= 31
-        wide += 1 << 30
-        out += wide if (s > 31).all() else np.where(s > 31, wide, 0)
+    out += (np.int64(1) << (s - 1)) + np.where(twice, 1 << 30, 0)
+    if twice.any():
+        below = wide >> 63  # from the sign: 2^31 less below zero
+        below <<= 31
+        out += below if twice.all() else np.where(twice, below, 0)
     out >>= s
     return out
 

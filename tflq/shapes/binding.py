@@ -34,6 +34,7 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     bound = _bound(module, n, dims or {})
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
+    inference = Inference(module, open_dims)
     wrong = [
         reason(
             op,
@@ -41,11 +42,12 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
             f"'{value.name}' is stated as {text(value.type.shape)}, but its operands give {text(shape)}",
             "state it so, or let tflq infer the shapes",
         )
-        for index, op, value, shape in stale(module, Inference(module, open_dims))
+        for index, op, value, shape in stale(module, inference)
     ]
     if wrong:
         raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
-    inference = Inference(module, bound)
+    if open_dims != bound:
+        inference = Inference(module, bound)
     missing = _missing(module, inference)
     if missing:
         raise UnsupportedError(f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:", missing)

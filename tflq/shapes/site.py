@@ -53,7 +53,7 @@ class Misfit(NotInferred):
     """No interpreter runs the operator on operands of these shapes."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Site:
     """What is known where an operator stands: shapes of values, their elements, and the functions that it may call."""
 

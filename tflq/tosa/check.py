@@ -6,7 +6,7 @@ types is in `tflq.tosa.laws`. All violations are reported together, each with op
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tflq.dialects.forms import verify_form
 from tflq.dialects.tosa.casts import Rescale
@@ -29,10 +29,11 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
     `static`: dims that are not known are violations; a flatbuffer has no place for them.
     """
     verify_form(module, "tosa")
-    found = list(dict.fromkeys(_Check(module, target, static).run()))
+    checking = _Check(module, target, static)
+    found = list(dict.fromkeys(checking.run()))
     if found:
         raise UnsupportedError(f"the result is not valid TOSA {target.specification} on this target:", found)
-    return requirements(module, target)
+    return requirements(module, target, checking.signatures)
 
 
 def check_laws(module: Module) -> None:
@@ -59,6 +60,11 @@ class _Check:
         self.static = static
         self.context = Context(module, _variables(module), target.limits)
         self._types: dict[Signature, str | None] = {}
+
+    @property
+    def signatures(self) -> Iterable[Signature]:
+        """Those of all that was checked."""
+        return self._types
 
     def run(self) -> Iterator[Reason]:
         open_inputs = list(self._open_inputs()) if self.static else []

@@ -83,17 +83,24 @@ def providers(signature: Signature, target: Target) -> frozenset[str]:
     return frozenset(filter(target.has, target.rules.providers(*signature)))
 
 
-def requirements(module: Module, target: Target) -> Requirements:
-    """What a module needs, as far as the target has it."""
-    found = {signature: None for _, signature in boundary(module)}
+def requirements(module: Module, target: Target, signatures: Iterable[Signature] | None = None) -> Requirements:
+    """What a module needs, as far as the target has it. `signatures`: those of its operators and its boundary, where
+    they are known."""
+    found = _signatures(module) if signatures is None else dict.fromkeys(signatures)
     named: set[str] = set()
     for op in module.ops():
-        found.update(dict.fromkeys(demands(op)))
         if isinstance(op, Variable):
             found[of_type(op.initial_value.type)] = None
         if isinstance(op, Rescale) and op.rounding_mode == "DOUBLE_ROUND":
             named.add("doubleround")
     return summed([providers(signature, target) for signature in found], named, target)
+
+
+def _signatures(module: Module) -> dict[Signature, None]:
+    found = {signature: None for _, signature in boundary(module)}
+    for op in module.ops():
+        found.update(dict.fromkeys(demands(op)))
+    return found
 
 
 def summed(choices: Iterable[frozenset[str]], named: Iterable[str], target: Target) -> Requirements:
