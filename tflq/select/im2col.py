@@ -120,26 +120,35 @@ def tap_sum(
         pieces = enumerate(_strided_taps(k, x, geometry))
         return functools.reduce(k.add, (function(k.cast(tap, element), number) for number, tap in pieces))
     _, height, _, channels = x.type.shape or (None,) * 4
-    columns: list[Value] = []
-    for j in range(kernel_w):
-        column = _columns(k, x, j * dilation_w, stride_w, out_w)
+
+    def column(j: int) -> Value:
+        taken = _columns(k, x, j * dilation_w, stride_w, out_w)
         if fold > 1:
-            column = k.refold(column, (batch, height, out_w // fold, fold * (channels or 0)))
-        columns.append(k.cast(column, element))
-    phases: dict[int, list[Value]] = {}
-    total: Value | None = None
-    for i in range(kernel_h):
-        start, phase = divmod(i * dilation_h, stride_h)
-        if phase not in phases:
-            count = -(-((height or 0) - phase) // stride_h)
-            phases[phase] = [_rows(k, column, phase, stride_h, count) for column in columns]
-        terms = [(column, i * kernel_w + j) for j, column in enumerate(phases[phase])]
-        for part in [[term] for term in terms] if element.is_float else [terms]:  # floats are added up one by one
-            row = _rows(k, functools.reduce(k.add, (function(*term) for term in part)), start, 1, out_h)
-            total = row if total is None else k.add(total, row)
-    if total is None:
-        raise ValueError("a filter without taps")
-    return total
+            taken = k.refold(taken, (batch, height, out_w // fold, fold * (channels or 0)))
+        return k.cast(taken, element)
+
+    phases = [i * dilation_h % stride_h for i in range(kernel_h)]
+    starts = [i * dilation_h // stride_h for i in range(kernel_h)]
+
+    def rows_of(column: Value) -> dict[int, Value]:
+        counts = {phase: -(-((height or 0) - phase) // stride_h) for phase in phases}
+        return {phase: _rows(k, column, phase, stride_h, count) for phase, count in counts.items()}
+
+    if element.is_float:  # these are added up one by one, in their order
+        columns = [rows_of(column(j)) for j in range(kernel_w)]
+        terms = [
+            _rows(k, function(columns[j][phases[i]], i * kernel_w + j), starts[i], 1, out_h)
+            for i in range(kernel_h)
+            for j in range(kernel_w)
+        ]
+        return functools.reduce(k.add, terms)
+    sums: dict[int, Value] = {}  # by row of the filter: a column is needed no longer than for its own products
+    for j in range(kernel_w):
+        taken = rows_of(column(j))
+        for i, phase in enumerate(phases):
+            term = function(taken[phase], i * kernel_w + j)
+            sums[i] = k.add(sums[i], term) if i in sums else term
+    return functools.reduce(k.add, [_rows(k, sums[i], starts[i], 1, out_h) for i in range(kernel_h)])
 
 
 def _rows(k: Kernels, x: Value, start: int, stride: int, count: int) -> Value:

@@ -1,10 +1,10 @@
 """tosa.depthwise_conv2d as elementwise products per filter tap.
 
-    sum (x - x_zp) (w - w_zp) = sum X (w - w_zp) + c' sum (w - w_zp)      X int8 digit of x, c' its offset - x_zp
+    sum (x - x_zp) (w - w_zp) = sum x (w - w_zp) - x_zp sum (w - w_zp)
 
-The last term goes into the bias; padding holds the digit of x_zp, which makes both sides 0. A product of int8 with
-the weights fits int16. Rows are multiplied before they are cut to a tap's place, so that the taps of a column share
-an operand: of a tensor with one reader the interpreter does MUL in place, at six times the cost. Where the channels
+The last term goes into the bias; padding holds x_zp, which makes both sides 0. Rows are multiplied before they are cut
+to a tap's place, so that the taps of a column share an operand: of a tensor with one reader the interpreter does MUL in
+place, at six times the cost. MUL in int32 takes as long as MUL in int16 and the CAST of its product. Where the channels
 are few, several positions make one row of the kernels' broadcast. One input channel with several filters is an
 ordinary convolution; several filters per channel repeat the channels by GATHER.
 """
@@ -17,9 +17,8 @@ import numpy as np
 
 from tflq.dialects.tosa.convolution import DepthwiseConv2D
 from tflq.ir.core import Value, constant
-from tflq.ir.types import ScalarType, i16, i32
+from tflq.ir.types import ScalarType, i32
 from tflq.select.convolution.conv2d import conv2d_of
-from tflq.select.digits import digits, fills
 from tflq.select.im2col import Geometry, pad_spatial, tap_sum
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.sums import fits_int32
@@ -34,7 +33,7 @@ _ROW = 512
 def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
     """Slices, MUL and ADD per tap, bias."""
     x, weights, bias = k.value(op.input), k.value(op.weight), k.value(op.bias)
-    kernel_h, kernel_w, depth, _ = (d or 0 for d in weights.type.shape or ())
+    kernel_h, kernel_w, depth, multiplier = (d or 0 for d in weights.type.shape or ())
     geometry = Geometry.of(op, (kernel_h, kernel_w))
     if depth == 1 and weights.is_constant:
         filters = constant(np.ascontiguousarray(np.moveaxis(weights.array, 3, 0)))
@@ -56,40 +55,31 @@ def depthwise_conv2d(op: DepthwiseConv2D, k: Kernels) -> Value:
         result = float_depthwise(k, x, weights, bias, geometry, zero_points, element)
         if result is not None:
             return k.cast(result, acc)
-    if x.type.storage != i16 and _in_nine_bits(weights, zero_points[1]):
-        return k.cast(_by_bytes(k, x, weights.array, bias, geometry, zero_points), acc)
+    if x.type.storage.bits == 8 and weights.is_constant:
+        taps = weights.array.reshape(kernel_h * kernel_w, -1).astype(np.int64) - zero_points[1]
+        if (np.abs(taps).sum(0) < 1 << 23).all():  # the sum of its products with 8 bits is in int32
+            return k.cast(_by_bytes(k, x, taps, multiplier, bias, geometry, zero_points[0]), acc)
     return k.cast(_by_taps(k, x, weights, bias, geometry, zero_points, element), acc)
 
 
-def _in_nine_bits(weights: Value, zero_point: int) -> bool:
-    """Whether the products of known weights with int8 fit int16."""
-    if not weights.is_constant:
-        return False
-    low, high = int(weights.array.min(initial=0)) - zero_point, int(weights.array.max(initial=0)) - zero_point
-    return low >= -255 and high <= 255
-
-
 def _by_bytes(
-    k: Kernels, x: Value, weights: np.ndarray, bias: Value, geometry: Geometry, zero_points: tuple[int, int]
+    k: Kernels, x: Value, filters: np.ndarray, multiplier: int, bias: Value, geometry: Geometry, zero_point: int
 ) -> Value:
-    """8-bit x: products in int16, their sum in int32."""
-    filters = weights.reshape(-1, weights.shape[2] * weights.shape[3]).astype(np.int32) - zero_points[1]
-    inputs = digits(k, x)
-    fill = fills(x.type.storage.dtype, zero_points[0])[0]
+    """8-bit x and known filters [KH * KW, C * M] less their zero point: products and their sum in int32."""
     shape = geometry.output(x.type.shape, filters.shape[1])
     fold = _fold(shape)
-    padded = _repeated(k, pad_spatial(k, inputs.parts[0].value, geometry.pad, fill), weights.shape[3])
-    rows = [k.constant(row, i16) for row in np.tile(filters, (1, fold)).astype(np.int16)]
+    padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_point), multiplier)
+    rows = [k.constant(row) for row in np.tile(filters, (1, fold))]
     for row in rows:
         row.role = "weights"
 
     def product(x: Value, tap: int) -> Value:
-        return k.cast(k.mul(x, rows[tap]), i32)
+        return k.mul(x, rows[tap])
 
-    total = tap_sum(k, padded, geometry, product, fold=fold, element=i16)
+    total = tap_sum(k, padded, geometry, product, fold=fold, element=i32)
     if fold > 1 and shape is not None:
         total = k.refold(total, shape)
-    offset = (inputs.offset - zero_points[0]) * filters.sum(0)
+    offset = -zero_point * filters.sum(0)
     if bias.is_constant:
         whole = (bias.array + offset).astype(np.int32)
         return k.add(total, k.constant(whole)) if whole.any() else total
@@ -112,7 +102,7 @@ def _by_taps(
     zero_points: tuple[int, int],
     element: ScalarType,
 ) -> Value:
-    """int16 x, or weights that are not constant: products in `element`."""
+    """int16 x, or weights that are not constant or very many: products in `element`."""
     padded = _repeated(k, pad_spatial(k, x, geometry.pad, zero_points[0]), (weights.type.shape or (1,))[-1] or 1)
     wide = k.cast(padded, element)
     if zero_points[0]:
