@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tflq.numerics.fixed_point import (
@@ -17,6 +17,7 @@ from tflq.numerics.fixed_point import (
     quantize_multipliers,
     quotient,
     require_defined,
+    rescale,
 )
 
 
@@ -40,6 +41,21 @@ def test_negative_multipliers_keep_their_sign() -> None:
     np.testing.assert_array_equal(same, shifts)
     assert quantize_multiplier(-(1 - 2.0**-40)) == (-(1 << 31), 0)  # int32 holds it, so it is not halved
     assert quantize_multiplier(1 - 2.0**-40) == (1 << 30, 1)
+
+
+@given(st.floats())
+@example(1 - 2.0**-40)
+@example(-(1 - 2.0**-40))
+@example(2.0**-32)
+def test_one_multiplier_is_as_an_array_of_one(real: float) -> None:
+    mantissas, shifts = quantize_multipliers([real])
+    assert quantize_multiplier(real) == (mantissas[0], shifts[0])
+
+
+def test_rescaling_leaves_its_operand_as_it_is() -> None:
+    x = np.asarray([-7, -1, 0, 1, 5], np.int64)
+    rescale(x, [1 << 30, 3 << 29, 1 << 30, 1 << 30, 1 << 30], [32, 31, 33, 30, 40])
+    np.testing.assert_array_equal(x, [-7, -1, 0, 1, 5])
 
 
 def test_shifts_beyond_31_are_taken_modulo_32() -> None:
