@@ -90,17 +90,28 @@ def test_layers_as_they_are(zero_point: int, clamp: Clamp) -> None:
 
 @pytest.mark.parametrize("zero_point", [-85, 4])
 def test_dense_thresholds(zero_point: int) -> None:
-    """3,000 accumulators to each level, of both signs: less by their middle, they are scaled with small errors."""
+    """3,000 accumulators to each level, of both signs."""
     rng, bound = np.random.default_rng(1), np.full(200, 1 << 22)
     scales = rng.uniform(3.2e-4, 3.6e-4, 200)
     fit, mantissa, shift = fitted(scales, zero_point, -bound, bound, N1_TO_1, double_round=True, centred=True)
     assert fit is not None
-    assert fit.a is not None
     assert fit.e is not None
     edges = rescale_thresholds(np.arange(-127 - zero_point, 128 - zero_point), mantissa, shift)
     x = np.concatenate([edges, edges - 1, rng.integers(-bound, bound, (4000, 200)), [-bound, bound], 0 * edges[:1]])
     want = wanted(x, mantissa, shift, zero_point, double_round=True)
     np.testing.assert_array_equal(fit(x) + N1_TO_1.middle, want)
+
+
+def test_accumulators_that_are_exact_less_by_their_middle() -> None:
+    """Those of the levels are beyond 2^24, and their distances are not."""
+    steps = np.arange(255) * 3000
+    thresholds = (EXACT * np.asarray([2, -3]) + np.asarray([1, 77]))[:, None] + steps
+    low, high, slope = thresholds[:, 0] - 5000, thresholds[:, -1] + 5000, np.full(2, 1 / 3000)
+    assert fit_float_requantization(thresholds.T, slope, low, high, N1_TO_1) is None
+    fit = fit_float_requantization(thresholds.T, slope, low, high, N1_TO_1, centred=True)
+    assert fit is not None
+    x = np.arange(-5000, 255 * 3000 + 2000)[:, None] + thresholds[:, 0]
+    np.testing.assert_array_equal(fit(x) + 128, np.clip((x - thresholds[:, 0]) // 3000 + 1, 0, 255))
 
 
 def test_rounding_in_double() -> None:

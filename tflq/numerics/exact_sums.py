@@ -39,6 +39,9 @@ class ProductBounds(NamedTuple):
 
     def runs(self, bias: np.ndarray | float = 0.0) -> list[slice] | None:
         """As few runs of inputs as make all partial sums of each exact; the first one's have the bias [O], too."""
+        ends = self.least.sum(1) + np.minimum(bias, 0), self.most.sum(1) + np.maximum(bias, 0)
+        if self.least.shape[1] and max(-ends[0].min(initial=0), ends[1].max(initial=0)) < EXACT:
+            return [slice(0, self.least.shape[1])]
         least, most = (np.concatenate([np.zeros((v.shape[0], 1)), np.cumsum(v, 1)], 1) for v in self)
         first, inputs = np.asarray(bias, np.float64), self.least.shape[1]
         for count in range(1, min(inputs, _MOST_RUNS) + 1):

@@ -8,7 +8,8 @@ a clamp nor the product that undoes its scale is needed. f is monotone in x for 
 of `tflq.numerics.float_requantize` if f(T(n)) has reached n and f(T(n) - 1) has not, and the same at the ends.
 
 m is what it is, there is no gain to choose; h is any whole number before the line reaches a further level. So some are
-tried, and c in the middle of what they leave. Where thousands of accumulators share a level that is not enough.
+tried, and c in the middle of what they leave (`tflq.numerics.float_lines`: -u m is (x - h) m). Where thousands of
+accumulators share a level that is not enough.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ import numpy as np
 
 from tflq.light import NamedTuple
 from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_lines import Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 __all__ = ["FallingRequantization", "falling_arrays", "fit_falling"]
 
-_TRIES: Final = 96
-_STEPS: Final = (0, 1, -1)  # of m away from the real slope
+_TRIED: Final = (4, 12, *[32] * 6)  # h of each wave
+_STEPS: Final = np.asarray([0, 1, -1])[:, None]  # of m away from the real slope
 _FURTHER: Final = 7  # how far h is from the one before
+_LEFT: Final = (0.8, 0.25)  # the share of more than a few channels, left after the first waves, that are too many
 _FEW: Final = 12
-_HOPELESS: Final = 0.8  # where this share of more than a few channels is left after a few tries, there are too many
 _ROOM: Final = 0.9  # how much of a level h may use up
+_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 
 
 class FallingRequantization(NamedTuple):
@@ -41,7 +44,14 @@ class FallingRequantization(NamedTuple):
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """f of integers [..., C], operation by operation in float32."""
         u = np.maximum(self.h.astype(np.float64) - x, 0).astype(np.float32)
-        return np.floor(np.maximum(u * -self.m + self.c, np.float32(0)))
+        total = u * -self.m
+        total += self.c
+        np.maximum(total, np.float32(0), out=total)
+        return np.floor(total, out=total)
+
+    def of(self, channels: np.ndarray) -> FallingRequantization:
+        """That of some channels."""
+        return FallingRequantization(*(v[channels] for v in self))
 
 
 def falling_arrays(
@@ -51,13 +61,32 @@ def falling_arrays(
     return tuple(fit_falling(thresholds, slope, low, high) or ())
 
 
+class _Task(NamedTuple):
+    """Thresholds T(1) ... T(L) int64 [L, C] on [low, high], int64 [C], of lines that gain about `slope` float64 [C]
+    levels per unit; where the last level is reached, and how many accumulators further h may be, int64 [C]."""
+
+    thresholds: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    slope: np.ndarray
+    top: np.ndarray
+    span: np.ndarray
+
+    def of(self, channels: np.ndarray) -> _Task:
+        return _Task(self.thresholds.take(channels, 1), *(v[channels] for v in self[1:]))
+
+    @property
+    def steps(self) -> Steps:
+        return Steps.of(self.thresholds, None, self.low, self.high, 0)
+
+
 def fit_falling(
     thresholds: np.ndarray, slope: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> FallingRequantization | None:
     """The requantization with thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] int64 [C], with
     about `slope` float64 [C] levels per unit. None without a proof."""
     top = np.clip(thresholds[-1], low, high)
-    span = np.clip(_ROOM / np.maximum(slope, 1 / EXACT), 1, _TRIES * _FURTHER).astype(np.int64)
+    span = np.clip(_ROOM / np.maximum(slope, 1 / EXACT), 1, sum(_TRIED) * _FURTHER).astype(np.int64)
     least = top + span - EXACT  # what is below it is rounded, and on the first level anyway
     low = np.where(thresholds[0] > least, np.maximum(low, least), low)
     live = ((thresholds > low) & (thresholds <= high)).any(0)
@@ -65,44 +94,80 @@ def fit_falling(
         return None
     h, m = np.zeros(low.shape, np.float32), np.zeros(low.shape, np.float32)
     c = ((thresholds <= low).sum(0) + 0.5).astype(np.float32)
-    level = np.arange(1, thresholds.shape[0] + 1)[:, None]
-    reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
-    missed = np.where(thresholds > low, np.minimum(thresholds - 1, high), np.nan)
-    left = np.nonzero(live)[0]
-    if not _is_line(level, reached[:, left], missed[:, left], slope[left]):
-        return None
-    for i in range(_TRIES):
-        if not left.size:
-            return FallingRequantization(h, m, c)
-        if i == _FEW and left.size > max(_HOPELESS * live.sum(), _FEW):
+    fit, left = FallingRequantization(h, m, c), np.nonzero(live)[0]
+    return fit if _search(_Task(thresholds, low, high, slope, top, span), fit, left) else None
+
+
+def _search(task: _Task, found: FallingRequantization, channels: np.ndarray) -> bool:
+    """Fills `found` for channels; whether it does for all."""
+    first = _first(task, found, channels)
+    if first is None:
+        return False
+    (left, tight), order = first, 0
+    for wave, tried in enumerate(_TRIED):
+        if tight is None or not left.size:
+            break
+        fit, hits = _tried(task.of(left), tight, np.arange(order, order + tried)[:, None])
+        hits = np.nonzero(hits)[0]
+        hits = hits[_proven(task.of(left[hits]), fit.of(hits))]
+        _keep(found, left[hits], fit.of(hits))
+        rest = np.delete(np.arange(left.size), hits)
+        left, tight, order = left[rest], tight.columns(rest), order + tried
+        if left.size > max(_LEFT[min(wave, 1)] * channels.size, _FEW):
+            return False
+    return not left.size
+
+
+def _first(task: _Task, found: FallingRequantization, channels: np.ndarray) -> tuple[np.ndarray, Tight | None] | None:
+    """Fills `found` for channels for which the line of the nearest m through the middle of all thresholds is proven.
+    The others, and their tightest thresholds; None if a channel has no line: none has where thresholds jump at zero."""
+    lost, tight = [np.zeros(0, np.int64)], []
+    for at in range(0, channels.size, _BLOCK):
+        some = task.of(channels[at : at + _BLOCK])
+        steps, m = some.steps, some.slope.astype(np.float32)
+        slope = m.astype(np.float64)
+        least, most = (reduce(v, 0) for reduce, v in zip((np.max, np.min), steps.room(slope), strict=True))
+        if (least > most + len(steps.level) * 2.0**-22).any():
             return None
-        at = top[left] + i // len(_STEPS) * _FURTHER % span[left]
-        steps = float_steps(slope[left].astype(np.float32)) + _STEPS[i % len(_STEPS)]
-        tried = _line(level, reached[:, left], missed[:, left], at, from_steps(np.maximum(steps, 0)))
-        done = _is_proven(tried, level, reached[:, left], missed[:, left])
-        h[left[done]], m[left[done]], c[left[done]] = (v[done] for v in tried)
-        left = left[~done]
-    return None
+        most = np.minimum(most, steps.level[-1] + 1 - some.top * slope)
+        c = ((least + most) / 2 + some.top * slope).astype(np.float32)
+        fit = FallingRequantization(some.top.astype(np.float32), m, c)
+        proven = _meets(fit, steps)
+        _keep(found, channels[at : at + _BLOCK][proven], fit.of(proven))
+        rest = np.nonzero(~proven)[0]
+        if rest.size:
+            lost.append(channels[at : at + _BLOCK][rest])
+            tight.append(Tight.of(steps.of_channels(rest), some.slope[rest], odd=False))
+    return np.concatenate(lost), Tight.joined(tight) if tight else None
 
 
-def _is_line(level: np.ndarray, reached: np.ndarray, missed: np.ndarray, slope: np.ndarray) -> bool:
-    """Whether a line of that slope meets the thresholds of each channel; none does that jump at zero."""
-    least, below = np.fmax.reduce(level - reached * slope, 0), np.fmin.reduce(level - missed * slope, 0)
-    return not (least >= below).any()
+def _keep(found: FallingRequantization, channels: np.ndarray, fit: FallingRequantization) -> None:
+    for kept, new in zip(found, fit, strict=True):
+        kept[channels] = new
 
 
-def _line(
-    level: np.ndarray, reached: np.ndarray, missed: np.ndarray, h: np.ndarray, m: np.ndarray
-) -> FallingRequantization:
-    """The line of a slope m that is as far as can be from the thresholds, [L, C], and from the level after the last."""
-    slope = m.astype(np.float64)
-    least = np.fmax.reduce(level + (h - reached) * slope, 0)
-    below = np.fmin(np.fmin.reduce(level + (h - missed) * slope, 0), level[-1, 0] + 1)
-    return FallingRequantization(h.astype(np.float32), m, ((least + below) / 2).astype(np.float32))
+def _tried(task: _Task, tight: Tight, order: np.ndarray) -> tuple[FallingRequantization, np.ndarray]:
+    """The line of each channel that leaves most room on its tightest thresholds, of some h in their order [H, 1], and
+    whether it leaves any."""
+    h = task.top + order * _FURTHER % task.span
+    near = from_steps(np.maximum(float_steps(task.slope.astype(np.float32)) + _STEPS, 0))
+    h, m = np.tile(h, (len(near), 1)), np.repeat(near, len(order), 0)
+    levels = task.thresholds.shape[0]
+    bounds = level_bounds(np.arange(1, levels + 1), np.ones(1, np.float32))
+    lines = tight.lines(h.astype(np.float64), m, bounds, np.zeros(m.shape, np.int64))
+    columns = np.arange(task.slope.size)
+    fit = FallingRequantization(h[lines.best, columns].astype(np.float32), m[lines.best, columns], lines.c)
+    return fit, lines.any
 
 
-def _is_proven(fit: FallingRequantization, level: np.ndarray, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
+def _proven(task: _Task, fit: FallingRequantization) -> np.ndarray:
     """Whether f meets every threshold and ends at the last level, bool [C]."""
-    with np.errstate(invalid="ignore"):
-        late, early = fit(reached) < level, fit(missed) >= level
-    return np.asarray(~(late | early).any(0) & (np.floor(fit.c) <= level[-1, 0]))
+    proven = np.zeros(task.slope.size, bool)
+    for at in range(0, proven.size, _BLOCK):
+        channels = np.arange(at, min(at + _BLOCK, proven.size))
+        proven[channels] = _meets(fit.of(channels), task.of(channels).steps)
+    return proven
+
+
+def _meets(fit: FallingRequantization, steps: Steps) -> np.ndarray:
+    return steps.met(fit(steps.reached), fit(steps.missed)) & (np.floor(fit.c) <= steps.level[-1, 0])

@@ -22,7 +22,7 @@ from tflq.numerics.float_requantize import N1_TO_1, Clamp, gains
 
 __all__ = ["FloatPlane", "fit_float_plane"]
 
-_SEARCH: Final = ((0.03, 90), (0.004, 210))  # levels that a plane may be off, and steps to a better one
+_SEARCH: Final = ((0.03, 90, 8), (0.004, 210, 1))  # levels that a plane may be off, steps, every so-manieth bound
 _FLAT: Final = 0.75  # from where on it is too far off for the table to be a plane
 _NEAR: Final = 1e-3  # levels, of pairs that rounding decides
 _TRIED: Final = 64
@@ -78,9 +78,10 @@ def fit_float_plane(table: np.ndarray, x: np.ndarray, y: np.ndarray, clamp: Clam
         np.concatenate([flat[above], flat[below] + 1]),
     )
     plane = start
-    for radius, steps in _SEARCH:
+    for radius, steps, stride in _SEARCH:
         slack = bounds.slack(plane)
-        plane = _widest(bounds.of(slack < slack.min() + 4 * radius), plane, radius, steps)
+        near = np.nonzero(slack < slack.min() + 4 * radius)[0][::stride]
+        plane = _widest(bounds.of(near), plane, radius, steps)
     m, n = plane[:2] / 128
     c = plane[2] - m * x.mean() - n * y.mean() - clamp.middle
     close = np.abs(bounds.slack(plane)) < _NEAR

@@ -16,21 +16,26 @@ reached n and f(T(n) - 1) has not, for every T(n) of that range, and the same at
 evaluation of f itself in float32. No multiplication and addition may be contracted into one rounding: they are
 separate kernels, so none is.
 
-Where to look for the constants: a gain and a factor m leave an interval to c (to c + e and c - e on both sides of
-zero), whose middle is tried. How each product is rounded is chance, so where the thresholds are dense it takes some
-tries: neighbours of m, and other gains, of which the clamp leaves many. Who makes the accumulators can make x - a: with
-a in the middle of the levels all numbers are small, c most of all, so roundings are, too, and there are other a to try.
+Where to look for the constants: a gain, an m and an a leave an interval to what is added (to c + e and c - e on both
+sides of zero), which is known exactly (`tflq.numerics.float_lines`), and often empty. How products are rounded is
+chance, and so is how near the product of two float32 numbers, gain and m, comes to a slope. Of some gains those are
+tried that come nearest, the line in the middle of the thresholds first, which does for most channels; for the others,
+on their tightest thresholds, more and more gains, of which the clamp leaves many. Who makes the accumulators can make
+x - a: with a in the middle of the levels all numbers are small, c most of all, so roundings are, too, and there are
+other a to try.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from tflq.light import NamedTuple
 from tflq.numerics.exact_sums import EXACT
+from tflq.numerics.float_lines import Lines, Steps, Tight, level_bounds
 from tflq.numerics.float_thresholds import float_steps, from_steps
 
 __all__ = [
@@ -45,14 +50,19 @@ __all__ = [
     "requantization_arrays",
 ]
 
-_STEPS: Final = ((0, 1, -1, 2, -2), (0, 1, -1))  # of m away from the real factor, with the first gain and any other
-_GAINS: Final = 1024
-_ROUNDS, _FURTHER = 24, 3  # how often all gains are tried with another a, and how far that is from the last one
-_MOST: Final = (1 << 17, 1 << 19)  # lines that are tried, of all channels: without an a and with one
-_HOPELESS: Final = 0.95  # where this share of more than a few channels is left after a few tries, there are too many
+_FIRST: Final = 16  # gains of which the nearest one is tried on all thresholds
+_GAINS: Final = 128  # of a wave
+_TRIED: Final = (4, *[16] * 7, *[32] * 24)  # of each wave, those that come nearest to the slope
+_LINES: Final = 2048  # that are tried of all channels, if there are few
+_BESIDE: Final = (1, -1, 2, -2)  # of m away from the real factor, which may be an end of what the thresholds allow
+_STRAIGHT: Final = 4  # waves without an a, if there may be one
+_FURTHER: Final = 3  # how far a is from that of the wave before
+_EARLY: Final = 64  # tries, after which channels without a line may be too many
+_HOPELESS: Final = 1 << 14  # so many, times tries: they get fewer as tries get more
+_NONE: Final = 0.9  # the share of more than a few channels, left after the first tries, that are too many
 _FEW: Final = 16
-_FIRST: Final = len(_STEPS[0])  # tries on all thresholds; later ones are made on the tightest
-_TIGHT, _COLUMNS = 40, 1024  # how many of these, and of channels that are tried at once
+_LAST: Final = 4  # so many channels are tried on all thresholds
+_BLOCK: Final = 128  # channels whose thresholds stay in the cache
 
 _F32: TypeAlias = np.ndarray
 
@@ -89,40 +99,45 @@ class FloatRequantization(NamedTuple):
         whole = np.asarray(x)
         total = (whole if self.a is None else whole - self.a.astype(np.float64)).astype(np.float32) * self.m
         total += self.c if self.e is None else np.sign(whole).astype(np.float32) * self.e + self.c
-        np.clip(total, np.float32(self.clamp.low), np.float32(self.clamp.high), out=total)
-        return np.floor(total * self.gain)
+        np.maximum(total, np.float32(self.clamp.low), out=total)
+        np.minimum(total, np.float32(self.clamp.high), out=total)
+        total *= self.gain
+        return np.floor(total, out=total)
 
 
-class _Thresholds(NamedTuple):
-    """What f has to meet, [L, C] each: from `reached` on at least `level`, and below it at `missed`; NaN where the
-    range has no such accumulator. `ends` are the results where the clamp ends."""
+class _Task(NamedTuple):
+    """Thresholds T(1) ... T(L) int64 [L, C] on accumulators in [low, high] that are less by a, int64 [C], of lines that
+    gain about `slope` float64 [C] levels per unit; `below` as in `fit_float_requantization`."""
 
-    level: np.ndarray  # [L, C], or [L, 1] for all channels alike
-    reached: np.ndarray
-    missed: np.ndarray
-    ends: tuple[int, int]
-    a: np.ndarray  # [C], whole numbers
+    thresholds: np.ndarray
+    below: np.ndarray | None
+    low: np.ndarray
+    high: np.ndarray
+    slope: np.ndarray
+    a: np.ndarray
+    clamp: Clamp
 
-    def of(self, channels: np.ndarray) -> _Thresholds:
-        level = self.level if self.level.shape[1] == 1 else self.level[:, channels]
-        return _Thresholds(level, self.reached[:, channels], self.missed[:, channels], self.ends, self.a[channels])
+    def of(self, channels: np.ndarray) -> _Task:
+        below = None if self.below is None else self.below.take(channels, 1)
+        low, high, slope, a = (v[channels] for v in (self.low, self.high, self.slope, self.a))
+        return _Task(self.thresholds.take(channels, 1), below, low, high, slope, a, self.clamp)
 
-    def tightest(self, slope: np.ndarray, *, odd: bool) -> _Thresholds:
-        """The thresholds that leave a line the least room, of each channel; on both sides of zero, if it is odd."""
-        if self.level.size <= _TIGHT:
-            return self
-        offset, jump = _lines(self, slope, odd=odd)
-        above = (self.reached - self.a) * slope + offset - self.level
-        below = self.level - (self.missed - self.a) * slope - offset
-        if jump is not None:
-            above, below = above + np.sign(self.reached) * jump, below - np.sign(self.missed) * jump
-        room = np.fmin(above, below)
-        sides = [room] if jump is None else [np.where(self.reached * sign > 0, room, np.nan) for sign in (1, -1)]
-        order = np.concatenate([np.argpartition(side, _TIGHT, axis=0)[:_TIGHT] for side in sides])
-        level, reached, missed = (
-            np.take_along_axis(np.broadcast_to(v, self.reached.shape), order, 0) for v in self[:3]
-        )
-        return _Thresholds(level, reached, missed, self.ends, self.a)
+    @property
+    def steps(self) -> Steps:
+        return Steps.of(self.thresholds, self.below, self.low, self.high, -self.clamp.middle)
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether most channels have no line on both sides of zero, as if rounding twice."""
+        at_least, below = self.steps.room(self.slope)
+        with np.errstate(invalid="ignore"):
+            return bool((at_least.max(0) > below.min(0)).mean() > 0.5)
+
+    def proves(self, fit: FloatRequantization, steps: Steps) -> np.ndarray:
+        """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
+        ends = (np.floor(np.float32(end) * fit.gain) for end in (self.clamp.low, self.clamp.high))
+        bottom, top = (found == level for found, level in zip(ends, (steps.level[0] - 1, steps.level[-1]), strict=True))
+        return steps.met(fit(steps.reached), fit(steps.missed)) & bottom & top
 
 
 def fit_float_requantization(
@@ -145,30 +160,50 @@ def fit_float_requantization(
     """
     if clamp is N1_TO_1 and thresholds.shape[0] != 255:
         return None
-    middle = np.clip(thresholds[thresholds.shape[0] // 2], low, high) if centred else np.zeros_like(low)
-    least, most = middle + _ROUNDS * _FURTHER + 1 - EXACT, middle + EXACT - 1
-    low = np.where(thresholds[0] > least, np.maximum(low, least), low)
-    high = np.where(thresholds[-1] <= most, np.minimum(high, most), high)
     live = ((thresholds > low) & (thresholds <= high)).any(0)
-    if ((low < least) | (high > most))[live].any():
+    origins = [np.zeros_like(low)]
+    if centred:
+        origins.append(np.clip(thresholds[thresholds.shape[0] // 2], low, high))
+    origins = [a for a in origins if _is_exact(thresholds, low, high, a, live)]
+    if not origins:
         return None
+    for a in origins:
+        low, high = _exact_range(thresholds, low, high, a)
     gain = np.full(low.shape, next(gains(clamp, thresholds.shape[0])), np.float32)
-    lone = (thresholds <= low).sum(0) - clamp.middle  # the one result of a channel that is not live
+    rest = np.nonzero(~live)[0]
+    lone = (thresholds.take(rest, 1) <= low[rest]).sum(0) - clamp.middle  # the one result of a channel
     m, e, c, a = (np.zeros(low.shape, np.float32) for _ in range(4))
-    c[~live] = ((lone + 0.5) / gain)[~live]
+    c[rest] = (lone + 0.5) / gain[rest]
     left, odd = np.nonzero(live)[0], False
     if left.size:
-        beneath = thresholds - 1 if below is None else below
-        given = _thresholds(thresholds[:, left], beneath[:, left], low[left], high[left], clamp, middle[left])
-        odd = _is_odd(given, slope[left])
-        found = _search(given, slope[left], clamp, odd=odd, centred=centred)
+        task = _Task(thresholds, below, low, high, slope, origins[0], clamp)
+        task = task.of(left) if rest.size else task
+        odd = task.of(np.arange(min(left.size, _BLOCK))).is_odd
+        found = _search(task, [a[left] for a in origins], odd=odd)
         if found is None:
             return None
-        gain[left], m[left], c[left], e[left] = found.gain, found.m, found.c, 0 if found.e is None else found.e
-        a[left] = 0 if found.a is None else found.a
-    fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if centred else None)
-    assert (fit(np.zeros((1, low.size)))[0] == lone)[~live].all()
+        for kept, new in zip((gain, m, c, e, a), found[1:], strict=True):
+            kept[left] = new
+    fit = FloatRequantization(clamp, gain, m, c, e if odd else None, a if a.any() else None)
+    assert (fit(np.zeros((1, low.size)))[0, rest] == lone).all()
     return fit
+
+
+def _exact_range(
+    thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The range without accumulators x that are on the first or last level as others are, and for which x - a, or one
+    less by a little more, is not exact."""
+    least, most = a + len(_TRIED) * _FURTHER + 1 - EXACT, a + EXACT - 1
+    low = np.where(thresholds[0] > least, np.maximum(low, least), low)
+    return low, np.where(thresholds[-1] <= most, np.minimum(high, most), high)
+
+
+def _is_exact(thresholds: np.ndarray, low: np.ndarray, high: np.ndarray, a: np.ndarray, live: np.ndarray) -> bool:
+    """Whether x - a is on what remains of the ranges of live channels."""
+    least, most = _exact_range(thresholds, low, high, a)
+    exact = (least > a + len(_TRIED) * _FURTHER - EXACT) & (most < a + EXACT)
+    return bool(exact[live].all())
 
 
 def requantization_arrays(
@@ -218,112 +253,113 @@ def _slopes(reached: np.ndarray, missed: np.ndarray, level: np.ndarray) -> tuple
 
 def gains(clamp: Clamp, levels: int) -> Iterator[np.float32]:
     """Gains that bring the clamp's bounds to the ends of the levels; the first is the one that is best as a rule."""
-    if clamp is N1_TO_1:
-        yield np.nextafter(np.float32(128), np.float32(0))  # the product is the neighbour of one by 128: no rounding
+    for wave in range(len(_TRIED)):
+        yield from _gains(clamp, levels, wave)
+
+
+def _gains(clamp: Clamp, levels: int, wave: int) -> np.ndarray:
+    """Those of a wave, float32 [G]."""
     least, most = (127.0, 128.0) if clamp is N1_TO_1 else (levels / 6, (levels + 1) / 6)
-    for i in range(_GAINS):
-        yield np.float32(least + (most - least) * ((0.5 + i * 0.6180339887498949) % 1.0))
+    order = np.arange(wave * _GAINS, (wave + 1) * _GAINS)
+    found = (least + (most - least) * ((0.5 + order * 0.6180339887498949) % 1.0)).astype(np.float32)
+    if clamp is N1_TO_1 and wave == 0:  # the product is the neighbour of one by 128: no rounding
+        found[0] = np.nextafter(np.float32(128), np.float32(0))
+    return found
 
 
-def _thresholds(
-    thresholds: np.ndarray, below: np.ndarray, low: np.ndarray, high: np.ndarray, clamp: Clamp, a: np.ndarray
-) -> _Thresholds:
-    level = np.arange(1, thresholds.shape[0] + 1)[:, None] - clamp.middle
-    reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
-    missed = np.where(thresholds > low, np.minimum(below, high), np.nan)
-    return _Thresholds(level, reached, missed, (int(level[0, 0]) - 1, int(level[-1, 0])), a)
+@cache
+def _wave(clamp: Clamp, levels: int, wave: int) -> tuple[np.ndarray, np.ndarray]:
+    """The gains of a wave, float32 [G], and what they make of the levels (`level_bounds`), [G, L]."""
+    found = _gains(clamp, levels, wave)
+    return found, level_bounds(np.arange(1, levels + 1) - clamp.middle, found)
 
 
-def _interval(given: _Thresholds, slope: np.ndarray, sign: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """What the thresholds leave to c for lines of a slope, in levels, float64 [C] each; by accumulators of one sign
-    alone if it is given."""
-    at_least, below = (given.level - (x - given.a) * slope for x in (given.reached, given.missed))
-    if sign is not None:
-        at_least = np.where(given.reached * sign > 0, at_least, np.nan)
-        below = np.where(given.missed * sign > 0, below, np.nan)
-    return np.fmax.reduce(at_least, 0), np.fmin.reduce(below, 0)
+def _search(task: _Task, origins: list[np.ndarray], *, odd: bool) -> FloatRequantization | None:
+    """A proven line of each channel, less by one of some a each; None if one has none, or may be expected to."""
+    size = task.slope.size
+    found = FloatRequantization(task.clamp, *(np.zeros(size, np.float32) for _ in range(5)))
+    left, tight = _first(task, found, odd=odd)
+    tries = 1
+    for wave, tried in enumerate(_TRIED):
+        if tight is None or not left.size:
+            return found
+        levels = task.thresholds.shape[0]
+        if left.size <= _LAST and tight.width < levels:
+            tight = Tight.of(task.of(left).steps, task.slope[left], odd=odd, most=levels)
+        a = origins[wave % len(origins) if wave >= _STRAIGHT else 0]
+        some = task._replace(a=np.where(a == 0, a, a + wave * _FURTHER)).of(left)
+        count = min(max(tried, _LINES // left.size), _GAINS - 1)
+        fit, hits = _tried(some, tight, wave, count)
+        hits = np.nonzero(hits)[0]
+        hits = hits[_proven(some.of(hits), fit.of(hits))]
+        _keep(found, left[hits], fit.of(hits))
+        rest = np.delete(np.arange(left.size), hits)
+        left, tight, tries = left[rest], tight.columns(rest), tries + tried
+        hopeless = tries > _EARLY and left.size * tries > _HOPELESS
+        if hopeless or (wave > 0 and left.size > max(_NONE * size, _FEW)):
+            return None
+    return None if left.size else found
 
 
-def _is_odd(given: _Thresholds, slope: np.ndarray) -> bool:
-    """Whether most channels have no line on both sides of zero, as if rounding twice."""
-    with np.errstate(invalid="ignore"):
-        low, high = _interval(given, slope)
-        return bool((low > high).mean() > 0.5)
+def _first(task: _Task, found: FloatRequantization, *, odd: bool) -> tuple[np.ndarray, Tight | None]:
+    """Fills `found` with lines through the middle of all thresholds where they are proven. The other channels, and
+    their tightest thresholds."""
+    lost, tight = [], []
+    gain, _ = _wave(task.clamp, task.thresholds.shape[0], 0)
+    for at in range(0, task.slope.size, _BLOCK):
+        channels = np.arange(at, min(at + _BLOCK, task.slope.size))
+        some = task.of(channels)
+        steps = some.steps
+        room = steps.split(*steps.room(some.slope), odd=odd)
+        best, m = _nearest(some.slope, gain[:_FIRST], 1)
+        own = gain[best[0]]
+        ends = ((v[:, None] + some.a * some.slope) / own for v in (room[0].max(0), room[1].min(0)))
+        lines = Lines.widest(next(ends), next(ends), some.slope / own)
+        fit = FloatRequantization(task.clamp, own, m[0], lines.c, lines.e, some.a.astype(np.float32))
+        proven = lines.any & some.proves(fit, steps)
+        _keep(found, channels[proven], fit.of(proven))
+        if not proven.all():
+            lost.append(channels[~proven])
+            tight.append(Tight.of(steps.of_channels(np.nonzero(~proven)[0]), some.slope[~proven], odd=odd))
+    return (np.concatenate(lost), Tight.joined(tight)) if lost else (np.zeros(0, np.int64), None)
 
 
-def _middle(low: np.ndarray, high: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """The middle of an interval; near the one end that it has."""
-    low, high = np.fmax(low, high - slope), np.fmin(high, low + slope)
-    return (low + high) / 2
+def _tried(task: _Task, tight: Tight, wave: int, count: int) -> tuple[FloatRequantization, np.ndarray]:
+    """The line of each channel that leaves most room on its tightest thresholds, of `count` gains of a wave, and
+    whether it leaves any."""
+    gain, bounds = _wave(task.clamp, task.thresholds.shape[0], wave)
+    index, m = _nearest(task.slope, gain, count)
+    if wave == 1 or task.slope.size <= _LAST:
+        some = slice(None if task.slope.size <= _LAST else 1)
+        steps = float_steps(m[some]) + np.asarray(_BESIDE)[:, None, None]
+        m = np.concatenate([m, from_steps(np.maximum(steps, 0)).reshape(-1, m.shape[1])])
+        index = np.concatenate([index, *[index[some]] * len(_BESIDE)])
+    lines = tight.lines(task.a[None].astype(np.float64), m, bounds, index)
+    columns = np.arange(task.slope.size)
+    own = gain[index[lines.best, columns]], m[lines.best, columns]
+    return FloatRequantization(task.clamp, *own, lines.c, lines.e, task.a.astype(np.float32)), lines.any
 
 
-def _lines(given: _Thresholds, slope: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """c and e in levels, float64 [C], for lines of a slope."""
-    if not odd:
-        return _middle(*_interval(given, slope), slope), None
-    above, below = (_middle(*_interval(given, slope, sign), slope) for sign in (1, -1))
-    above, below = np.where(np.isnan(above), below, above), np.where(np.isnan(below), above, below)
-    return (above + below) / 2, np.maximum((above - below) / 2, 0)
+def _nearest(slope: np.ndarray, gain: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The gains whose products by float32 numbers m come nearest to slopes float64 [C], and these m: [count, C]."""
+    factor = gain.astype(np.float64)[:, None]
+    m = (slope / factor).astype(np.float32)
+    error = np.abs(m * factor - slope)
+    index = error.argmin(0)[None] if count == 1 else np.argpartition(error, count, axis=0)[:count]
+    return index, np.take_along_axis(m, index, 0)
 
 
-def _search(
-    given: _Thresholds, slope: np.ndarray, clamp: Clamp, *, odd: bool, centred: bool
-) -> FloatRequantization | None:
-    """The first proven line of each channel; None if one has none. Where the first tries fail, others are made on the
-    tightest thresholds, and proven on all."""
-    size = slope.size
-    found = FloatRequantization(clamp, *(np.zeros(size, np.float32) for _ in range(5)))
-    gain, step = (np.asarray(v) for v in zip(*_candidates(clamp, given.level.shape[0]), strict=True))
-    further = np.repeat(np.arange(_ROUNDS if centred else 1) * _FURTHER, gain.size)
-    gain, step = (np.tile(v, further.size // gain.size) for v in (gain, step))
-    left, at, tight, spent = np.arange(size), 0, given, 0
-    while at < gain.size and spent < _MOST[centred] and not (at >= _FEW and left.size > max(_HOPELESS * size, _FEW)):
-        if at == _FIRST:
-            tight = given.of(left).tightest(slope[left], odd=odd)
-        some = slice(at, at + (1 if at < _FIRST else max(1, min(_COLUMNS // left.size, _FEW))))
-        columns = np.tile(np.arange(left.size), gain[some].size)  # where channels are few, several tries at once
-        spent += columns.size
-        more, *factors = (np.repeat(v[some], left.size) for v in (further, gain, step))
-        met = tight.of(columns)
-        met = met._replace(a=met.a + more)
-        tried = _line(met, slope[left][columns], clamp, *factors, odd=odd)
-        proven = _proven(tried, met).reshape(-1, left.size)
-        done = proven.any(0)
-        tried = tried.of((proven.argmax(0) * left.size + np.arange(left.size))[done])
-        if at >= _FIRST:
-            whole = _proven(tried, given.of(left[done]))
-            tried, done[done] = tried.of(whole), whole
-        for kept, new in zip(found[1:], tried[1:], strict=True):
-            if kept is not None and new is not None:
-                kept[left[done]] = new
-        left, tight, at = left[~done], tight.of(~done), at + gain[some].size
-        if not left.size:
-            return found._replace(e=found.e if odd else None, a=found.a if centred else None)
-    return None
+def _proven(task: _Task, fit: FloatRequantization) -> np.ndarray:
+    """Whether f meets every threshold, bool [C]."""
+    proven = np.zeros(task.slope.size, bool)
+    for at in range(0, proven.size, _BLOCK):
+        channels = np.arange(at, min(at + _BLOCK, proven.size))
+        some = task.of(channels)
+        proven[channels] = some.proves(fit.of(channels), some.steps)
+    return proven
 
 
-def _candidates(clamp: Clamp, levels: int) -> Iterator[tuple[np.float32, int]]:
-    for i, gain in enumerate(gains(clamp, levels)):
-        for step in _STEPS[min(i, 1)]:
-            yield gain, step
-
-
-def _line(
-    given: _Thresholds, slope: np.ndarray, clamp: Clamp, gain: np.ndarray, step: np.ndarray, *, odd: bool
-) -> FloatRequantization:
-    """One try per channel: m is `step` floats away from the real factor, c and e are in the middle of what that
-    leaves."""
-    real = gain.astype(np.float64)
-    m = from_steps(np.maximum(float_steps((slope / real).astype(np.float32)) + step, 0))
-    offset, jump = _lines(given, m * real, odd=odd)
-    c = (offset / real).astype(np.float32)
-    e = None if jump is None else (jump / real).astype(np.float32)
-    return FloatRequantization(clamp, gain, m, c, e, given.a.astype(np.float32))
-
-
-def _proven(fit: FloatRequantization, given: _Thresholds) -> np.ndarray:
-    """Whether f meets every threshold and the clamp ends at the first and last level, bool [C]."""
-    with np.errstate(invalid="ignore"):
-        late, early = fit(given.reached) < given.level, fit(given.missed) >= given.level
-    bottom, top = (np.floor(np.float32(end) * fit.gain) for end in (fit.clamp.low, fit.clamp.high))
-    return ~(late | early).any(0) & (bottom == given.ends[0]) & (top == given.ends[1])
+def _keep(found: FloatRequantization, channels: np.ndarray, fit: FloatRequantization) -> None:
+    for kept, new in zip(found[1:], fit[1:], strict=True):
+        assert kept is not None
+        kept[channels] = new

@@ -76,7 +76,8 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
     if steps is None:
         return None
     attempts = [(N1_TO_1, True)] if most - least == 255 else []
-    attempts.insert(0, (RELU6 if least == op.output_zp or not attempts else N1_TO_1, False))
+    if least == op.output_zp or not attempts:
+        attempts.insert(0, (RELU6, False))
     ranges = [(low.min(keepdims=True), high.max(keepdims=True))] if steps.slope.size == 1 else []
     for bounds in (*ranges, (low, high)):
         thresholds, slope = (np.broadcast_to(v, (*v.shape[:-1], bounds[0].size)) for v in steps)

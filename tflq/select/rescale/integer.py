@@ -24,6 +24,7 @@ from tflq.dialects.tfl.arithmetic import Div
 from tflq.dialects.tfl.unary import Sign
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
+from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.ir.core import Value
 from tflq.ir.types import i16, i32, i64
 from tflq.light import NamedTuple
@@ -38,6 +39,7 @@ __all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeez
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
 _Climb: TypeAlias = tuple[Staircase, Division | None]
+_Requantized: TypeAlias = tuple["_Scaling", Clamp | None, _Climb | None]
 _TOGETHER = 1 << 16  # channels whose divisions are looked for in one go
 
 
@@ -80,7 +82,7 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     """saturate(apply_scale(x - input_zp) + output_zp), with the clamp that follows it, if one does."""
     x = k.value(op.input)
     storage = x.type.storage
-    s, clamp, climb = k.once(_requantizations)[op]
+    s, clamp, climb = k.once(_requantizations).get(op) or _requantized([op], k)[op]
     if storage.bits < 32:
         x = k.cast(x, i32)
     if op.input_zp:
@@ -91,11 +93,20 @@ def rescale(op: Rescale, k: Kernels) -> Value:
     return k.fuse(clamp, y) if clamp else y
 
 
-def _requantizations(k: Kernels) -> dict[Rescale, tuple[_Scaling, Clamp | None, _Climb | None]]:
-    """Of each RESCALE of a function: what it computes, the clamp that is part of that, and if it may be a division its
-    staircase and the division that does the same on all its inputs, if one is found. They are looked for together: it
-    takes many small steps on arrays."""
-    scalings = {op: _scaling(op, k) for op in k.source if isinstance(op, Rescale)}
+def _requantizations(k: Kernels) -> dict[Rescale, _Requantized]:
+    """`_requantized` of the RESCALEs of a function, together: it takes many small steps on arrays. With float32 those
+    of convolutions are for themselves, if ever: they are requantized in float32 as a rule."""
+    ops = [op for op in k.source if isinstance(op, Rescale)]
+    if k.mac == "float32":
+        own = {op.output for op in k.source if isinstance(op, (Conv2D, DepthwiseConv2D))}
+        ops = [op for op in ops if op.input not in own]
+    return _requantized(ops, k)
+
+
+def _requantized(ops: list[Rescale], k: Kernels) -> dict[Rescale, _Requantized]:
+    """Of each RESCALE: what it computes, the clamp that is part of that, and if it may be a division its staircase and
+    the division that does the same on all its inputs, if one is found."""
+    scalings = {op: _scaling(op, k) for op in ops}
     different: dict[Hashable, _Scaling] = {}  # strips of one result have equal ones
     for op, (s, _) in scalings.items():
         if op.input.type.storage.bits <= 32 and s.low < s.high and not s.is_one and s.may_divide:

@@ -1,0 +1,200 @@
+"""Which constants a line of float32 numbers leaves: what two roundings make of it, exactly.
+
+    gain * ((x - a) * m + r)        three products and sums in float32, each rounded on its own
+
+reaches the level n where the sum reaches a float32 number S(n), the least one whose product by the gain rounds to n or
+more; so where (x - a) * m, rounded, and r add up to the middle between S(n) and the float32 number below it. For a
+gain, an m and an a each threshold is a bound of r, then: with x the least accumulator of a level from below, with the
+greatest one that is less from above. Between the greatest of the ones and the least of the others r is free.
+
+The bounds that are met last are those of the thresholds that a line of real numbers passes most closely (`Tight`). Few
+of them stand for all while one looks for a line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.light import NamedTuple
+
+__all__ = ["Lines", "Steps", "Tight", "level_bounds"]
+
+_TIGHT = 24  # of the thresholds of each side
+_STEEPER = 2.0**-26
+_LITTLE = 2.0**-47  # less than what sums and bounds differ by, if they do
+_COLUMNS = 1024  # lines whose thresholds stay in the cache
+
+
+class Steps(NamedTuple):
+    """What f has to meet: float64 [L, C] each, from `reached` on at least `level` ([L, 1]), and below it at `missed`;
+    NaN where the range has no such accumulator."""
+
+    level: np.ndarray
+    reached: np.ndarray
+    missed: np.ndarray
+
+    @classmethod
+    def of(
+        cls, thresholds: np.ndarray, below: np.ndarray | None, low: np.ndarray, high: np.ndarray, bottom: int
+    ) -> Steps:
+        """T(1) ... T(L) int64 [L, C] on [low, high] int64 [C], for levels from `bottom` + 1 on. `below` are the
+        greatest accumulators below each threshold, if that is not one less."""
+        level = np.arange(bottom + 1.0, bottom + 1.0 + thresholds.shape[0])[:, None]
+        if (thresholds[0] > low).all() and (thresholds[-1] <= high).all():
+            reached = thresholds.astype(np.float64)
+            return cls(level, reached, reached - 1 if below is None else below.astype(np.float64))
+        beneath = thresholds - 1 if below is None else below
+        reached = np.where(thresholds <= high, np.maximum(thresholds, low), np.nan)
+        return cls(level, reached, np.where(thresholds > low, np.minimum(beneath, high), np.nan))
+
+    def of_channels(self, some: np.ndarray) -> Steps:
+        return Steps(self.level, self.reached.take(some, 1), self.missed.take(some, 1))
+
+    def room(self, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each threshold leaves to the offset of a line, in levels, [L, C] each: at least the one, and less than
+        the other; infinite where there is none."""
+        sides = []
+        for x, end, free in ((self.reached, -1, -np.inf), (self.missed, 0, np.inf)):
+            offset = x * -slope
+            offset += self.level
+            if np.isnan(x[end]).any():
+                offset[np.isnan(offset)] = free
+            sides.append(offset)
+        return sides[0], sides[1]
+
+    def split(self, at_least: np.ndarray, below: np.ndarray, *, odd: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The same [L, S, C] for accumulators of either sign alone; S is 1 if a line is not odd."""
+        if not odd:
+            return at_least[:, None], below[:, None]
+        sides: list[np.ndarray] = []
+        for x, values, free in ((self.reached, at_least, -np.inf), (self.missed, below, np.inf)):
+            sides.append(np.stack([np.where(x > 0, values, free), np.where(x < 0, values, free)], 1))
+        return sides[0], sides[1]
+
+    def met(self, reached: np.ndarray, missed: np.ndarray) -> np.ndarray:
+        """Whether the results of both are on the right side of every threshold, bool [C]."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(~((reached < self.level) | (missed >= self.level)).any(0))
+
+
+class Tight(NamedTuple):
+    """Thresholds of C lines: accumulators float64 [2, K, S, C], and which of the levels they belong to, int64. The
+    first of two are to reach it, the others not to; L and L + 1 stand for levels that all reach, and none."""
+
+    x: np.ndarray
+    n: np.ndarray
+
+    @classmethod
+    def of(cls, steps: Steps, slope: np.ndarray, *, odd: bool, most: int = _TIGHT) -> Tight:
+        """The thresholds of each side, `most` at most, that leave a line of a slope the least room. Where rounding half
+        away leaves none to all, those count that do so to a line that climbs a little more: it is one."""
+        places: list[np.ndarray] = []
+        found: list[np.ndarray] = []
+        sides = steps.split(*steps.room(slope * (1 + _STEEPER)), odd=odd)
+        for x, room in zip((steps.reached, steps.missed), (-sides[0], sides[1]), strict=True):
+            n = np.broadcast_to(np.arange(room.shape[0])[:, None, None], room.shape)
+            if room.shape[0] > most:
+                n = np.argpartition(room, most, axis=0)[:most]
+            free = np.isinf(np.take_along_axis(room, n, 0))
+            found.append(np.where(free, 0.0, np.take_along_axis(x[:, None], n, 0)))
+            places.append(np.where(free, room.shape[0] + len(places), n))
+        return cls(np.stack(found), np.stack(places))
+
+    def columns(self, some: np.ndarray) -> Tight:
+        return Tight(self.x.take(some, -1), self.n.take(some, -1))
+
+    @property
+    def width(self) -> int:
+        """How many thresholds each side has."""
+        return self.x.shape[1]
+
+    @classmethod
+    def joined(cls, parts: list[Tight]) -> Tight:
+        return cls(*(np.concatenate(v, -1) for v in zip(*parts, strict=True)))
+
+    def lines(self, a: np.ndarray, m: np.ndarray, bounds: np.ndarray, gain: np.ndarray) -> Lines:
+        """The widest of B lines of each channel: a float64 [B or 1, C], m float32 [B, C], and `level_bounds` with the
+        index of each line's gain [B, C]."""
+        count, levels = m.shape[0], bounds.shape[1]
+        made = []
+        for at in range(0, m.shape[1], max(1, _COLUMNS // count)):
+            some = slice(at, at + max(1, _COLUMNS // count))
+            product = (self.x[..., None, some] - a[:, some]).astype(np.float32)
+            product = product * m[:, some]
+            room = bounds.ravel().take(self.n[..., None, some] + gain[:, some] * levels, mode="clip")
+            room -= product
+            made.append(Lines.widest(room[0].max(0), room[1].min(0), m[:, some].astype(np.float64)))
+        return Lines(*(np.concatenate(v, -1) for v in zip(*made, strict=True)))
+
+
+class Lines(NamedTuple):
+    """Of each channel's lines the one that leaves most room: which it is, int64 [C]; whether it leaves any; and numbers
+    that are added to its products, float32 [C]: c, and e for positive accumulators, -e for negative ones before c."""
+
+    best: np.ndarray
+    any: np.ndarray
+    c: np.ndarray
+    e: np.ndarray
+
+    @classmethod
+    def widest(cls, at_least: np.ndarray, below: np.ndarray, m: np.ndarray) -> Lines:
+        """Of lines that leave [at_least, below) to what is added, float64 [S, B, C]. An interval without one of its
+        ends is as long as an accumulator; a side without any is like the other."""
+        if len(at_least) == 2:
+            free = np.isinf(at_least) & np.isinf(below)
+            at_least, below = (np.where(free, v[::-1], v) for v in (at_least, below))
+        at_least, below = (
+            np.where(np.isinf(v), other + way * m, v) for v, other, way in ((at_least, below, -1), (below, at_least, 1))
+        )
+        if len(at_least) == 2:
+            c, e = _two_sided(at_least, below)
+            sums = np.stack([e + c, c - e])
+        else:
+            c = _inside(at_least[0], below[0])
+            e, sums = np.zeros_like(c), c[None]
+        fits = ((at_least <= sums) & (sums < below)).all(0)
+        index = np.where(fits, (below - at_least).min(0), -np.inf).argmax(0)
+        columns = np.arange(index.size)
+        return cls(index, *(v[index, columns] for v in (fits, c, e)))
+
+
+def _inside(at_least: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """A float32 number of each interval, near its middle; of one that holds none, a number beside it."""
+    c = ((at_least + below) / 2).astype(np.float32)
+    c = np.where(c < at_least, np.nextafter(c, np.float32(np.inf)), c)
+    return np.where(c >= below, _before(c), c)
+
+
+def _two_sided(at_least: np.ndarray, below: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """c and e with c + e, rounded, in the first of two intervals and c - e in the second, if that is not by chance
+    impossible: float32."""
+    middle = ((at_least + below).sum(0) / 4).astype(np.float32)
+    c, e, done = middle, np.zeros_like(middle), np.zeros(middle.shape, bool)
+    for tried in (middle, _before(middle), np.nextafter(middle, np.float32(np.inf))):
+        least = np.maximum(at_least[0] - tried, tried - below[1])
+        most = np.minimum(below[0] - tried, tried - at_least[1])
+        half = np.maximum((least + most) / 2, 0).astype(np.float32)
+        up, down = tried + half, tried - half
+        fits = (at_least[0] <= up) & (up < below[0]) & (at_least[1] <= down) & (down < below[1])
+        take = fits & ~done
+        c, e, done = np.where(take, tried, c), np.where(take, half, e), done | fits
+        if done.all():
+            break
+    return c, e
+
+
+def level_bounds(levels: np.ndarray, gains: np.ndarray) -> np.ndarray:
+    """What the sum of real numbers is at least where its product by a gain reaches a level: float64 [G, L + 2] of whole
+    numbers [L] and float32 gains [G], and two bounds that all meet, and none. Ties of rounding go to the even number:
+    to a whole one; to S, or what is below it, and then the bound is a little more than that tie."""
+    edge = np.where(levels == 0, 0.0, (levels + _before(levels).astype(np.float64)) / 2)
+    factor = gains.astype(np.float64)[:, None]
+    least = (edge / factor).astype(np.float32)
+    least = np.where(least * factor < edge, np.nextafter(least, np.float32(np.inf)), least)
+    bound = (least.astype(np.float64) + _before(least)) / 2
+    bound += (least.view(np.int32) & 1) * (np.abs(bound).max() * _LITTLE)
+    return np.concatenate([bound, np.broadcast_to([-np.inf, np.inf], (gains.size, 2))], 1)
+
+
+def _before(x: np.ndarray) -> np.ndarray:
+    return np.nextafter(x.astype(np.float32), np.float32(-np.inf))
