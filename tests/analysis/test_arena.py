@@ -20,7 +20,7 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
 RUN = ("cnn_int16x8", "cnn_int8", "cnn_uint8", "log_softmax", "mul_per_axis", "pad", "split")
 NONE = {"fused_activation_function": "NONE"}
 WAYS = {"original": None, "integer": {}, "kernels": {"target": "kernels"}, "float32": {"mac": "float32"}}
-TIED = {("cnn_int8", "float32"), ("cnn_uint8", "integer")}
+TIED = {("cnn_int8", "float32"), ("cnn_int8", "integer"), ("cnn_uint8", "integer")}
 """Here the planner sorts tensors that its rule makes equal in the order of a hash table: places differ, ends do not."""
 
 
