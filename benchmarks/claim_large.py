@@ -17,6 +17,7 @@ from typing import Final
 
 from claims import Claim, table
 from convert_speed import fully_connected
+from measure import status
 
 import tflq
 from tflq.ir.core import Buffer, Module, Op, Value
@@ -66,10 +67,9 @@ def run(command: Sequence[str], made: Path) -> tuple[float, float]:
 def _anonymous(process: int) -> int:
     """KiB of a process that are not mapped from files; 0 once it is gone."""
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
+        return status("RssAnon", process)
+    except (OSError, StopIteration):
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
 
 
 def claims(gigabytes: float = GIGABYTES) -> Iterator[Claim]:

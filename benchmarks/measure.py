@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Figure", "in_process", "in_turns", "peak_growth", "whole_process"]
+__all__ = ["Figure", "in_process", "in_turns", "peak_growth", "status", "whole_process"]
 
 
 class Figure(NamedTuple):
@@ -46,14 +46,14 @@ def peak_growth(function: Callable[[], object]) -> float:
     """MiB by which this process grows at most during a call. OSError where Linux does not tell."""
     with open("/proc/self/clear_refs", "w") as control:
         control.write("5")  # the peak begins anew
-    before = _status("VmRSS")
+    before = status("VmRSS")
     function()
-    return (_status("VmHWM") - before) / 1024
+    return (status("VmHWM") - before) / 1024
 
 
-def _status(key: str) -> int:
-    """KiB of one line of /proc/self/status."""
-    with open("/proc/self/status") as lines:
+def status(key: str, process: int | str = "self") -> int:
+    """KiB of one line of a process' /proc/PID/status. OSError where Linux does not tell."""
+    with open(f"/proc/{process}/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(key))
 
 

@@ -20,7 +20,7 @@ from tflq.flatbuffer.codec import NUMPY_TYPES
 from tflq.flatbuffer.layout import SCALAR_CODES, TFLITE, Field, Schema
 from tflq.light import NamedTuple
 
-__all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "template"]
+__all__ = ["ALIGNMENT", "Encoder", "Piece", "Template", "Written", "encode", "string_bytes", "template"]
 
 ALIGNMENT: Final = 16
 """Alignment of constants in a file, and of the file's length."""
@@ -75,6 +75,13 @@ class Written(int):
     __slots__ = ()
 
 
+def string_bytes(text: str) -> bytes:
+    """A string as a file has it: its size, and a zero byte at least up to whole words."""
+    data = text.encode()
+    size = len(data)
+    return _UINT32(size) + data + _PADS[4 - size % 4]
+
+
 class Encoder:
     """Collects the pieces of a flatbuffer, last first. `end` is how many bytes it has, always a multiple of 4."""
 
@@ -126,10 +133,9 @@ class Encoder:
 
     def string(self, text: str) -> int:
         """A string; its `end`."""
-        data = text.encode()
-        size = len(data)
-        self.chunks.append(_UINT32(size) + data + _PADS[4 - size % 4])  # it ends with a zero byte
-        self.end += size - size % 4 + 8
+        data = string_bytes(text)
+        self.chunks.append(data)
+        self.end += len(data)
         return self.end
 
     def shared_string(self, text: str) -> int:

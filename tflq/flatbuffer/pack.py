@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
-from tflq.flatbuffer.encoder import Encoder, Template, template
+from tflq.flatbuffer.encoder import Encoder, Template, string_bytes, template
 from tflq.flatbuffer.layout import enum, options_of, table, union
 from tflq.flatbuffer.operators import options_field, unstated_attributes
 from tflq.flatbuffer.tensors import TENSOR_TYPES, quantization_fields, shape_fields, tensor_fields, without_fields
@@ -40,9 +40,6 @@ _SCALE, _ZERO_POINT, _DIMENSION = (
 _PER_LAYER: Final = template("QuantizationParameters", frozenset((_SCALE, _ZERO_POINT)))
 _PER_LAYER_PACK: Final = struct.Struct("<iIIIfIq").pack
 _INT32: Final = struct.Struct("<i").pack
-_UINT32: Final = struct.Struct("<I").pack
-_ENDS: Final = tuple(bytes(4 - size) for size in range(4))
-"""What follows a string of so many bytes beside whole words: a zero byte at least."""
 
 
 @cache
@@ -118,12 +115,11 @@ class TensorPacker:
         count = len(shape)
         key = count, code, buffer > 0
         known = self._plain.get(key) or self._plain_form(*key)
-        text = value.name.encode()
-        size = len(text)
+        name = string_bytes(value.name)
         row = (known.shape, buffer, known.name) if buffer else (known.shape, known.name)
-        end = encoder.end = encoder.end + known.size + size - size % 4 + 8
+        end = encoder.end = encoder.end + known.size + len(name)
         table = known.pack(known.vtable - end, *row, *known.flags, count, *shape)
-        encoder.chunks.append(table + _UINT32(size) + text + _ENDS[size % 4])
+        encoder.chunks.append(table + name)
         return end
 
     def _plain_form(self, count: int, code: int, has_buffer: bool) -> _Plain:
