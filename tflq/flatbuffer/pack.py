@@ -288,17 +288,14 @@ class OperatorPacker:
         outputs = [index[v] for v in op.results]
         record = _record(len(inputs), len(outputs), opcode != 0, form.union_slot)
         first = (opcode, *record.vectors) if opcode else record.vectors
-        if plan is None:
-            vtable = encoder.vtable(record.vtable)
-            end = encoder.end = encoder.end + record.size
-            chunk = record.pack(vtable - end, *first, len(inputs), *inputs, len(outputs), *outputs)
-        else:
+        options = 0
+        if plan is not None:
             key = (member, *[attributes.get(name) for name in plan.names])
             options = self._bodies.get(key) or self._body(key, attributes)
-            vtable = encoder.vtable(record.vtable)
-            end = encoder.end = encoder.end + record.size
-            options = end - record.options - options
-            chunk = record.pack(vtable - end, *first, options, plan.code, len(inputs), *inputs, len(outputs), *outputs)
+        vtable = encoder.vtable(record.vtable)
+        end = encoder.end = encoder.end + record.size
+        union = () if plan is None else (end - record.options - options, plan.code)
+        chunk = record.pack(vtable - end, *first, *union, len(inputs), *inputs, len(outputs), *outputs)
         encoder.chunks.append(chunk)
         return end
 
