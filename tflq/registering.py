@@ -8,6 +8,11 @@
 The modules of a family are imported when its first op is met: that of the family's name and `generic`, unless the
 registry says others. A function may also be registered for a trait: it serves the ops with that trait that have no
 function otherwise.
+
+Threads may ask and register at the same time, and no lock is taken: registering is part of an import, which holds
+Python's own locks. What was found is kept only after all modules of the family are imported (another thread's import
+of one is waited for), and in the table that was there before the functions were looked through: registering one puts
+an empty table in its place.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ class Registry(Generic[F]):
         self._modules: Final = modules or {}
         self._functions: dict[type[Op] | type[Trait], F] = {}
         self._found: dict[type[Op], F | None] = {}
-        self._imported: set[str] = set()
+        self._imported: set[str] = set()  # whole: a module under way is not in it
 
     def __call__(self, *kinds: type[Op] | type[Trait] | UnionType) -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
@@ -58,19 +63,21 @@ class Registry(Generic[F]):
                 for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
                         raise ValueError(f"{kind.__name__} has two functions in {self._package}")
-            self._found.clear()
+            self._found = {}
             return function
 
         return register
 
     def get(self, kind: type[Op]) -> F | None:
         """The function of a class: its own, else that of a trait; None if it has none."""
-        if kind not in self._found:
+        found = self._found
+        if kind not in found:
             self._import(getattr(kind, "op_name", ""))
+            found = self._found
             kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
             bases = (base for each in kinds for base in each.__mro__)
-            self._found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
-        return self._found[kind]
+            found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
+        return found[kind]
 
     def _import(self, name: str) -> None:
         """Imports the modules of an op, or of its family."""
@@ -78,8 +85,8 @@ class Registry(Generic[F]):
         of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic"))
         for module in self._modules.get(name, of_family):
             if module and module not in self._imported:
-                self._imported.add(module)
                 module_of(self._package, module)
+                self._imported.add(module)
 
     def names(self) -> frozenset[str]:
         """The names of all declared ops that have a function."""
