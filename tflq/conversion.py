@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
-from tflq.collector import collector_paused
+from tflq.collector import collected_rarely
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
@@ -208,7 +208,7 @@ def convert(
     )
 
 
-@collector_paused()
+@collected_rarely()
 def observed(
     source: Source,
     destination: str | os.PathLike[str] | None = None,

@@ -48,7 +48,7 @@ class Registry(Generic[F]):
     `package` that register its functions, if they are not those of the family's name."""
 
     def __init__(self, package: str, modules: Mapping[str, Sequence[str]] | None = None) -> None:
-        self._package = package
+        self.package = package
         self._modules: Final = modules or {}
         self._functions: dict[type[Op] | type[Trait], F] = {}
         self._found: dict[type[Op], F | None] = {}
@@ -62,7 +62,7 @@ class Registry(Generic[F]):
             for named in kinds:
                 for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
-                        raise ValueError(f"{kind.__name__} has two functions in {self._package}")
+                        raise ValueError(f"{kind.__name__} has two functions in {self.package}")
             self._found = {}
             return function
 
@@ -79,13 +79,17 @@ class Registry(Generic[F]):
             found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
         return found[kind]
 
-    def _import(self, name: str) -> None:
-        """Imports the modules of an op, or of its family."""
+    def modules_of(self, name: str) -> Sequence[str]:
+        """The modules, within the package, that have the function of an op if there is one."""
         place = family(name)
-        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic"))
-        for module in self._modules.get(name, of_family):
-            if module and module not in self._imported:
-                module_of(self._package, module)
+        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic") if place else ())
+        return self._modules.get(name, of_family)
+
+    def _import(self, name: str) -> None:
+        """Imports the modules of an op; each is entered as imported when it is whole."""
+        for module in self.modules_of(name):
+            if module not in self._imported:
+                module_of(self.package, module)
                 self._imported.add(module)
 
     def names(self) -> frozenset[str]:
