@@ -34,17 +34,20 @@ class BindShapes(Pass):
         return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
 
 
+@dataclass(frozen=True)
 class SettleShapes(Pass):
-    """Gives every result the shape that an interpreter computes. What the file says of results is noted (`Stated`)."""
+    """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
+    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated."""
 
     name: ClassVar[str] = "settle-shapes"
     title: ClassVar[str] = "inference of shapes"
     takes: ClassVar[Form] = "tfl"
+    resizable: bool = False
 
     def run(self, module: Module) -> PassResult:
         values = [v for function in module.functions for v in function.values()]
         before = [(v.type, v.info) for v in values]
-        module.record.note(settle(module))
+        module.record.note(settle(module, resizable=self.resizable))
         changed = any(v.type is not t or v.info is not info for v, (t, info) in zip(values, before, strict=True))
         return PassResult(module, changed)
 
@@ -64,7 +67,7 @@ class StateShapes(Pass):
 
 
 class RestateResults(Pass):
-    """States of an entry's results what the source did, as `settle-shapes` noted it."""
+    """States of an entry's inputs and results what the source did, as `settle-shapes` noted it."""
 
     name: ClassVar[str] = "restate-results"
     takes: ClassVar[Form] = "kernels"
