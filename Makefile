@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op docs matrix unreasonable bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op docs matrix drop-ins unreasonable bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -18,6 +18,7 @@ help:
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
 	@echo "make docs     make docs/tour.md and docs/api.md again"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
+	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
@@ -72,6 +73,9 @@ docs: $(VENV)/.run
 
 matrix: $(VENV)/.dev
 	$(BIN)/python scripts/matrix.py --count $(CASES)
+
+drop-ins: $(VENV)/.dev
+	$(BIN)/python scripts/drop_ins.py
 
 unreasonable: $(VENV)/.dev
 	@mkdir -p build

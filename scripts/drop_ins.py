@@ -44,8 +44,9 @@ def main() -> int:
                 lost[form] += bool(what)
                 for line in what[: 3 if a.only is None else None]:
                     print(f"{result.number} {form} {line}\n    {result.text}", flush=True)
-    print(f"seed {a.seed}: {len(numbers)} graphs, {ran} of them run, {announced} with announced differences, lost: {graphs} "
-          f"({', '.join(f'{form} {n}' for form, n in lost.items())})")  # fmt: skip
+    forms = ", ".join(f"{form} {n}" for form, n in lost.items())
+    told = f"{ran} of them run, {announced} with announced differences"
+    print(f"seed {a.seed}: {len(numbers)} graphs, {told}, lost: {graphs} ({forms})")
     return int(graphs > 0)
 
 

@@ -53,9 +53,7 @@ def losses(
     return found, runs
 
 
-def _at(
-    data: bytes, graph: int, sizes: Sizes, want: tuple[list[np.ndarray], list[str]], *, numbers: bool
-) -> list[str]:
+def _at(data: bytes, graph: int, sizes: Sizes, want: tuple[list[np.ndarray], list[str]], *, numbers: bool) -> list[str]:
     where = f"subgraph {graph} at {' '.join('x'.join(map(str, s)) for s in sizes)}"
     try:
         got, dynamic = _run(data, graph, sizes)
@@ -139,7 +137,9 @@ def _restated(data: bytes, graph: int) -> list[str] | None:
     if not all(_is_there(run, t, graph) for t in results):
         return None
     after = {t: tuple(map(int, run.TensorSize(t, graph))) for t in results}
-    return [f"{run.TensorName(t, graph)}: {before[t]}, allocated as {after[t]}" for t in results if before[t] != after[t]]
+    return [
+        f"{run.TensorName(t, graph)}: {before[t]}, allocated as {after[t]}" for t in results if before[t] != after[t]
+    ]
 
 
 def _unnamed(data: bytes) -> int:

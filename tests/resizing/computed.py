@@ -7,11 +7,10 @@ import math
 import numpy as np
 from support.harness import const
 
-from tflq.ir.core import Value
-from tflq.ir.types import i1, i32
-
 from resizing.layers import activation
 from resizing.sketch import NONE, Size, Sketch
+from tflq.ir.core import Value
+from tflq.ir.types import i1, i32
 
 __all__ = ["COMPUTED"]
 
@@ -22,16 +21,19 @@ def _batch(g: Sketch, x: Value) -> Size:
 
 def folded(g: Sketch, x: Value) -> Value:
     """[n, h, w, c] → [n, h·w, c], transposed or multiplied, and back."""
-    n, h, w, c = g.shape(x)
+    _n, _h, _w, c = g.shape(x)
     batch, height, width = (g.dim(x, i) for i in range(3))
-    area: Size = g.draw.one(-1, g.compute("mul", height, width))
+    area: Size = g.compute("mul", height, width) if g.draw.chance(0.5) else -1
     rows = g.emit("reshape", [x, g.pack(batch, area, c)], x.type.element, new_shape=None)
     kind = g.draw.one("product", "softmax", "none")
     if kind == "product":
         rows = g.emit("batch_matmul", [rows, g.weights(c, c)], g.element(0.2), adj_x=False, adj_y=False)
     elif kind == "softmax":
         rows = activation(g, rows)
-    back = g.pack(*g.draw.one((batch, height, width, c), (-1, height, width, c), (batch, height, width, -1)))
+    sizes: list[Size] = [batch, height, width, c]
+    if g.draw.chance(0.6):
+        sizes[g.draw.one(0, 3)] = -1
+    back = g.pack(*sizes)
     return g.emit("reshape", [rows, back], rows.type.element, new_shape=None)
 
 
@@ -85,7 +87,7 @@ def padded(g: Sketch, x: Value) -> Value:
 
 def cut(g: Sketch, x: Value) -> Value:
     """x[:, : h - 1], by STRIDED_SLICE, or by SLICE with PACK."""
-    n, h, w, c = g.shape(x)
+    _n, h, _w, c = g.shape(x)
     height = g.dim(x, 1)
     less = g.compute("sub", height, 1) if h > 1 else height
     if g.draw.chance(0.5):
@@ -109,7 +111,7 @@ def deconvolved(g: Sketch, x: Value) -> Value:
 
 def spread(g: Sketch, x: Value) -> Value:
     """A constant, broadcast to the shape of x, filled, or repeated for the batch, and added."""
-    n, h, w, c = g.shape(x)
+    _n, _h, _w, c = g.shape(x)
     kind = g.draw.one("broadcast", "fill", "tile", "expand", "args")
     if kind == "broadcast":
         other = g.emit("broadcast_to", [k := g.constant(1, 1, 1, c), g.size_of(x)], k.type.element, version=3)
@@ -128,9 +130,8 @@ def spread(g: Sketch, x: Value) -> Value:
         k = g.constant(1, 1, c)
         both = g.emit("broadcast_args", [g.size_of(x), g.ints(1, 1, c)], i32)
         other = g.emit("broadcast_to", [k, both], k.type.element, version=3)
-    if g.draw.chance(0.3) and kind != "expand":
-        if kind in ("fill", "broadcast", "args") and other.type.element == x.type.element:
-            return g.emit("concatenation", [x, other], x.type.element, axis=3, **NONE, version=2)
+    if kind == "fill" and g.draw.chance(0.3):
+        return g.emit("concatenation", [x, other], x.type.element, axis=3, **NONE, version=2)
     operands = [x, other] if g.draw.chance(0.7) else [other, x]
     return g.emit("add", operands, g.element(0.1), **NONE, pot_scale_int16=False, version=2)
 
@@ -196,7 +197,7 @@ def steady(g: Sketch, x: Value) -> Value:
 
 def with_ones(g: Sketch, x: Value) -> Value:
     """EXPAND_DIMS, TILE by constants or sizes, and RESHAPE by sizes: nearest neighbours as Keras had them."""
-    n, h, w, c = g.shape(x)
+    _n, _h, _w, c = g.shape(x)
     deep = g.emit("expand_dims", [x, g.ints(2)], x.type.element)
     twice = g.emit("tile", [deep, g.ints(1, 1, 2, 1, 1)], x.type.element, version=2)
     shape = g.pack(g.dim(x, 0), g.compute("mul", g.dim(x, 1), 2), g.dim(x, 2), c)
@@ -205,7 +206,7 @@ def with_ones(g: Sketch, x: Value) -> Value:
 
 def rows_of_batch(g: Sketch, x: Value) -> Value:
     """Batch and height as one dim, as TimeDistributed has them, and back."""
-    n, h, w, c = g.shape(x)
+    _n, _h, _w, c = g.shape(x)
     batch, height, width = (g.dim(x, i) for i in range(3))
     flat = g.emit("reshape", [x, g.pack(-1, width, c)], x.type.element, new_shape=None)
     done = activation(g, flat)

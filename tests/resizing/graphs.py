@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,26 +39,24 @@ def drawn(seed: int, number: int) -> Drawn:
     functions: list[Function] = [Function("main", [], [], [])]
     storage = draw.one(i8, i8, i8, ui8, i16)
     openness = draw.one("closed", "closed", "batch", "batch", "image")
-    makers = [_graph]
-    if draw.chance(0.12):
-        makers = [_graph, _graph]
+    entries = draw.one(1, 1, 1, 1, 1, 1, 2)
     signatures, resizes, parts = [], {}, []
-    shared = _shared_body(functions, draw, storage) if len(makers) > 1 and draw.chance(0.5) else None
+    shared = _shared_body(functions, draw, storage) if entries > 1 and draw.chance(0.5) else None
     stateful = draw.chance(0.12)
-    for place, make in enumerate(makers):
+    for place in range(entries):
         g = Sketch(draw, storage, functions)
         index = 0
         if place:
             functions.append(Function(f"entry{place}", [], [], []))
             index = len(functions) - 1
-        parts += make(g, openness, stateful, shared)
+        parts += _graph(g, openness, stateful, shared)
         functions[index].inputs, functions[index].ops = g.inputs, g.ops
         functions[index].outputs = _outputs(g)
         names = [(f"in{i}", v) for i, v in enumerate(g.inputs)]
         results = [(f"out{i}", v) for i, v in enumerate(functions[index].outputs)]
         signatures.append(Signature(f"serve{place}", index, names, results))  # type: ignore[arg-type]
         resizes[index] = _resizes(draw, g)
-    module = Module(functions, signatures if len(makers) > 1 or draw.chance(0.5) else None)
+    module = Module(functions, signatures if entries > 1 or draw.chance(0.5) else None)
     _state(module)
     text = f"{storage} {openness}: {' '.join(parts)}"
     return Drawn(bytes(write(module)), resizes, text, parts)
@@ -91,17 +89,14 @@ def _graph(g: Sketch, openness: str, stateful: bool, shared: tuple[int, int] | N
         x = _loop(g, x, shared)
         parts.append("shared")
     elif draw.chance(0.12):
-        x, name = draw.one((_loop(g, x, None), "loop"), ) if draw.chance(0.5) else (_branches(g, x), "branches")
+        name = draw.one("loop", "branches")
+        x = _loop(g, x, None) if name == "loop" else _branches(g, x)
         parts.append(name)
     for step in (*steps, draw.one(*HEADS)):
         before = len(g.ops)
-        try:
-            made = step(g, x)
-            if 0 in g.shape(made) or max(g.shape(made)) > 400:
-                raise ValueError("too large")
-        except ValueError:
-            del g.ops[before:]
-            g._shapes = {}
+        made = _step(g, x, step)
+        if made is None:
+            g.drop(before)
             continue
         parts.append(f"{step.__module__.split('.')[-1]}.{step.__name__}")
         x = made
@@ -110,12 +105,24 @@ def _graph(g: Sketch, openness: str, stateful: bool, shared: tuple[int, int] | N
     return parts
 
 
+def _step(g: Sketch, x: Value, step: Callable[[Sketch, Value], Value]) -> Value | None:
+    """What it makes of x; None if it does not fit, or is empty or large."""
+    try:
+        made = step(g, x)
+        sizes = g.shape(made)
+    except ValueError:
+        return None
+    return None if 0 in sizes or max(sizes) > 400 else made
+
+
 def _outputs(g: Sketch) -> list[Value]:
     """What nothing reads, of the last operators, and seldom what is used."""
     read = {v for op in g.ops for v in op.operands}
     ends = [v for op in g.ops for v in op.results if v not in read and v.type.storage != resource]
     if g.draw.chance(0.15):
-        ends += [v for v in [g.draw.one(*(v for op in g.ops for v in op.results))] if v.type.quantized and v not in ends]
+        ends += [
+            v for v in [g.draw.one(*(v for op in g.ops for v in op.results))] if v.type.quantized and v not in ends
+        ]
     return ends
 
 
@@ -135,7 +142,7 @@ def _functions(g: Sketch, element: object) -> tuple[int, int]:
 
     one, two = arguments("cond"), arguments("body")
     short = Value(TensorType((), i1), "short")
-    condition = Function("cond", one, [short], [Op("tfl.less", one[:2], [short], {}, info={"version": 1})])
+    condition = Function("cond", one, [short], [Op("tfl.less", [*one[:2]], [short], {}, info={"version": 1})])
     more, done = Value(TensorType((), i32), "more"), Value(TensorType(None, element), "done")  # type: ignore[arg-type]
     half = Value(TensorType(None, element), "half")  # type: ignore[arg-type]
     step = const(np.asarray(1), i32, "step")
@@ -220,8 +227,8 @@ def _resizes(draw: Draw, g: Sketch) -> list[Sizes]:
 
 
 def _opened(value: Value, sizes: tuple[int, ...], new: dict[int, int]) -> tuple[int, ...]:
-    signature = value.type.shape or ()
-    return tuple(new[i] if i == 0 or (d is None and i in new) else s for i, (d, s) in enumerate(zip(signature, sizes)))
+    pairs = enumerate(zip(value.type.shape or (), sizes, strict=True))
+    return tuple(new[i] if i == 0 or (d is None and i in new) else s for i, (d, s) in pairs)
 
 
 def _state(module: Module) -> None:

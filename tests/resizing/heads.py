@@ -7,11 +7,10 @@ import math
 import numpy as np
 from support.harness import const
 
-from tflq.ir.core import Value
-from tflq.ir.types import i32
-
 from resizing.layers import activation
 from resizing.sketch import NONE, Sketch
+from tflq.ir.core import Value
+from tflq.ir.types import i32
 
 __all__ = ["HEADS"]
 

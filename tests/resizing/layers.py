@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from support.harness import const
 
+from resizing.sketch import NONE, Sketch
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
-
-from resizing.sketch import NONE, Sketch
 
 __all__ = ["LAYERS"]
 
@@ -158,7 +157,7 @@ def divided(g: Sketch, x: Value) -> Value:
 
 
 def depth(g: Sketch, x: Value) -> Value:
-    n, h, w, c = g.shape(x)
+    _n, h, w, c = g.shape(x)
     if c % 4 == 0:
         return g.emit("depth_to_space", [x], x.type.element, block_size=2)
     if h % 2 or w % 2:

@@ -13,7 +13,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, ScalarType, Shape, TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.shapes import Inference
 
-__all__ = ["NONE", "Sketch", "Size"]
+__all__ = ["NONE", "Size", "Sketch"]
 
 NONE = {"fused_activation_function": "NONE"}
 
@@ -76,6 +76,11 @@ class Sketch:
     def _module(self) -> Module:
         return Module([Function("main", self.inputs, [], self.ops), *self.functions[1:]])
 
+    def drop(self, count: int) -> None:
+        """Takes back all operators but the first `count`."""
+        del self.ops[count:]
+        self._shapes = {}
+
     # Sizes, as a converter computes them.
 
     def size_of(self, x: Value, wide: bool = False) -> Value:
@@ -106,9 +111,9 @@ class Sketch:
         return self.emit("pack", values, i32, values_count=len(values), axis=0)
 
     def compute(self, name: str, a: Size, b: Size) -> Value:
-        options: dict[str, Any] = {"add": {**NONE, "pot_scale_int16": False}, "mul": NONE, "floor_mod": {}}.get(name, {})
-        if name == "sub":
-            options = {**NONE, "pot_scale_int16": False}
+        options: dict[str, Any] = dict(NONE) if name in ("add", "sub", "mul") else {}
+        if name in ("add", "sub"):
+            options["pot_scale_int16"] = False
         return self.emit(name, [self.number(a), self.number(b)], i32, **options)
 
     # What all layers share.

@@ -144,8 +144,8 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     if all((v.type.shape or (None,))[0] is None for v in larger):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
-    if resized[0].misfits:
-        resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()] if larger else []
+    if resized[0].misfits and len(larger) > 1:
+        resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
     found: dict[Value, set[int]] = {}
     for other in resized:
         if not other.misfits:
