@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from tflq.arguments import choices
 from tflq.errors import OptionError, Reason
 from tflq.ir.registry import op_names
 from tflq.resources import resource
@@ -53,7 +54,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
         remedy = "a .tflite file has 'integer' or 'kernels'"
         raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = "known are integer, kernels, and files of kernels (.toml)"
+        remedy = f"{choices(path, ('integer', 'kernels'))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
