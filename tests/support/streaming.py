@@ -46,7 +46,7 @@ def streaming_module(
     read: Shape | str = "stated",
     handle: Shape = None,
     start: int | None = -120,
-    start_shape: Shape = None,
+    start_shape: tuple[int, ...] = (1, 2, 1, 10),
     batch: int | None = 1,
 ) -> Module:
     """A network with two variables, as TensorFlow writes it: handles of unknown rank, initialized by a function that
@@ -59,14 +59,17 @@ def streaming_module(
         net.ops.append(_op("call_once", [], [], init_subgraph_index=1))
     shape = const(np.asarray((-1, 3, 1, 10)), i32, "shape")
     wide = net.emit("reshape", [x, shape], (batch, 3, 1, 10), _X, new_shape=None)
-    first = net.stream(wide, "stream", (1, 2, 1, 10), "" if read == "stated" else read)  # type: ignore[arg-type]
+    first = net.stream(wide, "stream", (1, 2, 1, 10), "" if read == "stated" else read)
     hidden = net.convolution(first, "conv_2d", (8, 5, 1, 10), 0, _Y)
     second = net.stream(hidden, "stream_1", (1, 4, 1, 8), "")
     deep = net.convolution(second, "depthwise_conv_2d", (1, 5, 1, 8), 3, _X)
     weights = const(rng.integers(-127, 128, (1, 8)), UniformQuantizedType.of(i8, 0.01, 0), "w")
     bias = const(np.asarray([40]), UniformQuantizedType.of(i32, 0.1 * 0.01, 0), "b")
     logit = net.emit(
-        *("fully_connected", [deep, weights, bias], (1, 1), UniformQuantizedType.of(i8, 0.2, 5)),
+        "fully_connected",
+        [deep, weights, bias],
+        (1, 1),
+        UniformQuantizedType.of(i8, 0.2, 5),
         fused_activation_function="NONE",
         weights_format="DEFAULT",
         keep_num_dims=False,
@@ -77,15 +80,15 @@ def streaming_module(
     y.name = "y"
     functions = [Function("main", [x], [y], net.ops)]
     if start is not None:
-        functions.append(_initializer(handle, start, start_shape or (1, 2, 1, 10)))
+        functions.append(_initializer(handle, start, start_shape))
     return Module(functions, [Signature("serving_default", 0, [("x", x)], [("y", y)])])
 
 
-def _initializer(handle: Shape, start: int, shape: Shape) -> Function:
+def _initializer(handle: Shape, start: int, shape: tuple[int, ...]) -> Function:
     ops: list[Op] = []
     for name, dims, element, value in (("stream_1", (1, 4, 1, 8), _Y, -128), ("stream", shape, _X, start)):
         ops.append(_handle(name, handle))
-        ops.append(_op("assign_variable", [ops[-1].result, const(np.full(dims or (), value), element, "start")], []))
+        ops.append(_op("assign_variable", [ops[-1].result, const(np.full(dims, value), element, "start")], []))
     return Function("NoOp", [], [], ops)
 
 

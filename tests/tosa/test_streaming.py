@@ -110,7 +110,8 @@ def test_two_functions_that_initialize_differently_are_refused() -> None:
     functions[2].ops[0].attributes["init_subgraph_index"] = 3
     functions[2].name, functions[3].name = "main2", "NoOp2"
     assert one.signatures is not None
-    (second,) = other.signatures or ()
+    assert other.signatures is not None
+    (second,) = other.signatures
     second.key, second.function = "other", 2
     model = bytes(write(Module(functions, [*one.signatures, second])))
     with pytest.raises(tflq.UnsupportedError, match="'stream/states' starts as 'start' in one function, as 'start' in"):
