@@ -56,7 +56,7 @@ def bisect(
     atol: float = 1e-6,
     rtol: float = 1e-5,
     timeout: float = 600.0,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] | None = None,
 ) -> Bisection:
     """Which pass of a TFLite model's conversion first changed a result: `finding` of what it returns, None if the end
     gives what the original does.
@@ -80,6 +80,7 @@ def bisect(
     """
     check_numbers(0, whole=True, seeds=seeds, seed=seed)
     check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)
+    tell = progress or (lambda _: None)
     check_choice("resolver", resolver, get_args(Resolver))
     options = asked(
         format_for(target),
@@ -100,9 +101,9 @@ def bisect(
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = Path(folder) / "model.tflite"
         search = _Search(path, (resolver, timeout), Tolerance(max_lsb, atol, rtol))
-        progress("running the original")
+        tell("running the original")
         search.begin(module, seeds, seed)
-        return search.run(module, options, progress)
+        return search.run(module, options, tell)
 
 
 class _Search:
