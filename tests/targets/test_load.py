@@ -51,7 +51,7 @@ def test_names() -> None:
     assert load_target("kernels").name == "kernels"
     with pytest.raises(OptionError, match=r"'tosa' is for TOSA files"):
         load_target("tosa")
-    with pytest.raises(OptionError, match=r"'kernel' is not known; known are integer, kernels, and files"):
+    with pytest.raises(OptionError, match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, and files"):
         load_target("kernel")
     with pytest.raises(FileError, match="No such file"):
         load_target("missing.toml")
