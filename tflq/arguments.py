@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _SHORT = 60
+_MANY = 32
 
 
 def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -> OptionError:
@@ -35,15 +36,13 @@ def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -
 
 
 def choices(value: object, known: Iterable[str]) -> str:
-    """The remedy for a word that is not known: the nearest one, and all that are."""
-    words = list(known)
-    listed = f"known are {', '.join(words)}"
-    if not isinstance(value, str):
-        return listed
+    """The remedy for a word that is not known: the nearest one, and all that are unless they are many."""
     from difflib import get_close_matches
 
-    near = get_close_matches(value, words, n=1)
-    return f"did you mean '{near[0]}'? {listed}" if near else listed
+    words = [str(word) for word in known]
+    near = get_close_matches(value, words, n=1) if isinstance(value, str) else []
+    listed = [f"known are {', '.join(words)}"] if 0 < len(words) <= _MANY else []
+    return " ".join([*(f"did you mean '{word}'?" for word in near), *listed])
 
 
 def check_choice(name: str, value: object, known: Sequence[str], *, optional: bool = False) -> None:
