@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tflq.contract import Pass
     from tflq.legalize.rule import Rule
 
-__all__ = ["Extension", "extension_of", "installed", "rules_for"]
+__all__ = ["Extension", "checked", "extension_of", "installed", "rules_for"]
 
 _GROUP = "tflq.rules"
 
@@ -89,14 +89,18 @@ def extension_of(path: Path) -> Extension:
     return made
 
 
+def checked(rules: object) -> tuple[Extension | str | os.PathLike[str], ...]:
+    """The items of `rules` as a call gives them. OptionError if they are something else."""
+    return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and files of Python")
+
+
 def rules_for(
     module: Module, given: Sequence[Extension | str | os.PathLike[str]]
 ) -> Mapping[str | type[Op], tuple[Rule, ...]]:
     """The rules of extensions, or of files of Python, that were given; and, for custom operators that a module has and
     these do not know, of installed packages."""
     rules: dict[str | type[Op], tuple[Rule, ...]] = {}
-    kinds = (Extension, str, os.PathLike)
-    for each in items("rules", given, kinds, "extensions (tflq.Extension) and files of Python"):
+    for each in given:
         extension = each if isinstance(each, Extension) else extension_of(Path(each))
         for key, added in extension.rules.items():
             rules[key] = (*rules.get(key, ()), *added)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tflq.arguments import check_flags, check_numbers
+from tflq.arguments import check_flags, check_numbers, check_path
 from tflq.dialects.calls import callees
-from tflq.errors import FileError, OptionError, Reason, TflqError
-from tflq.files import replace_file
+from tflq.errors import OptionError, Reason, TflqError
+from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
@@ -60,14 +60,13 @@ class Reduction:
     tried: int
     seconds: float
 
-    def save(self, path: Path) -> Path:
-        """Writes the model, and its inputs beside it; the path of these."""
-        path, arrays = _places(path)
-        replace_file(path, [self.data])
+    def save(self, path: str | os.PathLike[str], *, force: bool = True) -> Path:
+        """Writes the model, and its inputs beside it, both or none; the path of these."""
+        part, arrays = _places(Path(path))
         with tempfile.TemporaryFile() as file:
             np.savez(file, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
             file.seek(0)
-            replace_file(arrays, [file.read()])
+            replace_files([(part, [self.data]), (arrays, [file.read()])], force=force)
         return arrays
 
     def to_json(self) -> dict[str, Any]:
@@ -124,9 +123,10 @@ def reduce(
     check_numbers(0, timeout=timeout)
     check_flags(force=force)
     check_inputs(inputs)
-    for place in () if destination is None else _places(Path(destination)):
-        if place.exists() and not force:
-            raise FileError(str(place), "it exists already", remedy="give force (--force) to replace it")
+    check_path("destination", destination)
+    if destination is not None:
+        part, arrays = _places(Path(destination))
+        check_outputs([("the part", part), ("its inputs", arrays)], inputs=(model, target, inputs), force=force)
     if identify(model) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model), remedy=remedy))
@@ -137,7 +137,7 @@ def reduce(
         asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
         found = _reduced(model, asked_for, start, seeds, inputs, timeout)
     if found is not None and destination is not None:
-        found.save(Path(destination))
+        found.save(Path(destination), force=force)
     return found
 
 

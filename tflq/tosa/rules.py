@@ -126,7 +126,7 @@ class _File(RulesFile):
                 self.fault(f"'{key}' is not known", section, key, known=sorted(keys))
             elif type(value) is not kind:
                 self.fault(f"{key} is not {'a string' if kind is str else 'an integer'}", section, key)
-            elif section.startswith(("profile.", "extension.")) and not self._is_signature(key, value):
+            elif section.startswith(("profile.", "extension.")) and not self._is_signature(key, str(value)):
                 self.fault(f"{key}: '{value}' is not a signature of known types", section, key)
             else:
                 continue
