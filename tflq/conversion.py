@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from tflq.collector import collector_paused
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
-from tflq.files import replace_file, tidy
+from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
@@ -181,7 +180,7 @@ def convert(
         installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
     cache: a folder for proofs, made if it is not there: what was proven once is read from then on. It holds 256 MiB at
         most, may be shared by processes and removed at any time. For TFLite.
-    force: replace existing files.
+    force: replace existing files; never the source, the target's file or a file of rules.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
@@ -221,12 +220,16 @@ def observed(
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.dump`."""
     format = _format(format, destination)
     options = asked(format, target, **asked_for)
     path = None if destination is None else tidy(destination)
-    if path is not None:
-        _check_destination(path, force)
+    inputs = source, target, *rules
+    check_outputs([("the destination", path)], inputs=inputs, force=force)
+    if dump_ir is not None:
+        from tflq.dump import check_folder
+
+        check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
     source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
@@ -239,17 +242,15 @@ def observed(
         options = replace(options, rules=rules_for(module, rules))
     if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
         options = replace(options, most_tables=0)
-    conversion = _lowered(module, options, form, format, dump_ir, force)
+    conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
         log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
         options = smaller
-        conversion = _lowered(read(source), options, form, format, dump_ir, force=True)
+        conversion = _lowered(read(source), options, form, format, dump_ir)
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
     if path is not None:
-        for place, function in destinations(conversion, path, force):
-            with stage(f"writing {place}"):
-                replace_file(place, conversion.pieces(function))
+        write(conversion, destinations(conversion, path), inputs=inputs, force=force)
     return conversion
 
 
@@ -259,14 +260,13 @@ def _lowered(
     form: Form,
     format: Format,
     dump_ir: str | os.PathLike[str] | None,
-    force: bool,
 ) -> Conversion:
     """A module as it was read, converted."""
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump
 
-        dump = Dump(dump_ir, module, force=force)
+        dump = Dump(dump_ir, module)
     timings = []
     passes = [*narrowing(options, form), *lowering(options, form)]
     for step in Pipeline(passes, form, each=dump is not None).steps(module):
@@ -303,17 +303,41 @@ def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
         yield from ((key, at) for at, key in functions.items())
 
 
-def destinations(conversion: Conversion, path: str | os.PathLike[str], force: bool) -> list[tuple[str, int]]:
-    """Where each file goes, and its function. TflqError if one of them must not be replaced."""
-    entries = list(_entries(conversion.module, conversion.format))
+Destinations: TypeAlias = Sequence[tuple[str, int]]
+"""Where each file of a conversion goes, and the function that is its entry."""
+
+
+def destinations(conversion: Conversion, path: str | os.PathLike[str]) -> Destinations:
+    """Where each file goes. FileError if two would meet."""
+    return places_of(conversion.module, conversion.format, path)
+
+
+def places_of(module: Module, format: Format, path: str | os.PathLike[str]) -> Destinations:
+    """Where the files of a module's entries go: TOSA has one for each of several."""
+    entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
     places = [path] if len(entries) == 1 else [f"{stem}.{_word(key)}{suffix}" for key, _ in entries]
-    for place in places:
-        _check_destination(place, force)
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
         raise FileError(path, what, remedy="convert one at a time")
     return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
+
+
+def expected_places(
+    source: Source, path: str | os.PathLike[str], *, format: Format, target: str | None, **asked_for: Any
+) -> Destinations:
+    """Where the files of a conversion would go: its entries are those that narrowing leaves of the source."""
+    options = asked(format, target, **asked_for)
+    module = read(source)
+    form = form_of(module)
+    return places_of(Pipeline(narrowing(options, form), form).run(module).module, format, path)
+
+
+def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
+    """Writes files of a conversion, all or none."""
+    check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
+    with stage(f"writing {', '.join(place for place, _ in places)}"):
+        replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
 
 
 def _word(key: str) -> str:
@@ -333,10 +357,3 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
-
-
-def _check_destination(path: str, force: bool) -> None:
-    if os.path.isfile(path) and not force:
-        raise FileError(path, "it exists already", remedy="give force (--force) to replace it")
-    if not os.path.isdir(folder := os.path.dirname(path) or os.curdir):
-        raise FileError(path, f"there is no folder {folder}", errno=errno.ENOENT)
