@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 import tflq  # noqa: E402
 from tflq.bisection import Finding  # noqa: E402
 from tflq.builder import Builder, Emitter  # noqa: E402
+from tflq.sweep import Outcome  # noqa: E402
 from tflq.verification import Layers  # noqa: E402
 
 PAGE = ROOT / "docs" / "api.md"
@@ -43,6 +44,7 @@ REST = {
     Builder: "what `RuleBuilder` has, too",
     Finding: "`Bisection.finding`",
     Layers: "`Verification.layers`",
+    Outcome: "what `run_sweep` returns",
 }
 
 

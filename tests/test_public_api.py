@@ -19,7 +19,8 @@ NAMES = {
     *("Arena", "Bisection", "Conversion", "Difference", "Extension", "Inspection", "Module", "Reason", "Reduction"),
     *("Report", "Row", "RuleBuilder", "Run", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
-    *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "verify", "write"),
+    *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify"),
+    "write",
 }
 KEYWORDS = {
     "bisect": [
@@ -32,6 +33,12 @@ KEYWORDS = {
     ],
     "inspect": ["target"],
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
+    "run_sweep": [
+        *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
+        *("cut_before_custom", "batch", "seeds", "xnnpack", "max_lsb", "atol", "rtol", "workers", "scheduler"),
+        *("timeout", "memory", "only", "failed_from", "shard", "baseline", "fail_on", "cache", "no_cache", "offline"),
+        *("pin", "resume", "force", "observer", "stop"),
+    ],
     "verify": [
         *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
         *("report", "timeout", "progress"),

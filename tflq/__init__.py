@@ -7,6 +7,7 @@ tflq.verify(a, b)                            run two models, in the interpreter 
 tflq.inspect(source)                         what a model holds, and what a conversion would do with each operator
 tflq.reduce(source)                          the smallest part of a model whose conversion fails
 tflq.bisect(source)                          the pass of a conversion that first changed a result
+tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a report warns of (WARNING).
 """
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import NotApplicable, RuleBuilder
     from tflq.reduction.reduce import Reduction, reduce
     from tflq.report import Report, Row
+    from tflq.sweep.call import run_sweep
     from tflq.verification import Difference, Run, Verification, verify
 
 __version__ = "1.0.0"
@@ -68,6 +70,7 @@ _HOME = {
     "inspect": "tflq.inspection",
     "read": "tflq.formats",
     "reduce": "tflq.reduction.reduce",
+    "run_sweep": "tflq.sweep.call",
     "verify": "tflq.verification",
     "write": "tflq.formats",
 }
@@ -100,6 +103,7 @@ __all__ = [
     "inspect",
     "read",
     "reduce",
+    "run_sweep",
     "verify",
     "write",
 ]

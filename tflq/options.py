@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tflq.arguments import (
     check_choice,
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import Rule
     from tflq.tosa.target import Target
 
-__all__ = ["Fallback", "Options", "Prefer", "Semantics", "State", "asked", "check_for_source_of_tosa", "format_for"]
+__all__ = [
+    "Fallback",
+    "Options",
+    "Prefer",
+    "Semantics",
+    "State",
+    "asked",
+    "changed",
+    "check_for_source_of_tosa",
+    "format_for",
+]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
@@ -121,6 +131,12 @@ def format_for(target: str | os.PathLike[str] | None) -> Format:
     from tflq.targets import is_of_tosa
 
     return "mlir" if is_of_tosa(target) else "tflite"
+
+
+def changed(**given: Any) -> dict[str, Any]:
+    """Those of the keywords of `tflq.convert`, but for `format` and `target`, that are not as by default."""
+    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
+    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
 
 
 def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | None) -> None:
