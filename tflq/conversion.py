@@ -26,9 +26,13 @@ from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
+    from tflq.cost import Cost
     from tflq.dialects.forms import Form
     from tflq.extensions import Extension
     from tflq.tosa.target import Target
+
+    _OfSource = tuple[int, Arena | None, str, str]
+    """Of the cost: `bytes_in`, `arena_in`, `slower` and `instead`."""
 
 __all__ = ["Conversion", "Timing", "convert"]
 
@@ -57,10 +61,11 @@ class Timing:
 
 class Conversion:
     """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
-    for TOSA the `target`, too; `timings` has a row per pass.
+    for TOSA the `target`, too; `timings` has a row per pass. `cost` says what file and memory were and are, and
+    whether an interpreter runs the result slower; it is worked out when it is first asked for.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
-    single entry. A pickle or a copy holds the files and the report; its module is read from these.
+    single entry. A pickle or a copy holds the files, the report and the cost; its module is read from the files.
     """
 
     def __init__(
@@ -70,12 +75,16 @@ class Conversion:
         format: Format = "tflite",
         target: Target | None = None,
         timings: Sequence[Timing] = (),
+        options: Options | None = None,
+        bytes_in: int = 0,
     ) -> None:
         self._module = module
         self.report = report
         self.format = format
         self.target = target
         self.timings = tuple(timings)
+        self._options = options
+        self._bytes_in = bytes_in
 
     @property
     def module(self) -> Module:
@@ -85,7 +94,7 @@ class Conversion:
         return self._module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.files, self.report, self.format, self.target, self.timings)
+        return _restored, (self.files, self.report, self.format, self.target, self.timings, self._of_source)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.report.counts.items() if count)
@@ -110,6 +119,29 @@ class Conversion:
 
         return arena_of(self.module)
 
+    @cached_property
+    def cost(self) -> Cost:
+        """What file and arena were and are, and whether an interpreter runs the result slower than the original."""
+        from tflq.cost import Cost
+
+        bytes_in, arena_in, slower, instead = self._of_source
+        return Cost(bytes_in, self._bytes_out, arena_in, self.arena, slower, instead)
+
+    @cached_property
+    def _bytes_out(self) -> int:
+        """Bytes of all files."""
+        return sum(len(data) for data in self.files.values())
+
+    @cached_property
+    def _of_source(self) -> _OfSource:
+        """What of the cost a module that is read from the files does not say."""
+        if self.format != "tflite" or self._options is None:
+            return self._bytes_in, None, "", ""
+        from tflq.cost import slower_than_source, source_arena
+
+        said = slower_than_source(self.module, self.report.rows, self._options)
+        return self._bytes_in, source_arena(self.module), *said
+
     @property
     def data(self) -> bytes:
         """The bytes of the one file. TflqError if there is one for each of several signatures."""
@@ -119,11 +151,17 @@ class Conversion:
 
 
 def _restored(
-    files: dict[str, bytes], report: Report, format: Format, target: Target | None, timings: Sequence[Timing]
+    files: dict[str, bytes],
+    report: Report,
+    format: Format,
+    target: Target | None,
+    timings: Sequence[Timing],
+    of_source: _OfSource,
 ) -> Conversion:
     """A conversion of what a pickle or a copy holds."""
     conversion = Conversion(None, report, format, target, timings)
     conversion.files = files
+    conversion._of_source = of_source
     return conversion
 
 
@@ -239,17 +277,19 @@ def observed(
         options = replace(options, rules=rules_for(module, rules))
     if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
         options = replace(options, most_tables=0)
-    conversion = _lowered(module, options, form, format, dump_ir, force)
+    conversion = _lowered(module, options, form, format, dump_ir, force, size_of(source))
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
         log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
         options = smaller
-        conversion = _lowered(read(source), options, form, format, dump_ir, force=True)
+        conversion = _lowered(read(source), options, form, format, dump_ir, True, size_of(source))
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
     if path is not None:
-        for place, function in destinations(conversion, path, force):
+        places = destinations(conversion, path, force)
+        for place, function in places:
             with stage(f"writing {place}"):
                 replace_file(place, conversion.pieces(function))
+        conversion._bytes_out = sum(os.stat(place).st_size for place, _ in places)
     return conversion
 
 
@@ -260,6 +300,7 @@ def _lowered(
     format: Format,
     dump_ir: str | os.PathLike[str] | None,
     force: bool,
+    bytes_in: int,
 ) -> Conversion:
     """A module as it was read, converted."""
     dump = None
@@ -274,7 +315,7 @@ def _lowered(
         timings.append(Timing.of(step))
         if dump is not None:
             dump.after(step)
-    return Conversion(module, report_of(module, options), format, options.tosa, tuple(timings))
+    return Conversion(module, report_of(module, options), format, options.tosa, timings, options, bytes_in)
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:

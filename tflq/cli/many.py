@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tflq.cli import output, talk
 from tflq.cli.failures import BUG, Failure
 from tflq.cli.output import Cell
-from tflq.cli.verdict import print_verdict, warnings
+from tflq.cli.verdict import print_cost, print_verdict, warnings
 from tflq.cli.workers import Died, in_processes
 from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
-    from tflq.analysis.arena import Arena
+    from tflq.cost import Cost
     from tflq.report import Report
 
 __all__ = ["convert_many"]
@@ -32,6 +32,7 @@ class _Job:
     destination: Path
     options: Mapping[str, Any]
     verbosity: int
+    told: bool  # whether anybody wants to know what it costs
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,14 @@ class _Outcome:
     seconds: float
     files: tuple[str, ...] = ()
     report: Report | None = None
-    arena: Arena | None = None
+    cost: Cost | None = None
     failure: Failure | None = None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of the model, and of what was made of it."""
-        return os.stat(self.source).st_size, sum(os.stat(path).st_size for path in self.files)
 
     def to_json(self, options: Mapping[str, Any]) -> dict[str, Any]:
         if self.failure is not None:
             return {**self.failure.to_json(), "source": self.source}
         assert self.report is not None
-        before, after = self.sizes
+        assert self.cost is not None
         return {
             "format": "tflq.conversion",
             "version": JSON_VERSION,
@@ -63,9 +59,7 @@ class _Outcome:
             "destination": str(self.destination),
             "files": list(self.files),
             "options": dict(options),
-            "bytes_in": before,
-            "bytes_out": after,
-            "arena": None if self.arena is None else self.arena.to_json(),
+            **self.cost.to_json(),
             "seconds": round(self.seconds, 4),
             "report": self.report.to_json(),
         }
@@ -81,7 +75,8 @@ def convert_many(
     _check_places(sources, places, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     given = {**options, "format": format, "force": force}
-    jobs = [_Job(source, place, given, talk.verbosity()) for source, place in zip(sources, places, strict=True)]
+    common = given, talk.verbosity(), as_json or not talk.quiet()
+    jobs = [_Job(source, place, *common) for source, place in zip(sources, places, strict=True)]
     start = time.perf_counter()
     found: dict[int, _Outcome] = {}
     with talk.progress("converting", silent=as_json, total=len(jobs)) as display:
@@ -93,8 +88,10 @@ def convert_many(
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
     if as_json:
+        from tflq.cost import total
+
         document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
-        document |= {"exit_code": code, "seconds": round(seconds, 4)}
+        document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
         output.print_json({**document, "conversions": [outcome.to_json(options) for outcome in outcomes]})
         return code
     if not talk.quiet():
@@ -146,7 +143,8 @@ def _convert(job: _Job) -> _Outcome:
             failure = replace(failure, message=f"{job.source}: {failure.message}")
         return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
     seconds = time.perf_counter() - start
-    return _Outcome(job.source, job.destination, seconds, files, conversion.report, conversion.arena)
+    cost = conversion.cost if job.told else None
+    return _Outcome(job.source, job.destination, seconds, files, conversion.report, cost)
 
 
 def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
@@ -171,8 +169,15 @@ def _print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
     output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models", "bold"))
     print_verdict([row for report in done for row in report.rows])
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
+    from tflq.cost import total
+
+    costs = _costs(outcomes)
+    print_cost(total(costs))
+    if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
+        output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
     output.line()
-    output.table(["file", "outcome", "integer", "float", "kept", "size"], [*map(_row, outcomes)], right=(2, 3, 4))
+    head = ["file", "outcome", "integer", "float", "kept", "size", "arena"]
+    output.table(head, [*map(_row, outcomes)], right=(2, 3, 4))
     for outcome in outcomes:
         if outcome.report is not None:
             output.warnings([f"{outcome.source}: {text}" for text in warnings(outcome.report)])
@@ -180,12 +185,18 @@ def _print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
 
 def _row(outcome: _Outcome) -> list[Cell]:
     if outcome.failure is not None:
-        return [outcome.destination.name, (_WORDS.get(outcome.failure.code, "failed"), "red"), "-", "-", "-", ""]
+        return [outcome.destination.name, (_WORDS.get(outcome.failure.code, "failed"), "red"), *"---", "", ""]
     assert outcome.report is not None
-    before, after = map(output.size, outcome.sizes)
-    counts = outcome.report.counts
+    assert outcome.cost is not None
+    cost, counts = outcome.cost, outcome.report.counts
     numbers = [str(counts[path] or "-") for path in ("integer", "float", "kept")]
-    return [outcome.destination.name, ("converted", "green"), *numbers, f"{before} -> {after}"]
+    arenas = "-" if cost.arena is None else output.change(*cost.arenas) if cost.arenas else "unknown"
+    size = output.change(cost.bytes_in, cost.bytes_out)
+    return [outcome.destination.name, ("converted", "green"), *numbers, size, arenas]
+
+
+def _costs(outcomes: Sequence[_Outcome]) -> list[Cost]:
+    return [outcome.cost for outcome in outcomes if outcome.cost is not None]
 
 
 def _print_failures(outcomes: Sequence[_Outcome]) -> None:
