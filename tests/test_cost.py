@@ -33,7 +33,7 @@ def test_the_arena_of_the_source_is_that_of_the_file(name: str, options: Any, mo
 
 def test_nothing_is_worked_out_before_it_is_asked_for(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[Module] = []
-    monkeypatch.setattr("tflq.analysis.arena.arenas", lambda module: planned.append(module) or [])
+    monkeypatch.setattr("tflq.analysis.arena.arenas", planned.append)
     tflq.convert(models / "cnn_int8.tflite")
     assert planned == []
 
@@ -54,7 +54,7 @@ def test_tosa_has_files_alone(models: Path, tmp_path: Path) -> None:
     cost = tflq.convert(models / "cnn_int8.tflite", tmp_path / "out.tosa").cost
     size = (tmp_path / "out.tosa").stat().st_size
     assert cost == Cost((models / "cnn_int8.tflite").stat().st_size, size)
-    assert cost.arenas is cost.arena_ratio is None
+    assert (cost.arenas, cost.arena_ratio) == (None, None)
     back = tflq.convert(tmp_path / "out.tosa").cost
     assert (back.bytes_in, back.arena_in, back.slower) == (size, None, "")
     assert back.arena is not None
@@ -91,7 +91,7 @@ def test_an_arena_that_is_not_known() -> None:
     x = argument((8,), i1, "x")
     cost = tflq.convert(tflq.write(module(Op(Where.op_name, [x], [Value(TensorType((None, 1), i64), "y")])))).cost
     assert cost.arena_in is not None
-    assert cost.arena_in.bytes is cost.arenas is cost.arena_ratio is None
+    assert (cost.arena_in.bytes, cost.arenas, cost.arena_ratio) == (None, None, None)
 
 
 def test_an_interpreter_runs_it_slower(models: Path) -> None:

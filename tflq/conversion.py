@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from tflq.collector import collector_paused
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
-from tflq.files import replace_file, tidy
+from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
@@ -76,7 +76,6 @@ class Conversion:
         target: Target | None = None,
         timings: Sequence[Timing] = (),
         options: Options | None = None,
-        bytes_in: int = 0,
     ) -> None:
         self._module = module
         self.report = report
@@ -84,7 +83,8 @@ class Conversion:
         self.target = target
         self.timings = tuple(timings)
         self._options = options
-        self._bytes_in = bytes_in
+        self._bytes_in = 0
+        self._sizes: dict[int, int] = {}
 
     @property
     def module(self) -> Module:
@@ -107,7 +107,11 @@ class Conversion:
 
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """The bytes of the file of one entry, constants uncopied."""
-        return serialize(self.module, self.format, function, self.target)
+        size = 0
+        for piece in serialize(self.module, self.format, function, self.target):
+            size += memoryview(piece).nbytes
+            yield piece
+        self._sizes[function] = size
 
     @cached_property
     def arena(self) -> Arena | None:
@@ -125,12 +129,15 @@ class Conversion:
         from tflq.cost import Cost
 
         bytes_in, arena_in, slower, instead = self._of_source
-        return Cost(bytes_in, self._bytes_out, arena_in, self.arena, slower, instead)
+        entries = () if self._module is None else (at for _, at in _entries(self.module, self.format))
+        bytes_out = sum(map(self._size, entries)) or sum(map(len, self.files.values()))
+        return Cost(bytes_in, bytes_out, arena_in, self.arena, slower, instead)
 
-    @cached_property
-    def _bytes_out(self) -> int:
-        """Bytes of all files."""
-        return sum(len(data) for data in self.files.values())
+    def _size(self, function: int) -> int:
+        """Bytes of the file of one entry; it is made if it was not made before."""
+        if function not in self._sizes:
+            deque(self.pieces(function), maxlen=0)
+        return self._sizes[function]
 
     @cached_property
     def _of_source(self) -> _OfSource:
@@ -219,7 +226,7 @@ def convert(
         installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
     cache: a folder for proofs, made if it is not there: what was proven once is read from then on. It holds 256 MiB at
         most, may be shared by processes and removed at any time. For TFLite.
-    force: replace existing files.
+    force: replace existing files; never the source, the target's file or a file of rules.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
     operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
@@ -259,12 +266,16 @@ def observed(
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.dump`."""
     format = _format(format, destination)
     options = asked(format, target, **asked_for)
     path = None if destination is None else tidy(destination)
-    if path is not None:
-        _check_destination(path, force)
+    inputs = source, target, *rules
+    check_outputs([("the destination", path)], inputs=inputs, force=force)
+    if dump_ir is not None:
+        from tflq.dump import check_folder
+
+        check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
     source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
@@ -277,19 +288,16 @@ def observed(
         options = replace(options, rules=rules_for(module, rules))
     if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
         options = replace(options, most_tables=0)
-    conversion = _lowered(module, options, form, format, dump_ir, force, size_of(source))
+    conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
         log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
         options = smaller
-        conversion = _lowered(read(source), options, form, format, dump_ir, True, size_of(source))
+        conversion = _lowered(read(source), options, form, format, dump_ir)
+    conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
     if path is not None:
-        places = destinations(conversion, path, force)
-        for place, function in places:
-            with stage(f"writing {place}"):
-                replace_file(place, conversion.pieces(function))
-        conversion._bytes_out = sum(os.stat(place).st_size for place, _ in places)
+        write(conversion, destinations(conversion, path), inputs=inputs, force=force)
     return conversion
 
 
@@ -299,15 +307,13 @@ def _lowered(
     form: Form,
     format: Format,
     dump_ir: str | os.PathLike[str] | None,
-    force: bool,
-    bytes_in: int,
 ) -> Conversion:
     """A module as it was read, converted."""
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump
 
-        dump = Dump(dump_ir, module, force=force)
+        dump = Dump(dump_ir, module)
     timings = []
     passes = [*narrowing(options, form), *lowering(options, form)]
     for step in Pipeline(passes, form, each=dump is not None).steps(module):
@@ -315,7 +321,7 @@ def _lowered(
         timings.append(Timing.of(step))
         if dump is not None:
             dump.after(step)
-    return Conversion(module, report_of(module, options), format, options.tosa, timings, options, bytes_in)
+    return Conversion(module, report_of(module, options), format, options.tosa, timings, options)
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
@@ -326,7 +332,7 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
         return None
-    made = sum(memoryview(piece).nbytes for piece in conversion.pieces(0))
+    made = conversion._size(0)
     if made <= MOST_GROWTH * size:
         return None
     gains = sorted(tables.gains, reverse=True)
@@ -344,17 +350,41 @@ def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
         yield from ((key, at) for at, key in functions.items())
 
 
-def destinations(conversion: Conversion, path: str | os.PathLike[str], force: bool) -> list[tuple[str, int]]:
-    """Where each file goes, and its function. TflqError if one of them must not be replaced."""
-    entries = list(_entries(conversion.module, conversion.format))
+Destinations: TypeAlias = Sequence[tuple[str, int]]
+"""Where each file of a conversion goes, and the function that is its entry."""
+
+
+def destinations(conversion: Conversion, path: str | os.PathLike[str]) -> Destinations:
+    """Where each file goes. FileError if two would meet."""
+    return places_of(conversion.module, conversion.format, path)
+
+
+def places_of(module: Module, format: Format, path: str | os.PathLike[str]) -> Destinations:
+    """Where the files of a module's entries go: TOSA has one for each of several."""
+    entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
     places = [path] if len(entries) == 1 else [f"{stem}.{_word(key)}{suffix}" for key, _ in entries]
-    for place in places:
-        _check_destination(place, force)
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
         raise FileError(path, what, remedy="convert one at a time")
     return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
+
+
+def expected_places(
+    source: Source, path: str | os.PathLike[str], *, format: Format, target: str | None, **asked_for: Any
+) -> Destinations:
+    """Where the files of a conversion would go: its entries are those that narrowing leaves of the source."""
+    options = asked(format, target, **asked_for)
+    module = read(source)
+    form = form_of(module)
+    return places_of(Pipeline(narrowing(options, form), form).run(module).module, format, path)
+
+
+def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
+    """Writes files of a conversion, all or none."""
+    check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
+    with stage(f"writing {', '.join(place for place, _ in places)}"):
+        replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
 
 
 def _word(key: str) -> str:
@@ -374,10 +404,3 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
-
-
-def _check_destination(path: str, force: bool) -> None:
-    if os.path.isfile(path) and not force:
-        raise FileError(path, "it exists already", remedy="give force (--force) to replace it")
-    if not os.path.isdir(folder := os.path.dirname(path) or os.curdir):
-        raise FileError(path, f"there is no folder {folder}", errno=errno.ENOENT)

@@ -1,6 +1,6 @@
 """What a conversion did with each operator of the source model, and why.
 
-The JSON form is versioned and described in README.md; a field may be added within a version, none is removed or
+The JSON form is versioned and described in docs/json.md; a field may be added within a version, none is removed or
 renamed.
 """
 

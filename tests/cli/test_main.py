@@ -123,7 +123,7 @@ def test_convert_never_replaces_its_source(cli: Cli, model: Path, name: str) -> 
         model.with_name(name).symlink_to(model)
     code, _, err = cli("convert", model, model.with_name(name), "--force")
     assert (code, model.read_bytes()) == (2, before)
-    assert "the model to convert" in err
+    assert "this is an input, which is never replaced" in err
 
 
 @pytest.mark.parametrize(

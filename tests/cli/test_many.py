@@ -139,7 +139,7 @@ def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.Captu
         (["a.tflite", "-o", "out", "--report", "r.json"], "--report is for one model"),
         (["-", "-o", "out"], "no name to write under"),
         (["a.tflite", "b.tflite", "c.tflite"], "a folder: -o DIR"),
-        (["a.tflite", "b.tflite", "--workers", "2"], "--workers is for many models"),
+        (["a.tflite", "b.tflite", "--workers", "2"], "are for many models"),
         (["nowhere.tflite", "-o", "out"], "does not exist"),
     ],
 )

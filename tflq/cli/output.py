@@ -195,12 +195,7 @@ def _is_plain(err: bool) -> bool:
 def _console(err: bool) -> Console:
     from rich.console import Console
 
-    class Printer(Console):
-        def on_broken_pipe(self) -> None:
-            """Leaves what to do to whoever runs the command."""
-            raise
-
-    return Printer(stderr=err, highlight=False, markup=False, emoji=False)
+    return Console(stderr=err, highlight=False, markup=False, emoji=False)
 
 
 def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:

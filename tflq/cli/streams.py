@@ -1,24 +1,99 @@
-"""`-` as a model: standard input and output, as bytes."""
+"""Standard input and output: `-` as a model, and what is printed, which is written whole, or an error says so.
+
+With PYTHONUNBUFFERED Python's own streams write once and drop the rest of what a pipe or a full disk does not take.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tflq.errors import OptionError, Reason
+from tflq.errors import FileError, OptionError, Reason
 
-__all__ = ["MODEL", "STREAM", "check_output", "is_stream", "name_of", "size_of", "source", "write_output"]
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+__all__ = [
+    *("MODEL", "STREAM", "Undelivered", "check_output", "is_stream", "name_of", "open_standard_streams", "size_of"),
+    *("source", "stream_or_path", "write_output"),
+]
 
 STREAM = "-"
 MODEL = click.Path(exists=True, dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
-CLOSED = 141
-"""The exit code where what reads a model from standard output ends early, as that of a process that SIGPIPE ends."""
+_NAMES = ("standard input", "standard output", "standard error")
+
+
+class Undelivered(BaseException):
+    """A standard stream does not take what is printed. `closed`: what reads it has ended, such as `head`; else `error`
+    is for the user. It is no Exception, so that nothing between the printing and `main` handles it."""
+
+    def __init__(self, stream: int, cause: OSError) -> None:
+        super().__init__(stream, cause)
+        self.closed = isinstance(cause, BrokenPipeError)
+        self.error = FileError(_NAMES[stream], cause.strerror or str(cause), errno=cause.errno)
+
+
+class _Whole(io.RawIOBase):
+    """A standard stream whose writes loop until all is written. After an error it swallows what still comes."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._failed = False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        while left and not self._failed:
+            try:
+                left = left[os.write(self._number, left) :]
+            except BlockingIOError:
+                select.select([], [self._number], [])
+            except OSError as error:
+                self._failed = True
+                raise Undelivered(self._number, error) from error
+        return size
+
+
+def open_standard_streams() -> None:
+    """Has standard output and error write all, or raise `Undelivered`; names of tensors that they cannot show are
+    escaped. Terminals, and streams that are no files, stay as they are.
+
+    The place of a stream that is closed is taken, lest the next file that is opened gets it, and what is printed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY)
+    sys.stdout = _whole(1, sys.stdout)
+    sys.stderr = _whole(2, sys.stderr) if sys.stderr is not None else sys.stderr
+
+
+def _whole(number: int, stream: Any) -> Any:
+    if stream is None:
+        return io.TextIOWrapper(io.BufferedWriter(_Whole(number)), "utf-8", "backslashreplace")
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.reconfigure(errors="backslashreplace")
+    if stream.isatty() or stream.fileno() != number:
+        return stream
+    stream.flush()
+    buffer = io.BufferedWriter(_Whole(number))
+    buffered = bool(stream.line_buffering)
+    return io.TextIOWrapper(buffer, stream.encoding, stream.errors, None, buffered, stream.write_through)
 
 
 class _Input(io.BytesIO):
@@ -29,6 +104,11 @@ class _Input(io.BytesIO):
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path) == STREAM
+
+
+def stream_or_path(path: str, stream: int) -> str | int:
+    """What `tflq.files` checks: `-` as the number of its stream."""
+    return stream if is_stream(path) else path
 
 
 def name_of(path: str) -> str:
@@ -59,9 +139,6 @@ def check_output(*, text: bool) -> None:
 def write_output(pieces: Iterable[Any]) -> None:
     """Writes a model to standard output."""
     sys.stdout.flush()
-    try:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        click.get_current_context().exit(CLOSED)
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()

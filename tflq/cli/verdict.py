@@ -82,8 +82,8 @@ def print_cost(cost: Cost, *, err: bool = False) -> None:
     if cost.arena is not None:
         told += f", arena {arena(cost.arena, cost.arena_in)}"
     output.line(told, err=err)
-    if cost.slower:
-        output.line((f"{cost.slower} {cost.instead}", "yellow"), err=err)
+    for text in filter(None, (cost.slower, cost.instead)):
+        output.line((text, "yellow"), err=err)
 
 
 def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:

@@ -21,7 +21,7 @@ from tflq.verification.alignment import align, tosa_differences
 from tflq.verification.difference import EXACT, Difference, Tolerance, difference
 from tflq.verification.division import divide
 from tflq.verification.expected import Expectation, ReportLike, reported
-from tflq.verification.inputs import EDGES, GivenInputs, Side, given, loaded, made
+from tflq.verification.inputs import EDGES, GivenInputs, Side, given, in_a_row, loaded, made
 from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
@@ -69,6 +69,8 @@ class Case:
     name: str
     arrays: list[np.ndarray]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    step: int | None = None
+    """How many cases before it leave it the state that it starts with; None if it stands alone."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,8 @@ class _Comparison:
                 wanted.add(case.shapes)
                 self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
             self._done += 1
+            if fed is None and case.step is not None:
+                return  # the two sides may have kept different state
 
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
@@ -211,11 +215,25 @@ class _Comparison:
             for name, source in self._given:
                 yield Case(key, name, given(side, source))
             return
-        for i, shapes in enumerate(self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))):
+        every = self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))
+        for i, shapes in enumerate(every):
             named = tuple(zip((name for name, _ in side), shapes, strict=True))
             for name, arrays in made(side, options.seeds, shapes, options.seed):
                 if i == 0 or name not in EDGES:
                     yield Case(key, name, arrays, named)
+        if self._with_state(a, b):
+            named = tuple(zip((name for name, _ in side), every[0], strict=True))
+            for step, (name, arrays) in enumerate(in_a_row(side, every[0], options.seed)):
+                yield Case(key, name, arrays, named, step)
+
+    def _with_state(self, a: AnyRunner, b: AnyRunner) -> bool:
+        """Whether runs in a row are to be compared."""
+        if not (a.has_state or b.has_state):
+            return False
+        if a.keeps_state and b.keeps_state:
+            return True
+        self.result.notes.append("only first runs are compared: branches or loops of a TOSA file write variables")
+        return False
 
     @cached_property
     def _given(self) -> list[tuple[str, GivenInputs]]:
@@ -259,14 +277,14 @@ class _Comparison:
         self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
     ) -> dict[str, np.ndarray] | None:
         """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
-        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {})
+        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {}, case.step)
         try:
-            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {})
+            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {}, case.step)
         except RunError as error:
             self._original_failed(case, error, ahead)
             return None
         fed = a.cut(case.key) if isinstance(a, TfliteRunner) else {}
-        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed)
+        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed, case.step)
         got = self._get(ahead, self._place(self.result.b, case))
         if got is None:
             return None
@@ -280,8 +298,8 @@ class _Comparison:
     def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
         """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
         recorded, kernels = self._options.recorded, self._options.resolver
-        if recorded is None or self._options.layers or not isinstance(a, TfliteRunner):
-            return a.run(case.key, case.arrays, {})
+        if recorded is None or self._options.layers or case.step is not None or not isinstance(a, TfliteRunner):
+            return a.run(case.key, case.arrays, {}, case.step)
         want = recorded.get(kernels, case.key, case.arrays)
         if want is None:
             want = a.run(case.key, case.arrays, {})

@@ -176,7 +176,7 @@ class Verification:
         return {key: reduce(add, differences) for key, differences in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned, documented form: README.md, "JSON"."""
+        """A versioned, documented form: docs/json.md."""
         outputs = [{"entry": e, "name": n, **d.to_json()} for (e, n), d in self.outputs.items()]
         return {
             "format": "tflq.verification",
