@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tflq.errors import OptionError, Reason
 from tflq.formats import Format
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import Rule
     from tflq.tosa.target import Target
 
-__all__ = ["Fallback", "Options", "Prefer", "Semantics", "State", "asked", "check_for_source_of_tosa"]
+__all__ = ["Fallback", "Options", "Prefer", "Semantics", "State", "asked", "changed", "check_for_source_of_tosa"]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
@@ -99,6 +99,12 @@ def asked(
         cut_before_custom=cut_before_custom,
         cache="" if cache is None else os.fspath(cache),
     )
+
+
+def changed(**given: Any) -> dict[str, Any]:
+    """Those of the keywords of `tflq.convert`, but for `format` and `target`, that are not as by default."""
+    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
+    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
 
 
 def check_for_source_of_tosa(options: Options, target: str | None) -> None:

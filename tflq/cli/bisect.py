@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output, talk
+from tflq.cli.conversion_options import conversion_options
 from tflq.cli.failures import DIFFERS
 from tflq.cli.output import Cell
-from tflq.cli.shapes import shape_option
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
@@ -23,13 +23,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("model", type=MODEL)
 @click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
-@click.option("--mac", type=click.Choice(["integer", "float32"]), default="integer", show_default=True)
-@click.option("--fallback", type=click.Choice(["float", "error"]), default="float", show_default=True)
-@click.option("--semantics", type=click.Choice(["interpreter", "real"]), default="interpreter", show_default=True)
-@click.option("--state", type=click.Choice(["kept", "variables"]), help="As `tflq convert` takes it.")
-@click.option("--signature", metavar="KEY", help="Convert this signature alone.")
-@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
-@shape_option()
+@conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
 @click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."

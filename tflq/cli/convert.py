@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.conversion_options import FORMS, PARTS, conversion_options
 from tflq.cli.help import SectionedCommand
-from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
@@ -27,10 +27,8 @@ JSON_VERSION = 2
 
 class _Convert(SectionedCommand):
     sections: ClassVar = {
-        "What the result is": (
-            *("target", "format", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
-        ),
-        "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
+        "What the result is": ("target", "format", *FORMS),
+        "Which part of the model, and which shapes": PARTS,
         "Where it goes, and what is said": ("folder", "workers", "force", "skip", "report_path", "as_json"),
         "What happens inside": ("cache", "dump_ir", "timings"),
     }
@@ -61,62 +59,7 @@ class _Convert(SectionedCommand):
     type=click.Choice(["tflite", "tosa", "mlir"]),
     help="The format, where no suffix says it: OUT is `-`. By default tflite.",
 )
-@click.option(
-    "--mac",
-    type=click.Choice(["integer", "float32"]),
-    default="integer",
-    show_default=True,
-    help="Multiply-accumulate: int8 matrix products, or float32 convolutions proven exact.",
-)
-@click.option(
-    "--prefer",
-    type=click.Choice(["speed", "size", "memory"]),
-    default="speed",
-    show_default=True,
-    help="Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(["float", "error"]),
-    default="float",
-    show_default=True,
-    help="What becomes of an operator without an integer form.",
-)
-@click.option(
-    "--semantics",
-    type=click.Choice(["interpreter", "real"]),
-    default="interpreter",
-    show_default=True,
-    help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
-)
-@click.option(
-    "--state",
-    type=click.Choice(["kept", "variables"]),
-    help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list them.",
-)
-@click.option(
-    "--reset-signature",
-    is_flag=True,
-    help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys then.",
-)
-@click.option(
-    "--rules",
-    metavar="FILE.py",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Python with rules for operators, custom ones too, as its EXTENSION; they are tried first.",
-)
-@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
-@shape_option()
-@click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
-@click.option(
-    "--cut",
-    metavar="TENSOR[,TENSOR]",
-    multiple=True,
-    callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
-    help="Convert the part up to these tensors, which become outputs.",
-)
-@click.option("--cut-before-custom", is_flag=True, help="Convert the part up to what custom operators read.")
+@conversion_options()
 @click.option(
     "--report",
     "report_path",

@@ -60,6 +60,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "sweep": (
         ("a folder of models, for two targets", "tflq sweep models -o after --target integer --target kernels"),
+        ("with options of `tflq convert`", "tflq sweep models -o floats --mac float32 --fallback error"),
         ("go on with one that was interrupted", "tflq sweep models -o after --resume"),
     ),
     "opt": (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
+from tflq.cli.conversion_options import conversion_options
 from tflq.errors import FileError
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Where the part goes (.tflite), its inputs beside it (.npz). By default MODEL.reduced.tflite, in this folder.",
 )
 @click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
-@click.option("--mac", type=click.Choice(["integer", "float32"]), default="integer", show_default=True)
-@click.option("--fallback", type=click.Choice(["float", "error"]), default="float", show_default=True)
+@conversion_options("mac", "fallback")
 @click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
 @click.option(

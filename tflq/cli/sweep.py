@@ -6,11 +6,13 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, talk
+from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, conversion_options
+from tflq.cli.help import SectionedCommand
 
 if TYPE_CHECKING:
     from tflq.sweep import Change, Outcome
@@ -21,6 +23,7 @@ DIFFERS = 5
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CAUSES = 12
 
+OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
 PLACE = click.Path(exists=True, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -49,7 +52,19 @@ def command() -> None:
     """
 
 
-@command.command("run")
+class _Run(SectionedCommand):
+    sections: ClassVar = {
+        "What models are converted to": ("targets", *FORMS),
+        "Which part of each model, and which shapes": OF_MANY,
+        "How results are compared with the originals": ("seeds", "xnnpack", "max_lsb", "atol", "rtol"),
+        "Which of the models": ("only", "failed_from", "shard"),
+        "Where models run": ("workers", "scheduler", "timeout", "memory"),
+        "What is kept, and fetched": ("folder", "resume", "force", "cache", "no_cache", "offline", "pin"),
+        "What changed since another sweep": ("baseline", "fail_on"),
+    }
+
+
+@command.command("run", cls=_Run)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
 @click.option(
@@ -61,6 +76,7 @@ def command() -> None:
     show_default=True,
     help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
+@conversion_options(*FORMS, *OF_MANY)
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
@@ -87,46 +103,18 @@ def command() -> None:
     help="More changes that exit with 5: slower, larger, new, gone, renamed, content, cause ...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def run(
-    sources: tuple[str, ...],
-    folder: Path,
-    *,
-    timeout: float,
-    memory: int,
-    seeds: int,
-    xnnpack: bool,
-    max_lsb: float,
-    atol: float,
-    rtol: float,
-    only: tuple[str, ...],
-    failed_from: Path | None,
-    shard: str | None,
-    cache: Path | None,
-    no_cache: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
     """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
 
     A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
     limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
     """
     from tflq.cli.sweep_progress import Display
-    from tflq.sweep import Limits, Plan, Selection, Settings, StoppedError, cache_folder, sweep
-    from tflq.sweep.selection import read_shard
+    from tflq.sweep import StoppedError, run_sweep
 
-    plan = Plan(
-        sources,
-        folder,
-        selection=Selection(only, failed_from, read_shard(shard) if shard else None),
-        settings=Settings(seeds, xnnpack, max_lsb, atol, rtol),
-        limits=Limits(timeout, memory << 20),
-        cache=None if no_cache else cache or cache_folder(),
-        **options,
-    )
     with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
         try:
-            outcome = sweep(plan, observer=display, begin=display.begin, stop=lambda: bool(received))
+            outcome = run_sweep(sources, folder, observer=display, stop=lambda: bool(received), **options)
         except StoppedError:
             outcome = None
     if outcome is None:
@@ -166,18 +154,23 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 
     Times are not compared: only a sweep with --baseline runs again what seems slower.
     """
-    from tflq.sweep.baseline import read_entries
+    from tflq.sweep.baseline import options_of, read_entries
     from tflq.sweep.changes import compare, failing
+    from tflq.sweep.same import other_options
 
     changes = compare(read_entries(a), read_entries(b))
+    options = other_options(options_of(a), options_of(b))
     if as_json:
         document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
+        document |= {"options": options}
         output.print_json(document)
     elif as_markdown:
         from tflq.sweep.markdown import markdown_changes
 
         click.echo("\n".join(markdown_changes(changes)))
     else:
+        if options:
+            output.field("options", ", ".join(options))
         print_changes(changes, fail_on)
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
 
@@ -245,11 +238,11 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     output.line("")
     for cause in [cause for cause in summary.grouped if cause.unexpected][:CAUSES]:
         output.line((f"{cause.count} × ", "red"), cause.text)
-        output.line(f"    {', '.join(cause.first)}{' ...' if cause.count > len(cause.first) else ''}")
+        output.line(f"    {cause.named(summary.prefix)}")
     if summary.passes:
         output.warnings([f"{summary.passes} ok that were not expected to be: change what is expected of them"])
     if outcome.changes is not None:
-        print_changes(outcome.changes, outcome.fail_on)
+        print_changes(outcome.changes, outcome.fail_on, summary.prefix)
     for manifest, ids in (outcome.pinned or {}).items():
         output.field("pinned", f"{len(ids)} {'model' if len(ids) == 1 else 'models'} in {manifest}")
     output.field("results", str(folder / "results.jsonl"))
@@ -261,14 +254,13 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     output.line((verdict.upper(), "bold red" if outcome.failed else "bold green"))
 
 
-def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = ()) -> None:
+def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = (), prefix: str = "") -> None:
     from tflq.sweep.changes import failing
 
     worse = {id(change) for change in failing(changes, fail_on)}
     for change in changes:
-        output.line(
-            (f"{change.kind:<15} ", "red" if id(change) in worse else "yellow"), f"{change.place}: {change.what}"
-        )
+        colour = "red" if id(change) in worse else "yellow"
+        output.line((f"{change.kind:<15} ", colour), f"{change.place(prefix)}: {change.what}")
         if change.layer:
             output.line(f"{'':<16}first: {change.layer}")
     if not changes:

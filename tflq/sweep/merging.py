@@ -7,9 +7,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tflq.errors import OptionError
+from tflq.errors import OptionError, Reason
 from tflq.sweep.fingerprint import MACHINE
 from tflq.sweep.result import Key, key_of
+from tflq.sweep.same import differences
 from tflq.sweep.store import Store, read_results, read_settings
 
 __all__ = ["merge"]
@@ -25,10 +26,10 @@ def merge(folders: Sequence[Path], into: Path, *, force: bool = False) -> None:
     """
     settings = [read_settings(folder) for folder in folders]
     for folder, given in zip(folders[1:], settings[1:], strict=True):
-        for part, free in (("settings", PARTS), ("fingerprint", MACHINE)):
-            for key in {*settings[0][part], *given[part]} - {*free}:
-                if settings[0][part].get(key) != given[part].get(key):
-                    raise OptionError(f"{folders[0]} and {folder} were swept with another {part}.{key}")
+        if differing := differences(settings[0], given, {*PARTS, *MACHINE}):
+            what = f"its options or versions are not those of {folders[0]}, {', '.join(differing)}"
+            remedy = "sweep all parts with the same options and versions"
+            raise OptionError(Reason(what, str(folder), remedy=remedy))
     for folder in folders:
         if into.exists() and os.path.samefile(folder, into):
             raise OptionError(f"{into} is one of the sweeps to merge: give another folder")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from tflq.sweep.models import Model, as_expected, expectation_for
@@ -19,6 +20,7 @@ __all__ = [
     "from_ending",
     "key_of",
     "new_result",
+    "shared_prefix",
     "stable",
 ]
 
@@ -41,6 +43,13 @@ HOW: Final[Mapping[str, Status]] = {
 
 def key_of(result: Mapping[str, Any]) -> Key:
     return result["id"], result["target"]
+
+
+def shared_prefix(ids: Iterable[str]) -> str:
+    """The folders that all ids are in, which says nothing where they are shown: "zoo/vision/"."""
+    folders = [id.split("/")[:-1] for id in ids]
+    common = takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False))
+    return "".join(f"{names[0]}/" for names in common)
 
 
 def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:

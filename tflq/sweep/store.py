@@ -17,10 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tflq.errors import FileError, InvalidModelError, OptionError
+from tflq.errors import FileError, InvalidModelError, OptionError, Reason
 from tflq.files import file_errors, replace_file
 from tflq.sweep.fingerprint import MACHINE
 from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Result
+from tflq.sweep.same import differences
 
 __all__ = ["RESULTS", "Store", "read_results", "read_settings"]
 
@@ -104,19 +105,11 @@ class Store:
         os.close(self._lock)
 
     def _same_settings(self, settings: Mapping[str, Any]) -> None:
-        before = read_settings(self.folder)
-        now = json.loads(json.dumps(settings))
-        other = [
-            f"{part}.{key}"
-            for part in ("settings", "fingerprint")
-            for key in sorted({*before.get(part, {}), *now[part]})
-            if key not in MACHINE and before.get(part, {}).get(key) != now[part].get(key)
-        ]
+        other = differences(read_settings(self.folder), json.loads(json.dumps(settings)), MACHINE)
         if other:
-            raise OptionError(
-                f"{self.folder}: the sweep there was started with another {', '.join(other)}: "
-                "go on with the same, or start over with --force"
-            )
+            what = f"the sweep there was started with {', '.join(other)}"
+            remedy = "give the same options to go on with it; --force starts over, -o names another folder"
+            raise OptionError(Reason(what, str(self.folder), remedy=remedy))
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
