@@ -41,7 +41,7 @@ KEYWORDS = {
     ],
     "verify": [
         *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
-        *("report", "timeout", "progress"),
+        *("report", "time", "timeout", "progress"),
     ],
 }
 OF_COMMANDS = {

@@ -33,6 +33,7 @@ def verify(
     atol: float = 0.0,
     rtol: float = 0.0,
     report: ReportLike | None = None,
+    time: bool = False,
     timeout: float = 600.0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
@@ -57,6 +58,8 @@ def verify(
     max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|.
     report: the report of the conversion (`Conversion.report`, its JSON form, or a file): operators that it warns of as
         not reproduced may differ; what follows them is compared on the original's values.
+    time: measure what a run of each entry takes in both models, in turns (`Verification.time`): in the interpreter as
+        users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite files.
     timeout: seconds that one run may take.
     progress: called with what is run, how many runs are done and how many there are.
 
@@ -73,12 +76,12 @@ def verify(
     check_numbers(0, whole=True, seeds=seeds, seed=seed)
     check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)
     check_number("batch", batch, 1, whole=True, optional=True)
-    check_flags(layers=layers, interface=interface)
+    check_flags(layers=layers, interface=interface, time=time)
     check_choice("resolver", resolver, get_args(Resolver))
     check_shapes(shapes)
     check_inputs(inputs)
     tolerance = Tolerance(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "interface": interface, "report": report, "timeout": timeout}
-    options |= {"progress": progress} if progress else {}
+    options |= {"resolver": resolver, "interface": interface, "report": report, "time": time}
+    options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
