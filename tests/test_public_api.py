@@ -46,7 +46,7 @@ KEYWORDS = {
 }
 OF_COMMANDS = {
     "bisect": {"json"},
-    "convert": {"output-dir", "workers", "report", "dump-ir", "timings", "json"},
+    "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
     "inspect": {"ir", "why", "format", "json"},
     "reduce": {"output", "json"},
     "verify": {"html", "json"},
