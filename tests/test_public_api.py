@@ -33,7 +33,7 @@ KEYWORDS = {
     ],
     "verify": [
         *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
-        *("report", "timeout", "progress"),
+        *("report", "time", "timeout", "progress"),
     ],
 }
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")

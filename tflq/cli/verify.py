@@ -67,6 +67,11 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )
+@click.option(
+    "--time",
+    is_flag=True,
+    help="Measure what a run takes in each: in turns, with the default kernels and delegate, on one thread.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
@@ -109,6 +114,7 @@ def print_verification(result: Verification) -> None:
         click.echo(f"  {text}")
     _print_layers(result)
     _print_expected(result)
+    _print_time(result)
     for note in result.notes:
         output.field("note", note)
     for failure in result.failures:
@@ -159,6 +165,15 @@ def _print_expected(result: Verification) -> None:
         output.field(verdict, f"{each}: {each.reason}")
     if result.expected:
         output.field("fed", f"{len(result.expected)} results of the original, to compare what follows them")
+
+
+def _print_time(result: Verification) -> None:
+    for each in result.time or ():
+        text = f"not measured: {each.problem}"
+        if each.before is not None and each.after is not None and each.ratio is not None:
+            unit, factor = ("ms", 1e3) if each.after >= 1e-3 else ("µs", 1e6)
+            text = f"{each.before * factor:.3g} → {each.after * factor:.3g} {unit} ({output.times(each.ratio)})"
+        output.field("time", f"signature '{each.entry}': {text}" if each.entry else text)
 
 
 def _print_layers(result: Verification) -> None:

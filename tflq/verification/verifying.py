@@ -34,6 +34,7 @@ def verify(
     atol: float = 0.0,
     rtol: float = 0.0,
     report: ReportLike | None = None,
+    time: bool = False,
     timeout: float = 600.0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
@@ -56,6 +57,8 @@ def verify(
     max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|.
     report: the report of the conversion (its JSON form, or a file): operators that it warns of as not reproduced may
         differ; what follows them is compared on the original's values.
+    time: measure what a run of each entry takes in both models, in turns (`Verification.time`): in the interpreter as
+        users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite files.
     timeout: seconds that one run may take.
     progress: called with what is run, how many runs are done and how many there are.
 
@@ -72,8 +75,8 @@ def verify(
         _check(**{f"shapes['{name}']": (min(shape, default=0), 0)})
     tolerance = Tolerance(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "interface": interface, "report": report, "timeout": timeout}
-    options |= {"progress": progress} if progress else {}
+    options |= {"resolver": resolver, "interface": interface, "report": report, "time": time}
+    options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
 
 
