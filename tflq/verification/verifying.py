@@ -44,7 +44,8 @@ def verify(
         print(result.verdict, result.outputs)
 
     inputs: arrays by input name, an .npz file of them, or a folder of .npy files by input or of .npz files, one set
-        each; else `seeds` random sets, then all minimum, maximum and zero point.
+        each; else `seeds` random sets, then all minimum, maximum and zero point. Each run starts with the initial
+        state; a model that has some runs ten random sets in a row as well.
     seed: another one gives other random sets.
     layers: compare operator results too, by tensor name, on the first set of inputs of each signature and shape.
     batch: size of the first dim of inputs where the model leaves it open.
