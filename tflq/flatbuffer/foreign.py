@@ -76,7 +76,7 @@ def _named(head: bytes, data: bytes | memoryview) -> tuple[str, str] | None:
     start = head.lstrip()[:15].lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return "this is a web page, not a model: a download that went wrong", "download the file itself"
-    if head and _is_text(head):
+    if len(head) >= 8 and _is_text(head):
         return "this is a text, and none that tflq reads", "give a .tflite or .tosa file, or what tflq opt prints"
     return None
 
@@ -89,7 +89,7 @@ def _is_text(head: bytes) -> bool:
         if error.start < len(head) - 3 or len(head) < _HEAD:
             return False
         text = head[: error.start].decode()
-    return all(character >= " " or character in "\t\r\n\f" for character in text)
+    return all(character >= " " or character in "\t\r\n" for character in text)
 
 
 def _of_zip(data: bytes | memoryview) -> tuple[str, str]:
