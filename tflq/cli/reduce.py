@@ -10,7 +10,7 @@ import click
 
 from tflq.cli import output
 from tflq.cli.conversion_options import conversion_options
-from tflq.errors import FileError
+from tflq.files import check_outputs
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction
@@ -36,7 +36,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."
 )
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--force", is_flag=True, help="Replace existing files; what is read is never replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(
     model: Path,
@@ -60,9 +60,8 @@ def command(
     from tflq.targets import is_of_tosa
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
-    for place in (path, path.with_suffix(".npz")):
-        if place.exists() and not force:
-            raise FileError(str(place), "it exists already", remedy="give force (--force) to replace it")
+    places = [("the part", path), ("its inputs", path.with_suffix(".npz"))]
+    check_outputs(places, inputs=(model, inputs, target), force=force)
     options: dict[str, Any] = {"target": target, "mac": mac, "fallback": fallback}
     if is_of_tosa(target):
         options["format"] = "tosa"
@@ -71,7 +70,7 @@ def command(
     if found is None:
         output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
         return
-    arrays = found.save(path)
+    arrays = found.save(path, force=force)
     line = _line(path, arrays, options, verifies=found.kind in ("differs", "dies", "does not run"))
     if as_json:
         output.print_json(found.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})

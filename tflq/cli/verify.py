@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 
 from tflq.cli import output, talk
 from tflq.cli.shapes import shape_option
+from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.verification import Difference, Verification
@@ -42,8 +44,9 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="OUT",
-    help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
+    help="With --layers: a page of every operator result, with the operator's parameters and formula.",
 )
+@click.option("--force", is_flag=True, help="Let --html replace a file; what is read is never replaced.")
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
 @shape_option(" Open dims are else run at two sizes above any window.")
 @click.option(
@@ -69,7 +72,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
@@ -78,6 +81,7 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
     """
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
+    check_outputs([("--html", page)], inputs=[a, b, *_read(options)], force=force)
     import tflq
 
     with talk.progress("opening the models", silent=as_json, total=0) as display:
@@ -88,12 +92,17 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
 
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
-        from tflq.files import replace_file
         from tflq.pages.layers import layers_page
 
-        replace_file(page, [layers_page(a, result).encode()])
+        replace_file(page, [layers_page(a, result).encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
+
+
+def _read(options: Mapping[str, Any]) -> Iterator[Path]:
+    """The files that are read beside the models."""
+    for path in filter(None, (options["inputs"], options["report"])):
+        yield from path.iterdir() if path.is_dir() else [path]
 
 
 def print_verification(result: Verification) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 import time
@@ -15,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.calls import callees
 from tflq.errors import OptionError, Reason, TflqError
-from tflq.files import replace_file
+from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
@@ -50,14 +51,14 @@ class Reduction:
     tried: int
     seconds: float
 
-    def save(self, path: Path) -> Path:
-        """Writes the model, and its inputs beside it; the path of these."""
+    def save(self, path: Path, *, force: bool = False) -> Path:
+        """Writes the model, and its inputs beside it, both or none; the path of these. force: replace existing files.
+        FileError if that cannot be."""
         arrays = path.with_suffix(".npz")
-        replace_file(path, [self.data])
-        with tempfile.TemporaryFile() as file:
-            np.savez(file, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
-            file.seek(0)
-            replace_file(arrays, [file.read()])
+        held = io.BytesIO()
+        np.savez(held, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
+        check_outputs([("the part", path), ("its inputs", arrays)], inputs=[self.source], force=force)
+        replace_files([(path, [self.data]), (arrays, [held.getbuffer()])], force=force)
         return arrays
 
     def to_json(self) -> dict[str, Any]:
