@@ -13,7 +13,7 @@ from tflq.cli import output, streams, talk
 from tflq.cli.conversion_options import FORMS, PARTS, conversion_options
 from tflq.cli.help import SectionedCommand
 from tflq.cli.streams import MODEL, is_stream
-from tflq.cli.verdict import arena, print_report, print_timings, print_verdict
+from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import Output, check_outputs, replace_file
 
@@ -116,7 +116,7 @@ def command(
         models = _sources(context, paths, report_path)
         from tflq.cli.many import Many, convert_many
 
-        many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json)
+        many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json, quiet=talk.quiet())
         context.exit(convert_many(models, many))
     if len(paths) != 2:
         raise click.UsageError("Give a model IN and a file OUT, or models and folders IN... and a folder: -o DIR.")
@@ -128,7 +128,6 @@ def command(
     from tflq.conversion import destinations, observed
 
     given = streams.source(source)
-    size = streams.size_of(given)
     place = None if is_stream(destination) else destination
     with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
@@ -138,10 +137,10 @@ def command(
             conversion = observed(given, place, force=force, dump_ir=dump_ir, **options)
         seconds = time.perf_counter() - start
     if place is None:
-        written, sizes = ["standard output"], (size, _write(conversion))
+        written = ["standard output"]
+        _write(conversion)
     else:
         written = [path for path, _ in destinations(conversion, place)]
-        sizes = size, sum(os.stat(path).st_size for path in written)
     if report_path is not None:
         import json
 
@@ -149,8 +148,7 @@ def command(
         replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
         document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
-        planned = None if conversion.arena is None else conversion.arena.to_json()
-        measures = {"arena": planned, "bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
+        measures = {**conversion.cost.to_json(), "seconds": round(seconds, 4)}
         document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
         if timings:
             from dataclasses import asdict
@@ -160,10 +158,8 @@ def command(
     elif not talk.quiet():
         err = place is None
         print_verdict(conversion.report.rows, err=err)
-        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
-        output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
-        if conversion.arena is not None:
-            output.line(f"arena {arena(conversion.arena)}", err=err)
+        output.line(f"{streams.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s", err=err)
+        print_cost(conversion.cost, err=err)
         output.line(err=err)
         print_report(conversion.report, err=err)
         if timings:
@@ -218,10 +214,9 @@ def _model(context: click.Context, path: str) -> str:
         raise
 
 
-def _write(conversion: Conversion) -> int:
-    """Writes the one file of a conversion to standard output; its bytes."""
+def _write(conversion: Conversion) -> None:
+    """Writes the one file of a conversion to standard output."""
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
     streams.write_output([conversion.data])
-    return len(conversion.data)

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tflq.cli import output, talk
 from tflq.cli.failures import BUG, Failure, Stopped
 from tflq.cli.output import Cell
-from tflq.cli.verdict import print_verdict, warnings
+from tflq.cli.verdict import print_cost, print_verdict, warnings
 from tflq.cli.workers import Died, in_processes
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
 
 if TYPE_CHECKING:
-    from tflq.analysis.arena import Arena
+    from tflq.cost import Cost
     from tflq.formats import Format
     from tflq.report import Report
 
@@ -47,6 +47,7 @@ class Many:
     skip: bool = False
     workers: int | None = None
     as_json: bool = False
+    quiet: bool = False
 
     @property
     def format(self) -> Format:
@@ -71,17 +72,12 @@ class _Outcome:
     seconds: float
     files: tuple[str, ...] = ()
     report: Report | None = None
-    arena: Arena | None = None
+    cost: Cost | None = None
     failure: Failure | None = None
 
     @property
     def skipped(self) -> bool:
         return self.report is None and self.failure is None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of the model, and of what was made of it."""
-        return os.stat(self.source).st_size, sum(os.stat(path).st_size for path in self.files)
 
     def to_json(self, options: Mapping[str, Any]) -> dict[str, Any]:
         if self.failure is not None:
@@ -89,15 +85,13 @@ class _Outcome:
         places = {"source": self.source, "destination": str(self.destination), "files": list(self.files)}
         if self.report is None:
             return {"format": "tflq.skipped", "version": JSON_VERSION, **places}
-        before, after = self.sizes
+        assert self.cost is not None
         return {
             "format": "tflq.conversion",
             "version": JSON_VERSION,
             **places,
             "options": dict(options),
-            "bytes_in": before,
-            "bytes_out": after,
-            "arena": None if self.arena is None else self.arena.to_json(),
+            **self.cost.to_json(),
             "seconds": round(self.seconds, 4),
             "report": self.report.to_json(),
         }
@@ -129,8 +123,10 @@ def convert_many(given: Sequence[str], many: Many) -> int:
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
     if many.as_json:
+        from tflq.cost import total
+
         document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
-        document |= {"exit_code": code, "seconds": round(seconds, 4)}
+        document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
         document |= {"skipped": sum(outcome.skipped for outcome in outcomes)}
         output.print_json({**document, "conversions": [outcome.to_json(many.options) for outcome in outcomes]})
         return code
@@ -206,7 +202,8 @@ def _convert(job: _Job) -> _Outcome:
             failure = replace(failure, message=f"{job.source}: {failure.message}")
         return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
     seconds = time.perf_counter() - start
-    return _Outcome(job.source, job.destination, seconds, files, conversion.report, conversion.arena)
+    cost = conversion.cost if job.many.as_json or not job.many.quiet else None
+    return _Outcome(job.source, job.destination, seconds, files, conversion.report, cost)
 
 
 def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -250,24 +247,38 @@ def _print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
     if done:
         print_verdict([row for report in done for row in report.rows])
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
+    if costs := _costs(outcomes):
+        _print_total(costs)
     output.line()
-    rows = [_row(outcome, folder) for outcome in outcomes]
-    output.table(["file", "outcome", "integer", "float", "kept", "size"], rows, right=(2, 3, 4))
+    head = ["file", "outcome", "integer", "float", "kept", "size", "arena"]
+    output.table(head, [_row(outcome, folder) for outcome in outcomes], right=(2, 3, 4))
     for outcome in outcomes:
         if outcome.report is not None:
             output.warnings([f"{outcome.source}: {text}" for text in warnings(outcome.report)])
 
 
+def _print_total(costs: Sequence[Cost]) -> None:
+    from tflq.cost import total
+
+    print_cost(total(costs))
+    if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
+        output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
+
+
 def _row(outcome: _Outcome, folder: Path) -> list[Cell]:
     name = os.path.relpath(outcome.destination, folder)
     if outcome.failure is not None:
-        return [name, (_WORDS.get(outcome.failure.code, "failed"), "red"), "-", "-", "-", ""]
-    if outcome.report is None:
-        return [name, ("was there", "dim"), "-", "-", "-", ""]
-    before, after = map(output.size, outcome.sizes)
-    counts = outcome.report.counts
+        return [name, (_WORDS.get(outcome.failure.code, "failed"), "red"), *"---", "", ""]
+    if outcome.report is None or outcome.cost is None:
+        return [name, ("was there", "dim"), *"---", "", ""]
+    cost, counts = outcome.cost, outcome.report.counts
     numbers = [str(counts[path] or "-") for path in ("integer", "float", "kept")]
-    return [name, ("converted", "green"), *numbers, f"{before} -> {after}"]
+    arenas = "-" if cost.arena is None else output.change(*cost.arenas) if cost.arenas else "unknown"
+    return [name, ("converted", "green"), *numbers, output.change(cost.bytes_in, cost.bytes_out), arenas]
+
+
+def _costs(outcomes: Sequence[_Outcome]) -> list[Cost]:
+    return [outcome.cost for outcome in outcomes if outcome.cost is not None]
 
 
 def _print_failures(outcomes: Sequence[_Outcome]) -> None:

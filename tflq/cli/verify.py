@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +69,11 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )
+@click.option(
+    "--time",
+    is_flag=True,
+    help="Measure what a run takes in each: in turns, with the default kernels and delegate, on one thread.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
@@ -81,7 +85,11 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, 
     """
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
-    check_outputs([("--html", page)], inputs=[a, b, *_read(options)], force=force)
+    if page is not None:
+        from tflq.verification.inputs import files_of
+
+        read = a, b, options["report"], *files_of(options["inputs"])
+        check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
 
     with talk.progress("opening the models", silent=as_json, total=0) as display:
@@ -99,12 +107,6 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, 
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 
 
-def _read(options: Mapping[str, Any]) -> Iterator[Path]:
-    """The files that are read beside the models."""
-    for path in filter(None, (options["inputs"], options["report"])):
-        yield from path.iterdir() if path.is_dir() else [path]
-
-
 def print_verification(result: Verification) -> None:
     output.heading(f"{result.a} <> {result.b}")
     if result.interpreter:
@@ -118,6 +120,7 @@ def print_verification(result: Verification) -> None:
         click.echo(f"  {text}")
     _print_layers(result)
     _print_expected(result)
+    _print_time(result)
     for note in result.notes:
         output.field("note", note)
     for failure in result.failures:
@@ -168,6 +171,15 @@ def _print_expected(result: Verification) -> None:
         output.field(verdict, f"{each}: {each.reason}")
     if result.expected:
         output.field("fed", f"{len(result.expected)} results of the original, to compare what follows them")
+
+
+def _print_time(result: Verification) -> None:
+    for each in result.time or ():
+        text = f"not measured: {each.problem}"
+        if each.before is not None and each.after is not None and each.ratio is not None:
+            unit, factor = ("ms", 1e3) if each.after >= 1e-3 else ("µs", 1e6)
+            text = f"{each.before * factor:.3g} → {each.after * factor:.3g} {unit} ({output.times(each.ratio)})"
+        output.field("time", f"signature '{each.entry}': {text}" if each.entry else text)
 
 
 def _print_layers(result: Verification) -> None:

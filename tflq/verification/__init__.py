@@ -5,6 +5,7 @@ The only part of the project that runs an interpreter, and it does so in process
 
 from tflq.verification.difference import Difference, Tolerance, difference
 from tflq.verification.outcome import Apart, Divergence, Expected, Layers, Run, Verification
+from tflq.verification.timing import RunTime
 from tflq.verification.verifying import verify
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Expected",
     "Layers",
     "Run",
+    "RunTime",
     "Tolerance",
     "Verification",
     "difference",

@@ -29,6 +29,7 @@ from tflq.verification.recorded import Recorded
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.shapes import Shapes, bound, chosen, is_open, open_in_both
 from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.timing import run_time
 from tflq.verification.tosa_runner import TosaRunner
 from tflq.verification.windows import largest_window
 
@@ -55,6 +56,7 @@ class Options:
     tolerance: Tolerance = EXACT
     report: ReportLike | None = None
     recorded: Recorded | None = None
+    time: bool = False
     timeout: float = 600.0
     progress: Progress = lambda _, __, ___: None
 
@@ -85,6 +87,7 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
 
@@ -124,6 +127,7 @@ class _Comparison:
         self._done = self._total = 0
         self._expected: dict[tuple[str, str], Expected] = {}
         self._inner: list[_Inner] = []
+        self._to_time: list[Case] = []
 
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
@@ -143,6 +147,9 @@ class _Comparison:
         self.result.expected = list(self._expected.values())
         if self._options.layers and not self._fatal:
             self._layers(a, b)
+        if self._options.time and not self._fatal:
+            self._say("time")
+            self.result.time = [run_time(a, b, case.key, case.arrays) for case in self._to_time]
 
     @property
     def _labels(self) -> tuple[str, str]:
@@ -190,6 +197,8 @@ class _Comparison:
             fed = self._run(a, b, case, divided.expected)
             if self._fatal:
                 return
+            if fed is not None and key not in (timed.key for timed in self._to_time):
+                self._to_time.append(case)
             if fed is not None and self._options.layers and case.shapes not in wanted:
                 wanted.add(case.shapes)
                 self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))

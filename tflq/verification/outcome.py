@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, Literal
 
 from tflq.verification.difference import EXACT, Difference, Tolerance
+from tflq.verification.timing import RunTime
 
 __all__ = ["JSON_VERSION", "Apart", "Divergence", "Expected", "Layers", "Run", "Verdict", "Verification"]
 
@@ -19,13 +20,23 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One entry of both models run on one set of inputs. `skipped` says why the original cannot be run on it, if so."""
+    """One entry of both models run on one set of inputs: an item of `Verification.runs`.
 
-    entry: str  # "" or a signature's key
+        for run in tflq.verify("in.tflite", "out.tflite").runs:
+            print(run.inputs, [(name, difference.largest) for name, difference in run.outputs])
+
+    entry: "", or a signature's key.
+    inputs: what the set is called, such as "random 0".
+    outputs: name and `Difference` of each output.
+    skipped: why the original cannot be run on it, if so.
+    shapes: of the inputs, by name.
+    """
+
+    entry: str
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
-    shapes: Shapes = ()  # of the inputs, by name
+    shapes: Shapes = ()
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]
@@ -126,6 +137,7 @@ class Verification:
     interface: differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
     expected: results of operators whose kernels are known to give something else, compared on the same operands.
     apart: operators that ran on other kernels than asked for. notes: what was not compared, and why.
+    time: what one run of each entry takes in both models; None if it was not asked for.
     """
 
     a: str
@@ -140,6 +152,7 @@ class Verification:
     expected: list[Expected] = field(default_factory=list)
     apart: list[Apart] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    time: list[RunTime] | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -191,5 +204,6 @@ class Verification:
             "expected": [each.to_json() for each in self.expected],
             "apart": [each.to_json() for each in self.apart],
             "notes": self.notes,
+            "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),
         }

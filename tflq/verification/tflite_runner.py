@@ -225,6 +225,14 @@ class TfliteRunner:
         yield Fetcher(opened, key, entry.graph, every)
         opened.close()
 
+    @contextmanager
+    def timed(self) -> Iterator[Opened]:
+        """The model whole in the interpreter as users have it: with its default delegate. RunError if that refuses
+        it."""
+        opened = Opened(self._child, {"model": self.path, "resolver": "default"})
+        yield opened
+        opened.close()
+
     def release(self) -> None:
         """Closes what is open, so that its memory is free; it is opened again when it is needed."""
         for opened in (*self._parts.values(), *([self._whole] if self._whole else [])):

@@ -11,6 +11,7 @@ a number, "id", that the request to open it gives.
     {"do": "open", "id": N, "parts": [...], "inputs": [INDEX, ...], "outputs": [...], "kept": [...]}
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
     {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
+    {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the median of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
     {"do": "sizes", "id": N, "places": [[subgraph, index], ...]}        → {"bytes": [N, ...]}, after a run
     {"do": "close", "id": N}                                            → {}
@@ -30,9 +31,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from statistics import median
 from typing import IO, Any
 
 import numpy as np
@@ -43,6 +46,8 @@ NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it is no entry of the model."""
+ENOUGH = 0.01
+"""Runs are timed until they have taken so many seconds."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
@@ -156,6 +161,19 @@ class Model:
         if self._inner:
             return []
         return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
+
+    def time(self, entry: str, inputs: list[np.ndarray]) -> float:
+        """Seconds of a run: the median of several in a row on the same inputs, after one that is not timed."""
+        self.run(entry, inputs, {}, follows=False)
+        runner = self.interpreter.get_signature_runner(entry) if entry else self.interpreter.invoke
+        named = dict(zip(sorted(runner.get_input_details()), inputs, strict=True)) if entry else {}
+        taken: list[float] = []
+        end = time.perf_counter() + ENOUGH
+        while not taken or time.perf_counter() < end:
+            start = time.perf_counter()
+            runner(**named)
+            taken.append(time.perf_counter() - start)
+        return median(taken)
 
     def _reset(self) -> None:
         if self._anew:
@@ -312,6 +330,9 @@ def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.n
     model = models[number]
     if do == "sizes":
         return {"bytes": model.sizes(request["places"])}, []
+    if do == "time":
+        assert isinstance(model, Model), "only what runs whole is timed"
+        return {"seconds": model.time(request["entry"], arrays)}, []
     if do == "fetch":
         return {}, model.fetch(request["place"])
     count = len(arrays) - len(request["fed"])
