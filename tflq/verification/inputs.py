@@ -17,7 +17,7 @@ from tflq.arguments import not_expected
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import file_errors
 
-__all__ = ["GivenInputs", "Side", "check_inputs", "given", "in_a_row", "loaded", "made"]
+__all__ = ["GivenInputs", "Side", "check_inputs", "files_of", "given", "in_a_row", "loaded", "made"]
 
 Side = list[tuple[str, dict[str, Any]]]
 """Inputs or outputs of an entry: name and description, as `worker.describe` gives it."""
