@@ -72,8 +72,8 @@ class _Convert(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before; its files are rewritten "
-    "without --force. For .tflite files.",
+    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. It rewrites files there. "
+    "For .tflite files.",
 )
 @click.option(
     "--dump-ir",

@@ -34,7 +34,7 @@ __all__ = ["command"]
 @click.option(
     "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."
 )
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--force", is_flag=True, help="Replace existing files; what is read is never replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(
     model: Path,

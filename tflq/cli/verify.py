@@ -11,6 +11,7 @@ import click
 from tflq.cli import output, talk
 from tflq.cli.shapes import shape_option
 from tflq.cli.streams import FILE
+from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.verification import Difference, Verification
@@ -41,8 +42,9 @@ SHOWN = 10
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="OUT",
-    help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
+    help="With --layers: a page of every operator result, with the operator's parameters and formula.",
 )
+@click.option("--force", is_flag=True, help="Let --html replace a file; what is read is never replaced.")
 @click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
 @shape_option(" Open dims are else run at two sizes above any window.")
 @click.option(
@@ -73,7 +75,7 @@ SHOWN = 10
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
@@ -82,6 +84,11 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
     """
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
+    if page is not None:
+        from tflq.verification.inputs import files_of
+
+        read = a, b, options["report"], *files_of(options["inputs"])
+        check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
 
     with talk.progress("opening the models", silent=as_json, total=0) as display:
@@ -92,10 +99,9 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
 
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
-        from tflq.files import replace_file
         from tflq.pages.layers import layers_page
 
-        replace_file(page, [layers_page(a, result).encode()])
+        replace_file(page, [layers_page(a, result).encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 
