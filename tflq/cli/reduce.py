@@ -10,7 +10,6 @@ import click
 
 from tflq.cli import output
 from tflq.cli.conversion_options import conversion_options
-from tflq.errors import FileError
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction
@@ -56,22 +55,16 @@ def command(
     Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
     inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
     """
-    from tflq.reduction import Conversion, reduce
-    from tflq.targets import is_of_tosa
+    import tflq
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
-    for place in (path, path.with_suffix(".npz")):
-        if place.exists() and not force:
-            raise FileError(str(place), "it exists already", remedy="give force (--force) to replace it")
     options: dict[str, Any] = {"target": target, "mac": mac, "fallback": fallback}
-    if is_of_tosa(target):
-        options["format"] = "tosa"
-    with output.progress(f"reducing {model}", quiet=as_json), Conversion(options, timeout=timeout) as predicate:
-        found = reduce(model, predicate, inputs=None if inputs is None else str(inputs), seeds=seeds, timeout=timeout)
+    with output.progress(f"reducing {model}", quiet=as_json):
+        found = tflq.reduce(model, path, inputs=inputs, seeds=seeds, timeout=timeout, force=force, **options)
     if found is None:
         output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
         return
-    arrays = found.save(path)
+    arrays = path.with_suffix(".npz")
     line = _line(path, arrays, options, verifies=found.kind in ("differs", "dies", "does not run"))
     if as_json:
         output.print_json(found.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
@@ -92,7 +85,9 @@ def print_reduction(found: Reduction, path: Path, arrays: Path, line: str) -> No
 
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
-    converted = path.with_suffix(f".converted.{options.get('format', 'tflite')}")
+    from tflq.targets import is_of_tosa
+
+    converted = path.with_suffix(".converted.tosa" if is_of_tosa(options["target"]) else ".converted.tflite")
     given = [
         word
         for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))

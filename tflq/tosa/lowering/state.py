@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.variables import is_handle, variable_name
+from tflq.analysis.variables import accesses, is_handle, variable_name
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
@@ -40,6 +40,11 @@ def var_handle(op: VarHandle, t: Tosa) -> Value:
 def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     """Nothing: what the function assigns is initial values."""
     t.need("variable", "CALL_ONCE")
+    if t.scope is not None:
+        raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
+    for access in accesses(t.module, op.init_subgraph_index):
+        if access.name in t.held:
+            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
     for inner in t.module.functions[op.init_subgraph_index].ops:
         if isinstance(inner, AssignVariable):
             if _stored(inner.value) is None:
