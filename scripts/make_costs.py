@@ -4,7 +4,7 @@ original's.
 python scripts/make_costs.py [MODEL.tflite | FOLDER ...]
 
 Without arguments it takes the networks of models/ and, where they are, those of the zoo (in `TFLQ_CORPUS`, or in
-`shared` beside the checkout). A network is a model of at least five operators, most of them quantized. Each is converted
+`shared` beside the checkout). A network has at least five operators, most of them quantized. Each is converted
 to each form; times are those of `tflq.verify(..., time=True)`, file and arena those of `Conversion.cost`. A row per
 network goes to standard output, and the table between the marks of README.md.
 """
