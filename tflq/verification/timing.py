@@ -2,8 +2,8 @@
 default delegate and one thread.
 
 The models take turns, so that what else the machine does meets both. A turn is a run that is not measured, which sets
-the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their median. Times are
-medians over the turns, and the ratio is the median of the turns' ratios.
+the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in time of
+the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
 """
 
 from __future__ import annotations
