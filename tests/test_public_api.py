@@ -60,7 +60,7 @@ OF_COMMANDS = {
     "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
     "inspect": {"ir", "why", "format", "json"},
     "reduce": {"output", "json"},
-    "verify": {"html", "json"},
+    "verify": {"html", "force", "json"},
 }
 """Options that say where something goes or what is printed: these are attributes of what a call returns."""
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 import time
@@ -31,7 +32,7 @@ from tflq.reduction.recording import Recording, input_sets, record
 from tflq.reduction.running import Inputs
 from tflq.select.lowering import Mac
 from tflq.targets import is_of_tosa
-from tflq.verification.inputs import GivenInputs, check_inputs
+from tflq.verification.inputs import GivenInputs, check_inputs, files_of
 from tflq.verification.runner import RunError, Runner
 
 __all__ = ["JSON_VERSION", "Reduction", "reduce"]
@@ -60,13 +61,14 @@ class Reduction:
     tried: int
     seconds: float
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = True) -> Path:
-        """Writes the model, and its inputs beside it, both or none; the path of these."""
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Writes the model, and its inputs beside it, both or none; the path of these. force: replace existing files.
+        FileError if that cannot be."""
         part, arrays = _places(Path(path))
-        with tempfile.TemporaryFile() as file:
-            np.savez(file, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
-            file.seek(0)
-            replace_files([(part, [self.data]), (arrays, [file.read()])], force=force)
+        check_outputs([("the part", part), ("its inputs", arrays)], inputs=[self.source], force=force)
+        held = io.BytesIO()
+        np.savez(held, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
+        replace_files([(part, [self.data]), (arrays, [held.getbuffer()])], force=force)
         return arrays
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +128,8 @@ def reduce(
     check_path("destination", destination)
     if destination is not None:
         part, arrays = _places(Path(destination))
-        check_outputs([("the part", part), ("its inputs", arrays)], inputs=(model, target, inputs), force=force)
+        read = model, target, *files_of(inputs)
+        check_outputs([("the part", part), ("its inputs", arrays)], inputs=read, force=force)
     if identify(model) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model), remedy=remedy))
