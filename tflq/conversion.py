@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from tflq.arguments import check_choice, check_flags, check_path
 from tflq.collector import collector_paused
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
@@ -177,7 +178,7 @@ def convert(
     destination: str | os.PathLike[str] | None = None,
     *,
     format: Format | None = None,
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
@@ -194,6 +195,9 @@ def convert(
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
+
+        conversion = tflq.convert("in.tflite", "out.tflite", target="kernels")
+        print(conversion.report.counts)
 
     format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
         says, else "tflite". A suffix that says another is an error.
@@ -229,7 +233,8 @@ def convert(
     force: replace existing files; never the source, the target's file or a file of rules.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
-    operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
+    operator. OptionError: an option, or the suffix of the destination, makes no sense. FileError: a file cannot be read
+    or written, or a destination exists already. Nothing is written on an error.
     """
     return observed(
         source,
@@ -259,7 +264,7 @@ def observed(
     destination: str | os.PathLike[str] | None = None,
     *,
     format: Format | None = None,
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
     force: bool = False,
     dump_ir: str | os.PathLike[str] | None = None,
     rules: Sequence[Extension | str | os.PathLike[str]] = (),
@@ -267,9 +272,15 @@ def observed(
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
     something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.dump`."""
+    check_path("destination", destination)
+    check_flags(force=force)
     format = _format(format, destination)
     options = asked(format, target, **asked_for)
     path = None if destination is None else tidy(destination)
+    if rules != ():
+        from tflq.extensions import checked
+
+        rules = checked(rules)
     inputs = source, target, *rules
     check_outputs([("the destination", path)], inputs=inputs, force=force)
     if dump_ir is not None:
@@ -393,9 +404,7 @@ def _word(key: str) -> str:
 
 
 def _format(format: Format | None, destination: str | os.PathLike[str] | None) -> Format:
-    if format is not None and format not in get_args(Format):
-        known = ", ".join(get_args(Format))
-        raise OptionError(Reason(f"format={format!r} is not known", value=format, remedy=f"known are {known}"))
+    check_choice("format", format, get_args(Format), optional=True)
     suffixes = tuple(f".{known}" for known in get_args(Format))
     if destination is None or (format is not None and not os.fspath(destination).endswith(suffixes)):
         return format or "tflite"

@@ -61,7 +61,7 @@ def test_one_that_fails_does_not_stop_the_others(
     assert set(contents(tmp_path / "out")) == {"pad.tflite", "split.tflite", "mul_per_axis.tflite"}
     assert printed.out.startswith("converted: 3 of 5 models\nintegers"[:-1])
     assert [line for line in printed.err.splitlines() if line.startswith("tflq: ")] == [
-        f"tflq: {broken}: file: 4 bytes are too few for a TFLite model",
+        f"tflq: {broken}: not a TFLite model: 4 bytes are too few; was it written, or downloaded, to the end?",
         "tflq: 1 operator(s) cannot be converted:",
     ]
     assert run(broken, sources[0], "-o", tmp_path / "other", "-q") == 3
@@ -140,7 +140,7 @@ def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.Captu
         (["-", "-o", "out"], "no name to write under"),
         (["a.tflite", "b.tflite", "c.tflite"], "a folder: -o DIR"),
         (["a.tflite", "b.tflite", "--workers", "2"], "are for many models"),
-        (["nowhere.tflite", "-o", "out"], "does not exist"),
+        (["nowhere.tflite", "-o", "out"], "there is no such file"),
     ],
 )
 def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

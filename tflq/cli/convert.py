@@ -26,6 +26,7 @@ JSON_VERSION = 2
 
 
 class _Convert(SectionedCommand):
+    most_used = ("target", "mac", "prefer", "fallback", "batch", "cut", "folder", "force", "report_path", "as_json")
     sections: ClassVar = {
         "What the result is": ("target", "format", *FORMS),
         "Which part of the model, and which shapes": PARTS,
@@ -71,8 +72,8 @@ class _Convert(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before; its files are rewritten "
-    "without --force. For .tflite files.",
+    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. It rewrites files there. "
+    "For .tflite files.",
 )
 @click.option(
     "--dump-ir",
@@ -207,11 +208,7 @@ def _check(
 
 def _model(context: click.Context, path: str) -> str:
     """The path of a model, if there is one."""
-    try:
-        return str(MODEL.convert(path, None, context))
-    except click.BadParameter as error:
-        error.param_hint = "IN"
-        raise
+    return str(MODEL.convert(path, None, context))
 
 
 def _write(conversion: Conversion) -> None:

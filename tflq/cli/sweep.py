@@ -26,6 +26,7 @@ CAUSES = 12
 OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
 PLACE = click.Path(exists=True, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class SweepGroup(click.Group):
@@ -87,14 +88,19 @@ class _Run(SectionedCommand):
 @click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Counts that integers may differ by.")
 @click.option("--atol", type=click.FloatRange(0), default=0, help="What floats may differ by.")
 @click.option("--rtol", type=click.FloatRange(0), default=0, help="Share of their value that floats may differ by.")
-@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: rewrites its DIR.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")
-@click.option("--failed-from", metavar="DIR", type=FOLDER, help="Only what was not as expected in that sweep.")
+@click.option("--failed-from", metavar="DIR", type=SWEPT, help="Only what was not as expected in that sweep.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; `tflq sweep merge` puts them together.")
-@click.option("--cache", metavar="DIR", type=FOLDER, help="For fetched models and verifications: ~/.cache/tflq.")
+@click.option(
+    "--cache",
+    metavar="DIR",
+    type=FOLDER,
+    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there.",
+)
 @click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
-@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests.")
+@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests: rewrites these.")
 @click.option("--no-cache", is_flag=True, help="Verify everything anew, and keep nothing.")
 @click.option("--baseline", metavar="DIR|FILE", type=PLACE, help="Compare with an earlier sweep, or its baseline.json.")
 @click.option(
@@ -129,11 +135,11 @@ def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any
 
 
 @command.command("merge")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=FOLDER)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=SWEPT)
 @click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
-    """Put the sweeps of several parts (--shard) into one."""
+    """Put the sweeps of several parts (--shard) into one. Exit code 5 also if something is missing."""
     from tflq.sweep.merging import merge
     from tflq.sweep.outputs import write_outputs
     from tflq.sweep.sweeping import Outcome
@@ -177,12 +183,12 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 
 
 @command.command("page")
-@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     """Write the page of the sweep in DIR again, other sweeps beside it: folders, or baseline.json files.
 
-    What changed since the first of them is listed.
+    It rewrites DIR/index.html. What changed since the first of them is listed.
     """
     from tflq.sweep import page, read_results
     from tflq.sweep.baseline import read_entries
@@ -240,6 +246,10 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     for cause in [cause for cause in summary.grouped if cause.unexpected][:CAUSES]:
         output.line((f"{cause.count} × ", "red"), cause.text)
         output.line(f"    {cause.named(summary.prefix)}")
+    if summary.missing:
+        output.line((f"{len(summary.missing)} missing: ", "red"), summary.named_missing)
+    for text in summary.incomplete:
+        output.line(f"    {text}")
     if summary.passes:
         output.warnings([f"{summary.passes} ok that were not expected to be: change what is expected of them"])
     if outcome.changes is not None:
@@ -251,7 +261,7 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     if outcome.changes is not None:
         verdict = "worse than the baseline" if outcome.failed else "no worse than the baseline"
     else:
-        verdict = f"{summary.unexpected} of {summary.total} not as expected" if outcome.failed else "all as expected"
+        verdict = summary.verdict
     output.line((verdict.upper(), "bold red" if outcome.failed else "bold green"))
 
 

@@ -54,7 +54,7 @@ def run_sweep(
     resume: bool = False,
     force: bool = False,
     observer: Observer | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] | None = None,
 ) -> Outcome:
     """Converts many models to each of some targets, verifies each result against its original, and writes `folder`:
     `results.jsonl`, `index.html`, `summary.md`, `junit.xml`, `baseline.json` and what failures left. Each model has
@@ -120,7 +120,7 @@ def run_sweep(
         resume,
         force,
     )
-    return sweep(plan, observer=observer, stop=stop)
+    return sweep(plan, observer=observer, stop=stop or (lambda: False))
 
 
 def _path(given: _Path | None) -> Path | None:

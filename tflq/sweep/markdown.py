@@ -35,6 +35,10 @@ def _lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
         yield f"| {_cell(target)} | {' | '.join(str(counts[c] or '') for c in columns)} |"
     yield ""
     yield f"{summary.total} results, {summary.unexpected} not as expected."
+    if summary.missing or summary.incomplete:
+        yield ""
+        yield f"**{len(summary.missing)} missing**: {_cell(summary.named_missing)}"
+        yield from (f"- {_cell(text)}" for text in summary.incomplete)
     if changes is not None:
         yield ""
         yield from markdown_changes(changes, summary.prefix)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any, Final
@@ -20,6 +21,7 @@ __all__ = [
     "from_ending",
     "key_of",
     "new_result",
+    "part_of",
     "shared_prefix",
     "stable",
 ]
@@ -52,6 +54,11 @@ def shared_prefix(ids: Iterable[str]) -> str:
     folders = [id.split("/")[:-1] for id in ids]
     common = takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False))
     return "".join(f"{names[0]}/" for names in common)
+
+
+def part_of(id: str, count: int) -> int:
+    """Which of so many parts of a sweep a model is in, from 1; it is always the same."""
+    return zlib.crc32(id.encode()) % count + 1
 
 
 def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:

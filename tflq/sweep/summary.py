@@ -39,6 +39,8 @@ class Summary:
     passes: int = 0  # that were not expected to
     statuses: dict[str, Counter[str]] = field(default_factory=dict)  # by target
     causes: dict[str, Cause] = field(default_factory=dict)
+    missing: list[Key] = field(default_factory=list)  # models and targets without a result
+    incomplete: list[str] = field(default_factory=list)  # sentences on parts that lack results, or are not there
     prefix: str = ""
 
     def add(self, result: Result) -> None:
@@ -54,6 +56,27 @@ class Summary:
             cause.unexpected += not result["expected"]
             if len(cause.first) < NAMED:
                 cause.first.append(key_of(result))
+
+    @property
+    def failed(self) -> bool:
+        """Whether something is not as expected, or not there."""
+        return bool(self.unexpected or self.missing or self.incomplete)
+
+    @property
+    def verdict(self) -> str:
+        """The counts in words."""
+        counts = [f"{self.unexpected} of {self.total} not as expected"] if self.unexpected else []
+        if self.missing:
+            counts.append(f"{len(self.missing)} of {self.total + len(self.missing)} missing")
+        elif self.incomplete:
+            counts.append("parts missing")
+        return ", ".join(counts) or "all as expected"
+
+    @property
+    def named_missing(self) -> str:
+        """The first that are missing, in words."""
+        first = Cause("", len(self.missing), first=self.missing[:NAMED])
+        return first.named(self.prefix)
 
     @property
     def columns(self) -> list[str]:
@@ -80,6 +103,8 @@ class Summary:
                 }
                 for cause in self.grouped
             ],
+            "missing": [f"{id} [{target}]" for id, target in self.missing],
+            "incomplete": self.incomplete,
         }
 
 

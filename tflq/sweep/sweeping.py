@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from tflq.sweep.result import Key, key_of
 from tflq.sweep.same import other_options
 from tflq.sweep.selection import Job, Selection, jobs_of
 from tflq.sweep.sources import find_models
-from tflq.sweep.store import Store
+from tflq.sweep.store import RESULTS, Store
 from tflq.sweep.summary import Summary
 from tflq.sweep.supply import Supply
 from tflq.sweep.task import Limits, Settings, Task
@@ -89,7 +89,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         if self.changes is None:
-            return self.summary.unexpected > 0
+            return self.summary.failed
         return bool(failing(self.changes, self.fail_on))
 
 
@@ -110,7 +110,8 @@ def sweep(
     OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
     package that it needs is not installed, or a source or the baseline is not there.
     """
-    jobs = jobs_of(find_models(plan.sources), plan.targets, plan.selection)
+    models = find_models(plan.sources)
+    jobs = jobs_of(models, plan.targets, plan.selection)
     check(jobs, plan.settings, plan.scheduler, kaggle=not fetchers)
     marks = fingerprint(plan.settings)
     if plan.baseline is not None:
@@ -119,8 +120,14 @@ def sweep(
     make = executor or _executor(plan)
     who = observer or Silent()
     with Store(plan.folder) as store:
-        settings = {"settings": plan.to_json(), "fingerprint": marks, "sources": [str(s) for s in plan.sources]}
-        store.begin(settings, resume=plan.resume, force=plan.force)
+        whole = jobs_of(models, plan.targets, replace(plan.selection, shard=None))
+        settings: dict[str, Any] = {
+            "settings": plan.to_json(),
+            "fingerprint": marks,
+            "sources": [str(s) for s in plan.sources],
+        }
+        settings |= {"jobs": [(model.id, target) for model, target in whole]}
+        store.begin(settings, inputs=_inputs(plan, jobs), resume=plan.resume, force=plan.force)
         done = {key_of(result) for result in store.results()}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
         who.begin([(model.id, target) for model, target in jobs], len(jobs) - len(left))
@@ -142,6 +149,18 @@ def sweep(
         summary = write_outputs(plan.folder, changes, plan.fail_on, earlier)
         pinned = _pinned(plan, hashes_of(store.results())) if plan.pin else None
         return Outcome(summary, changes, plan.fail_on, pinned)
+
+
+def _inputs(plan: Plan, jobs: Sequence[Job]) -> Iterator[object]:
+    """The files that a sweep reads, and folders of them."""
+    yield from plan.sources
+    yield from plan.targets
+    yield from plan.settings.rules
+    for model, target in jobs:
+        yield from filter(None, (model.path, model.inputs, target))
+    for place in (plan.baseline, plan.selection.failed_from):
+        if place is not None:
+            yield place / RESULTS if place.is_dir() else place
 
 
 def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from tflq.arguments import not_expected
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import file_errors
 
-__all__ = ["GivenInputs", "Side", "given", "in_a_row", "loaded", "made"]
+__all__ = ["GivenInputs", "Side", "check_inputs", "files_of", "given", "in_a_row", "loaded", "made"]
 
 Side = list[tuple[str, dict[str, Any]]]
 """Inputs or outputs of an entry: name and description, as `worker.describe` gives it."""
@@ -27,6 +28,12 @@ FLOAT_RANGE = (-1.0, 1.0)
 EDGES = ("minimum", "maximum", "zero point")
 IN_A_ROW = 10
 """Runs with state that follow each other."""
+
+
+def check_inputs(inputs: object) -> None:
+    """Arrays by input name, a path, or None."""
+    if not (inputs is None or isinstance(inputs, (Mapping, str, os.PathLike))):
+        raise not_expected("inputs", inputs, "arrays by input name, or the path of an .npz file or a folder")
 
 
 def made(
@@ -116,6 +123,14 @@ def loaded(source: GivenInputs | str | os.PathLike[str]) -> list[tuple[str, Give
     if not (sets or arrays):
         raise FileError(str(path), "the folder holds no .npy files and no .npz files")
     return [*([("given", arrays)] if arrays else []), *sets]
+
+
+def files_of(source: object) -> list[Path]:
+    """The files that a source may be read from; none of arrays."""
+    if not isinstance(source, (str, os.PathLike)):
+        return []
+    path = Path(source)
+    return [*path.iterdir()] if path.is_dir() else [path]
 
 
 def _load(path: Path) -> GivenInputs:

@@ -20,13 +20,23 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One entry of both models run on one set of inputs. `skipped` says why the original cannot be run on it, if so."""
+    """One entry of both models run on one set of inputs: an item of `Verification.runs`.
 
-    entry: str  # "" or a signature's key
+        for run in tflq.verify("in.tflite", "out.tflite").runs:
+            print(run.inputs, [(name, difference.largest) for name, difference in run.outputs])
+
+    entry: "", or a signature's key.
+    inputs: what the set is called, such as "random 0".
+    outputs: name and `Difference` of each output.
+    skipped: why the original cannot be run on it, if so.
+    shapes: of the inputs, by name.
+    """
+
+    entry: str
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
-    shapes: Shapes = ()  # of the inputs, by name
+    shapes: Shapes = ()
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.analysis.variables import is_handle, variable_name
+from tflq.analysis.variables import accesses, is_handle, variable_name
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
@@ -40,6 +40,11 @@ def var_handle(op: VarHandle, t: Tosa) -> Value:
 def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     """Nothing: what the function assigns is initial values."""
     t.need("variable", "CALL_ONCE")
+    if t.scope is not None:
+        raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
+    for access in accesses(t.module, op.init_subgraph_index):
+        if access.name in t.held:
+            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
     for inner in t.module.functions[op.init_subgraph_index].ops:
         if isinstance(inner, AssignVariable):
             if _stored(inner.value) is None:
@@ -144,11 +149,9 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
         start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
         t.variables[name] = t.constant(_bytes(start) if type.element == i8 else start, type.storage)
     if t.variables[name].type != type:
-        other = next(a.value for a in t.accesses.named(name) if _kept_type(t, a.value) != type)
-        raise Refused(
-            f"the variable '{name}' holds values of more than one type: '{value.name}' is {value.type}, "
-            f"'{other.name}' {other.type}"
-        )
+        others = (a.value for a in t.accesses.named(name) if a.value.type != value.type)
+        listed = ", ".join(f"'{v.name}' is {v.type}" for v in (value, *others))
+        raise Refused(f"the variable '{name}' holds values of more than one type: {listed}")
 
 
 def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
