@@ -38,7 +38,7 @@ def said(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Sa
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--target", "integr"], "target 'integr' is not known; known are"),
+        (["--target", "integr"], "target 'integr' is not known"),
         (["--target", "integer", "--target", "nope.toml"], "nope.toml: No such file"),
         (
             ["--target", "integer", "--target", "tosa", "--mac", "float32"],
