@@ -1,5 +1,7 @@
 """A TOSA file on the reference model, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 
+Tensors of a file that is divided can be given other values: it is run as a file that takes them as inputs.
+
 Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of another
 model's entry. Inner tensors are fetched by running an extended file that returns them.
 """
@@ -8,39 +10,50 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tflq.ir.core import Value
+from tflq.ir.core import Function, Value
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.runner import Child, Opened
 
-__all__ = ["Names", "TosaRunner"]
+__all__ = ["Names", "TosaFetcher", "TosaRunner"]
 
 Names = Sequence[tuple[str, str]]
 """(name in the other model's entry, name in the TOSA file), in the order of the entry."""
 
 
 class TosaFetcher:
-    """An extended file that is open so that inner tensors can be fetched after a run."""
+    """An extended file that is open so that inner tensors can be fetched after a run. `cuts`: those of other tensors
+    that can be given other values, of which the file goes on with these."""
 
-    def __init__(self, runner: TosaRunner, opened: Opened, places: Mapping[str, tuple[int, Value]]) -> None:
+    def __init__(
+        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Sequence[Value]
+    ) -> None:
         self._runner = runner
         self._opened = opened
-        self._places = places
+        self._places = values
+        self._cuts = cuts
 
-    def run(self, inputs: Sequence[np.ndarray], _: Mapping[str, np.ndarray]) -> None:
-        self._opened.run("", self._runner.ordered(inputs))
+    def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The file's outputs, in its order, as they were computed."""
+        values = [_stored(fed[value.name], _dtype(value)) for value in self._cuts]
+        arrays = self._opened.run("", [*self._runner.ordered(inputs), *values])
+        outputs = self._runner.outputs
+        return [array.view(_dtype(value)) for array, value in zip(arrays, outputs, strict=False)]
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
         found = self._opened.fetch((0, place))
         return None if found is None else found.view(_dtype(value)) if value in self._runner.outputs else found
+
+    def close(self) -> None:
+        self._opened.close()
 
 
 class TosaRunner:
@@ -56,6 +69,8 @@ class TosaRunner:
         self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = {
             "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
         }
+        self._cuts: tuple[str, ...] = ()
+        self._divided: TosaFetcher | None = None
         self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
@@ -82,13 +97,35 @@ class TosaRunner:
     def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Inputs in the order of the file, of its types."""
         ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
-        return [a.astype(np.int32) if a.dtype == np.int64 else a for a in ordered]
+        return [_stored(a, np.dtype(np.int32)) if a.dtype == np.int64 else a for a in ordered]
 
-    def run(self, _: str, inputs: Sequence[np.ndarray], __: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def divide(self, cuts: Iterable[str]) -> None:
+        """These tensors can be given other values, by name: what follows them goes on with these."""
+        self._cuts = tuple(dict.fromkeys(cuts))
+
+    def feeds(self, _: str) -> bool:
+        """Whether tensors can be given other values."""
+        return bool(self._cuts)
+
+    def run(self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """Outputs, in the order of `entries`. RunError if it does not run."""
-        arrays = self._opened.run("", self.ordered(inputs))
-        outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
+        if fed:
+            self._divided = self._divided or self._extended("divided", self._cuts)
+            outputs = self._divided.run(inputs, fed)
+            outputs = [fed.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+        else:
+            arrays = self._opened.run("", self.ordered(inputs))
+            outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
         return [outputs[i] for i in self._places["outputs"]]
+
+    def cut(self, _: str) -> dict[str, np.ndarray]:
+        """The tensors after which the file is divided, as the last run computed them."""
+        found = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def type_of(self, _: str, name: str) -> str:
+        """The type of a tensor, by name."""
+        return _dtype(self._values()[name]).name
 
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""
@@ -103,25 +140,51 @@ class TosaRunner:
     @contextmanager
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
         """An extended file that returns these tensors, too."""
-        values = self._values()
-        inner = [values[name] for name in names if values[name] not in self.outputs]
-        path = Path(self._folder.name, "extended.tosa")
-        path.write_bytes(tosa_bytes(self.module, fetch=inner))
-        opened = Opened(self._child, {"tosa": str(path)})
-        places = {value.name: (i, value) for i, value in enumerate((*self.outputs, *inner))}
-        yield TosaFetcher(self, opened, places)
-        opened.close()
+        fetcher = self._extended("extended", names)
+        yield fetcher
+        fetcher.close()
 
     def release(self) -> None:
-        """Nothing is held between runs."""
+        """Closes the divided file; it is opened again when it is needed."""
+        if self._divided is not None:
+            self._divided.close()
+            self._divided = None
 
     def close(self) -> None:
         self._child.close()
         self._folder.cleanup()
 
+    def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
+        """The file that returns these tensors, too, and takes those after which it is divided."""
+        module = read_tosa(self.path) if self._cuts else self.module
+        function = module.main
+        outputs, values = list(function.outputs), _by_name(function)
+        cuts = [values[cut] for cut in self._cuts]
+        taken = {value: Value(value.type, f"{value.name}/fed") for value in cuts}
+        function.replace(taken)
+        function.outputs = outputs  # those that are cut are fetched as they are computed
+        function.inputs += taken.values()
+        inner = [v for v in dict.fromkeys(values[each] for each in fetched) if v not in outputs]
+        path = Path(self._folder.name, f"{name}.tosa")
+        path.write_bytes(tosa_bytes(module, fetch=inner))
+        known = self._values()
+        places = {value.name: (i, known[value.name]) for i, value in enumerate((*outputs, *inner))}
+        return TosaFetcher(self, Opened(self._child, {"tosa": str(path)}), places, cuts)
+
     def _values(self) -> dict[str, Value]:
-        inner = {v.name: v for op in self.module.main.ops for v in op.results}
-        return inner | {value.name: value for value in self.outputs}
+        return _by_name(self.module.main)
+
+
+def _by_name(function: Function) -> dict[str, Value]:
+    inner = {v.name: v for op in function.ops for v in op.results}
+    return inner | {value.name: value for value in function.outputs}
+
+
+def _stored(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An array of another model's type as TOSA has it: uint8 as int8 is the same integers less 128, int64 is int32."""
+    if array.dtype == np.uint8 and dtype == np.int8:
+        return (array ^ np.uint8(128)).view(np.int8)
+    return array.astype(dtype) if array.dtype == np.int64 and dtype == np.int32 else array
 
 
 def _dtype(value: Value) -> np.dtype:

@@ -8,10 +8,11 @@ from os import PathLike
 from typing import Any
 
 from tflq.errors import OptionError, Reason
-from tflq.verification.comparison import Options, Source, compare_models
+from tflq.verification.comparison import compare_models
 from tflq.verification.difference import Tolerance
 from tflq.verification.expected import ReportLike
 from tflq.verification.inputs import GivenInputs
+from tflq.verification.options import Options, Source
 from tflq.verification.outcome import Verification
 from tflq.verification.runner import Resolver
 
@@ -31,8 +32,8 @@ def verify(
     resolver: Resolver = "reference",
     interface: bool = True,
     max_lsb: float = 0,
-    atol: float = 0.0,
-    rtol: float = 0.0,
+    atol: float | None = None,
+    rtol: float | None = None,
     report: ReportLike | None = None,
     timeout: float = 600.0,
     progress: Callable[[str, int, int], None] | None = None,
@@ -52,7 +53,9 @@ def verify(
         lists them (`apart`).
     interface: compare names, shapes, types, quantization, signatures and metadata, too. Without it, inputs and outputs
         are taken by position: what came back from TOSA has neither signatures nor quantization parameters.
-    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|.
+    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|. If
+        neither is given, floats of a TOSA file may differ by what TOSA leaves open, so many float32 ulps of the largest
+        value of their tensor (docs/numerics.md, "Floats on TOSA"); the result's `tolerance` has the number.
     report: the report of the conversion (its JSON form, or a file): operators that it warns of as not reproduced may
         differ; what follows them is compared on the original's values.
     timeout: seconds that one run may take.
@@ -66,10 +69,10 @@ def verify(
     quantization parameters are not compared, since TOSA has none.
     """
     _check(seeds=(seeds, 0), seed=(seed, 0), batch=(1 if batch is None else batch, 1))
-    _check(max_lsb=(max_lsb, 0), atol=(atol, 0), rtol=(rtol, 0))
+    _check(max_lsb=(max_lsb, 0), atol=(atol or 0, 0), rtol=(rtol or 0, 0))
     for name, shape in (shapes or {}).items():
         _check(**{f"shapes['{name}']": (min(shape, default=0), 0)})
-    tolerance = Tolerance(max_lsb, atol, rtol)
+    tolerance = Tolerance.asked(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"resolver": resolver, "interface": interface, "report": report, "timeout": timeout}
     options |= {"progress": progress} if progress else {}
