@@ -62,7 +62,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--atol",
     type=click.FloatRange(0),
-    help="Accept floats that are so far away ... Without it and --rtol, 0; in TOSA files, what the specification leaves open.",
+    help="Accept floats that are so far away ... Without it and --rtol: 0, with a TOSA file what TOSA leaves open.",
 )
 @click.option("--rtol", type=click.FloatRange(0), help="... plus this times the original's.")
 @click.option(

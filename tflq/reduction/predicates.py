@@ -37,11 +37,6 @@ def _converted(model: bytes, options: Mapping[str, Any]) -> Converted:
     return conversion.data, conversion.report.to_json()
 
 
-def _unreported(model: bytes, convert: Callable[[bytes], bytes]) -> Converted:
-    """What a converter gives that makes no report."""
-    return convert(model), {}
-
-
 class Conversion:
     """Fails if a model cannot be converted, or if the converted one does not run or gives something else.
 
@@ -58,8 +53,7 @@ class Conversion:
     ) -> None:
         """options: of `tflq.convert`. convert: the bytes of the converted model; by default `tflq.convert` with the
         options. It runs in a process of its own for at most `timeout` seconds, the interpreter likewise."""
-        ours = partial(_converted, options=options or {})
-        self._convert = ours if convert is None else partial(_unreported, convert=convert)
+        self._convert = convert or partial(_converted, options=options or {})
         self._timeout = timeout
         self._original, self._result = Interpreter(timeout), Interpreter(timeout)
 
@@ -106,10 +100,11 @@ class Conversion:
         return {"differs": "differs", "failed": "does not run"}.get(verify(model, converted, **options).verdict, "")
 
 
-def _outcome(convert: Callable[[bytes], Converted], model: bytes) -> Converted | str:
-    """The converted model, or the kind of failure."""
+def _outcome(convert: Callable[[bytes], Converted | bytes], model: bytes) -> Converted | str:
+    """The converted model, or the kind of failure. A converter that makes no report gives the model alone."""
     try:
-        return convert(model)
+        converted = convert(model)
+        return converted if isinstance(converted, tuple) else (converted, {})
     except UnsupportedError as error:
         return f"refused: {error.reason.what}"
     except InvalidModelError:

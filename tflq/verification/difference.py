@@ -195,7 +195,8 @@ def _block(
         if not differing:
             return Difference(want.size, 0, 0.0, unit, "", 0, Moments(0.0, signal, other, signal, 0.0))
         gap = _gaps(got, want, same)
-        most = tolerance.lsb if unit == "LSB" else tolerance.atol + tolerance.rtol * np.abs(_wide(want))
+        share = tolerance.rtol * np.where(np.isfinite(want), np.abs(_wide(want)), 0.0)
+        most = tolerance.lsb if unit == "LSB" else tolerance.atol + share
         beyond = int(np.count_nonzero(gap > most))
         noise = np.where(same, 0.0, np.abs(a - b))
         products = float(np.vdot(b, a).real), float(np.vdot(noise, noise))

@@ -13,11 +13,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.ir.core import Function, Value
+from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.runner import Child, Opened
@@ -28,12 +29,16 @@ Names = Sequence[tuple[str, str]]
 """(name in the other model's entry, name in the TOSA file), in the order of the entry."""
 
 
+_SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
+"""A RESCALE of int8 that only takes it for uint8."""
+
+
 class TosaFetcher:
-    """An extended file that is open so that inner tensors can be fetched after a run. `cuts`: those of other tensors
-    that can be given other values, of which the file goes on with these."""
+    """An extended file that is open so that inner tensors can be fetched after a run: `values`, behind its own outputs.
+    `cuts`: the tensors of which the file takes the values that it goes on with."""
 
     def __init__(
-        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Sequence[Value]
+        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Mapping[str, Value]
     ) -> None:
         self._runner = runner
         self._opened = opened
@@ -42,7 +47,7 @@ class TosaFetcher:
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The file's outputs, in its order, as they were computed."""
-        values = [_stored(fed[value.name], _dtype(value)) for value in self._cuts]
+        values = [_stored(fed[name], _dtype(value)) for name, value in self._cuts.items()]
         arrays = self._opened.run("", [*self._runner.ordered(inputs), *values])
         outputs = self._runner.outputs
         return [array.view(_dtype(value)) for array, value in zip(arrays, outputs, strict=False)]
@@ -50,7 +55,7 @@ class TosaFetcher:
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
         found = self._opened.fetch((0, place))
-        return None if found is None else found.view(_dtype(value)) if value in self._runner.outputs else found
+        return None if found is None else found.view(_dtype(value)) if place < len(self._runner.outputs) else found
 
     def close(self) -> None:
         self._opened.close()
@@ -159,16 +164,16 @@ class TosaRunner:
         module = read_tosa(self.path) if self._cuts else self.module
         function = module.main
         outputs, values = list(function.outputs), _by_name(function)
-        cuts = [values[cut] for cut in self._cuts]
-        taken = {value: Value(value.type, f"{value.name}/fed") for value in cuts}
+        cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}
+        taken = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
         function.replace(taken)
         function.outputs = outputs  # those that are cut are fetched as they are computed
         function.inputs += taken.values()
-        inner = [v for v in dict.fromkeys(values[each] for each in fetched) if v not in outputs]
+        wanted = {each: cuts.get(each, values[each]) for each in fetched}
+        results = [*outputs, *(v for v in dict.fromkeys(wanted.values()) if v not in outputs)]
         path = Path(self._folder.name, f"{name}.tosa")
-        path.write_bytes(tosa_bytes(module, fetch=inner))
-        known = self._values()
-        places = {value.name: (i, known[value.name]) for i, value in enumerate((*outputs, *inner))}
+        path.write_bytes(tosa_bytes(module, fetch=results[len(outputs) :]))
+        places = {each: (results.index(value), value) for each, value in wanted.items()}
         return TosaFetcher(self, Opened(self._child, {"tosa": str(path)}), places, cuts)
 
     def _values(self) -> dict[str, Value]:
@@ -178,6 +183,22 @@ class TosaRunner:
 def _by_name(function: Function) -> dict[str, Value]:
     inner = {v.name: v for op in function.ops for v in op.results}
     return inner | {value.name: value for value in function.outputs}
+
+
+def _behind_sign(value: Value) -> Value:
+    """An output of uint8 as what follows reads it: int8, of which the output is another view."""
+    op = value.producer
+    if value.type.storage is ui8 and op is not None and op.name == "tosa.rescale":
+        source = op.operands[0]
+        attributes = [int(x) for name in _SHIFTED for x in np.atleast_1d(op.attributes[name])]
+        if (
+            attributes == list(_SHIFTED.values())
+            and source is not None
+            and source.producer is not None
+            and source.type.storage is i8
+        ):
+            return source
+    return value
 
 
 def _stored(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
