@@ -110,7 +110,13 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     state = options.state if options.tosa is None else "lowered"
     legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
     of_text = BuiltinsOfText(keep_weights=options.tosa is None)
-    return [CoreToInteger(), of_text, SettleShapes(), legalize, *_simplification(options.semantics)]
+    return [
+        CoreToInteger(),
+        of_text,
+        SettleShapes(options.tosa is not None),
+        legalize,
+        *_simplification(options.semantics),
+    ]
 
 
 def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:

@@ -22,6 +22,7 @@ from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
+from tflq.errors import TflqError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import MARK, Decision, Refusal, kept
@@ -124,7 +125,11 @@ class Decider:
                 del self.b.ops[start:]
                 continue
             except Exception as error:
-                error.add_note(f"in the rule '{rule.__name__}' for {op.location or op.name}")
+                from tflq.users_code import fault_of_rule, name_of
+
+                if not isinstance(error, TflqError):
+                    raise fault_of_rule(error, rule, op) from error
+                error.add_note(f"in the rule '{name_of(rule)}' for {op.location or op.name}")
                 raise
             floats = any(v.type.storage.is_float for made in self.b.ops[start:] for v in made.results)
             exception = answer.exception if answer.warning else ""

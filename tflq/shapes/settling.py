@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
@@ -48,19 +49,21 @@ class Stated(NamedTuple):
         return modified
 
 
-def settle(module: Module) -> Stated:
+def settle(module: Module, *, variables: bool = False) -> Stated:
     """Gives every result of a module (changed in place) the shape that an interpreter computes, as far as it is known.
+    `variables`: each variable has one shape, whatever callers resize.
 
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
     for op in module.ops():
         if isinstance(op, ReadVariable) and op.result.type.shape:
             set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
-    inference = Inference(module, {})
+    accesses = Accesses(module) if variables else None
+    inference = Inference(module, {}, accesses)
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
     _refuse(module, misfits)
     stated = {i: tuple(map(_row, module.functions[i].outputs)) for i in entry_functions(module)}
-    sized = _sized(module)
+    sized = _sized(module, accesses)
     for value, shape in inference.shapes.items():
         set_shape(value, _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None))
     _settle_axes(module)
@@ -106,12 +109,12 @@ def _is_computed(value: Value, function: Function) -> bool:
     return value not in function.inputs and not value.is_constant
 
 
-def _sized(module: Module) -> Inference | None:
+def _sized(module: Module, accesses: Accesses | None) -> Inference | None:
     """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
     inputs = {v for i in entry_functions(module) for v in module.functions[i].inputs}
     if all(is_complete(v.type.shape) for v in inputs):
         return None
-    return Inference(module, {v: stored_shape(v) for v in inputs})
+    return Inference(module, {v: stored_shape(v) for v in inputs}, accesses)
 
 
 def _settled(stated: Shape, found: Shape, sized: Shape) -> Shape:

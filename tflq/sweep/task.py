@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 __all__ = ["Ending", "Limits", "Settings", "Task"]
@@ -25,7 +25,8 @@ class Settings:
 
     seeds: sets of random inputs, beside the edges. xnnpack: verify with the interpreter's default kernels, too.
     max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`.
-    convert: options of `tflq.convert`, such as {"fallback": "error"}.
+    convert: keywords of `tflq.convert` that change its result, where they are not as by default: {"mac": "float32"}.
+        Rules are paths of files.
     """
 
     seeds: int = 2
@@ -39,6 +40,11 @@ class Settings:
     def tolerance(self) -> dict[str, Any]:
         """As keywords of `tflq.verify`."""
         return {"max_lsb": self.max_lsb, "atol": self.atol, "rtol": self.rtol}
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The files of a user's rules."""
+        return tuple(map(str, self.convert.get("rules", ())))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,6 +69,18 @@ class Task:
     cache: str = ""
     layers: bool = False
     seconds: float = 300.0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What it reads: the model, its inputs if it has some, files of rules."""
+        return (self.path, *filter(None, [self.inputs]), *self.settings.rules)
+
+    def moved(self, files: Sequence[str]) -> Task:
+        """The same task where its `files` have these names."""
+        path, *rest = files
+        inputs = rest.pop(0) if self.inputs else ""
+        convert = {**self.settings.convert, "rules": rest} if rest else self.settings.convert
+        return replace(self, path=path, inputs=inputs, settings=replace(self.settings, convert=convert))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.sweep.cache import Cache, Originals, Shelves
+from tflq.sweep.fingerprint import by_content
 from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
@@ -29,17 +30,25 @@ LISTED: Final = 50  # outputs, layers: the first of them
 
 
 def verified(
-    task: Task, original: str, converted: Mapping[str, Any], places: Mapping[str, Path], folder: Path
+    task: Task,
+    original: str,
+    converted: Mapping[str, Any],
+    places: Mapping[str, Path],
+    folder: Path,
+    batch: int | None = None,
 ) -> dict[str, Any]:
     """The status that verification gives, with what it found: `verification` on made inputs, `given` on the user's,
     `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs.
 
-    original, converted: hashes of the content. The runs with the default kernels say how the two models fare there;
-    the status is that of the reference kernels.
+    original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
+    open: then interfaces are not compared. The runs with the default kernels say how the two models fare there; the
+    status is that of the reference kernels.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
-    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())} {task.settings.tolerance}"
-    one = _Verifier(task, original, contents, places, folder)
+    options = json.dumps(by_content(task.settings.convert), sort_keys=True)
+    shapes = sorted(task.shapes.items())
+    contents = f"{original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
+    one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
     if task.inputs:
         inputs = Path(task.inputs)
@@ -62,8 +71,18 @@ def verified(
 class _Verifier:
     """Verifies one pair of models in several ways."""
 
-    def __init__(self, task: Task, original: str, contents: str, places: Mapping[str, Path], folder: Path) -> None:
+    def __init__(
+        self,
+        task: Task,
+        original: str,
+        contents: str,
+        places: Mapping[str, Path],
+        folder: Path,
+        same: Mapping[str, Any],
+    ) -> None:
+        """same: options of every verification."""
         self.cached: list[str] = []
+        self._same = same
         self._task = task
         self._contents = contents
         self._places = places
@@ -102,6 +121,7 @@ class _Verifier:
                     report=self._folder / REPORT,
                     recorded=self._originals,
                     timeout=self._task.seconds,
+                    **self._same,
                     **options,
                 ),
             )

@@ -5,6 +5,7 @@ The only part of the project that runs an interpreter, and it does so in process
 
 from tflq.verification.difference import Difference, Tolerance, difference
 from tflq.verification.outcome import Agreement, Apart, Divergence, Expected, KernelShare, Layers, Run, Verification
+from tflq.verification.timing import RunTime
 from tflq.verification.verifying import verify
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "KernelShare",
     "Layers",
     "Run",
+    "RunTime",
     "Tolerance",
     "Verification",
     "difference",

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tflq.verification.inputs import EDGES, GivenInputs, Side, given, loaded, made
+from tflq.verification.inputs import EDGES, GivenInputs, Side, given, in_a_row, loaded, made
 from tflq.verification.layers import AnyRunner
 from tflq.verification.options import Options
 from tflq.verification.runner import RunError
@@ -27,6 +27,8 @@ class Case:
     name: str
     arrays: list[np.ndarray]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    step: int | None = None
+    """How many cases before it leave it the state that it starts with; None if it stands alone."""
 
 
 class Cases:
@@ -42,11 +44,25 @@ class Cases:
             for name, source in self._given:
                 yield Case(key, name, given(side, source))
             return
-        for i, shapes in enumerate(self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))):
+        every = self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))
+        for i, shapes in enumerate(every):
             named = tuple(zip((name for name, _ in side), shapes, strict=True))
             for name, arrays in made(side, options.seeds, shapes, options.seed):
                 if i == 0 or name not in EDGES:
                     yield Case(key, name, arrays, named)
+        if self._with_state(a, b):
+            named = tuple(zip((name for name, _ in side), every[0], strict=True))
+            for step, (name, arrays) in enumerate(in_a_row(side, every[0], options.seed)):
+                yield Case(key, name, arrays, named, step)
+
+    def _with_state(self, a: AnyRunner, b: AnyRunner) -> bool:
+        """Whether runs in a row are to be compared."""
+        if not (a.has_state or b.has_state):
+            return False
+        if a.keeps_state and b.keeps_state:
+            return True
+        self.notes.append("only first runs are compared: branches or loops of a TOSA file write variables")
+        return False
 
     @cached_property
     def _given(self) -> list[tuple[str, GivenInputs]]:

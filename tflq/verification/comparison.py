@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tflq.errors import FileError
+from tflq.flatbuffer.foreign import folder_error, refuse_foreign
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.verification.alignment import align, tosa_differences
@@ -32,6 +33,7 @@ from tflq.verification.outcome import Agreement, Divergence, Expected, KernelSha
 from tflq.verification.runner import Resolver, RunError
 from tflq.verification.scores import agreement
 from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.timing import run_time
 from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["compare_models"]
@@ -53,6 +55,7 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
 
@@ -61,8 +64,11 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
 def _path(source: Source) -> Iterator[str]:
     """The path of a source; bytes become a temporary file."""
     if isinstance(source, (str, os.PathLike)):
+        if Path(source).is_dir():
+            raise folder_error(os.fspath(source))
         if not Path(source).is_file():
             raise FileError(os.fspath(source), "there is no such file")
+        refuse_foreign(source)
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -93,6 +99,7 @@ class _Comparison:
         self._cases = Cases(options)
         self._cut: Cut | None = None
         self._on_reference: AnyRunner | None = None
+        self._to_time: list[Case] = []
 
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
@@ -112,6 +119,9 @@ class _Comparison:
         self.result.top1 = list(self._top1.values())
         if self._options.layers and not self._fatal:
             self._layers(a, b)
+        if self._options.time and not self._fatal:
+            self._say("time")
+            self.result.time = [run_time(a, b, case.key, case.arrays) for case in self._to_time]
         if self._cut is not None:
             renumber(self.result, self._cut)
 
@@ -126,8 +136,11 @@ class _Comparison:
         self.result.cut = self._cut.names
         with suppress(RunError):  # what is behind the cut need not run
             openings[0].result().release()
-        copied = self._stack.enter_context(written(self._cut))
-        return self._get(self._pool.submit(self._open, copied), self.result.a), openings[1].result()
+        return self._get(self._pool.submit(self._open_cut, self._cut), self.result.a), openings[1].result()
+
+    def _open_cut(self, cut: Cut) -> AnyRunner:
+        """The original up to a cut."""
+        return self._open(self._stack.enter_context(written(cut)))
 
     def _open(self, path: str, resolver: Resolver | None = None) -> AnyRunner:
         """A TOSA file on the reference model, anything else in the interpreter; open until the comparison ends."""
@@ -193,10 +206,14 @@ class _Comparison:
             fed = self._run(a, b, case, divided.expected)
             if self._fatal:
                 return
+            if fed is not None and key not in (timed.key for timed in self._to_time):
+                self._to_time.append(case)
             if fed is not None and self._options.layers and case.shapes not in wanted:
                 wanted.add(case.shapes)
                 self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
             self._done += 1
+            if fed is None and case.step is not None:
+                return  # the two sides may have kept different state
 
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
@@ -205,14 +222,14 @@ class _Comparison:
         self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
     ) -> dict[str, np.ndarray] | None:
         """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
-        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {})
+        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {}, case.step)
         try:
-            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {})
+            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {}, case.step)
         except RunError as error:
             self._original_failed(case, error, ahead)
             return None
         fed = a.cut(case.key) if isinstance(a, TfliteRunner) else {}
-        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed)
+        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed, case.step)
         got = self._get(ahead, self._place(self.result.b, case))
         if got is None:
             return None
@@ -226,7 +243,7 @@ class _Comparison:
     ) -> None:
         """Records how far the outputs of a run are from those of the original."""
         outputs: list[tuple[str, Difference]] = []
-        shares = self._options.resolver != "reference" and isinstance(a, TfliteRunner)
+        shares = self._options.resolver != "reference" and isinstance(a, TfliteRunner) and not case.step
         named = a.entries[case.key]["outputs"]
         for place, ((name, description), *pair) in enumerate(zip(named, got, want, strict=False)):
             g, w = cropped(rows, place, pair)  # an output that one has not is a difference already
@@ -275,8 +292,9 @@ class _Comparison:
     def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
         """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
         recorded, kernels = self._options.recorded, self._options.resolver
-        if recorded is None or self._options.layers or self._cut is not None or not isinstance(a, TfliteRunner):
-            return a.run(case.key, case.arrays, {})
+        inner = self._options.layers or self._cut is not None
+        if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
+            return a.run(case.key, case.arrays, {}, case.step)
         want = recorded.get(kernels, case.key, case.arrays)
         if want is None:
             want = a.run(case.key, case.arrays, {})

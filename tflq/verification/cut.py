@@ -16,6 +16,7 @@ from tflq.verification.layers import AnyRunner
 from tflq.verification.model_file import Graph, ModelFile
 from tflq.verification.outcome import Divergence, Verification
 from tflq.verification.parts import Part, copy_of_part
+from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import TfliteRunner
 
 __all__ = ["Cut", "cut_of", "renumber", "written"]
@@ -115,15 +116,18 @@ def _needed(graph: Graph, tensors: Collection[int]) -> list[int]:
 
 @contextmanager
 def written(cut: Cut) -> Iterator[str]:
-    """The path of the original up to the cut, while it is needed. ValueError if it cannot be copied so."""
+    """The path of the original up to the cut, while it is needed. RunError if it cannot be copied so."""
     part = Part(cut.operators, cut.file.graphs[cut.graph].inputs, cut.tensors, apart=False)
     entries = [cut.file.entries[key].graph for key in cut.file.entries if cut.signatures]
-    copy = copy_of_part(cut.file, cut.graph, part, entries)
-    copy = copy.signatures(cut.signatures) if cut.graph == 0 else copy.alone(cut.graph)
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = Path(folder, "original.tflite")
-        with path.open("wb") as stream:
-            copy.write(stream)
+        try:
+            copy = copy_of_part(cut.file, cut.graph, part, entries)
+            copy = copy.signatures(cut.signatures) if cut.graph == 0 else copy.alone(cut.graph)
+            with path.open("wb") as stream:
+                copy.write(stream)
+        except ValueError as error:
+            raise RunError(f"no copy up to the cut can be made: {error}") from error
         yield str(path)
 
 

@@ -55,17 +55,25 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so; `beyond` is
-    how many elements differ by more than the tolerance.
+    """How far two results are from each other; of an output, in `Verification.outputs`.
 
-    `largest` is infinite where only one of two floats is finite. `histogram` has, for a power p of two, how many
-    elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that differ without end are in none.
+        for (entry, name), difference in tflq.verify("in.tflite", "out.tflite").outputs.items():
+            print(name, difference)  # "equal, 10 elements"
+
+    elements: how many there are. differing: how many of them differ, by more than nothing.
+    largest: the largest difference, in `unit`; infinite where only one of two floats is finite.
+    unit: "LSB" (counts of the stored integers) or "absolute" (of floats).
+    problem: why they cannot be compared, if so.
+    beyond: how many elements differ by more than the tolerance.
+    moments: sums that `mean`, `cosine` and `snr` are computed from.
+    histogram: for a power p of two, how many elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that
+        differ without end are in none.
     """
 
     elements: int
     differing: int
     largest: float
-    unit: str  # "LSB" or "absolute"
+    unit: str
     problem: str = ""
     beyond: int = field(default=0, compare=False)
     moments: Moments = field(default=Moments(), compare=False)
@@ -73,6 +81,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
+        """Whether every element is the same."""
         return not self.differing and not self.problem
 
     @property
@@ -120,6 +129,7 @@ class Difference:
         return f"up to {size}, {self.differing} of {self.elements} elements ({self.share:.2%})"
 
     def to_json(self) -> dict[str, Any]:
+        """The numbers by name; one that is not finite is None."""
         counts = {"elements": self.elements, "differing": self.differing, "beyond": self.beyond}
         numbers = {"largest": self.largest, "mean": self.mean, "cosine": self.cosine, "snr_db": self.snr}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -10,16 +10,20 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tflq.arguments import not_expected
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import file_errors
 from tflq.verification.model_file import Graph, Operator
 
+if TYPE_CHECKING:
+    from tflq.report import Report
+
 __all__ = ["Expectation", "ReportLike", "broken", "reported"]
 
-ReportLike = Mapping[str, Any] | str | os.PathLike[str]
-"""The JSON form of a conversion's report, or a file of it."""
+ReportLike: TypeAlias = "Report | Mapping[str, Any] | str | os.PathLike[str]"
+"""The report of a conversion, its JSON form, or a file of that."""
 
 _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
 """The exceptions in docs/exceptions.md whose results are not the interpreter's."""
@@ -73,6 +77,10 @@ def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
 
 def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
     """What a conversion's report warns of as not reproduced, by subgraph and operator. FileError, OptionError."""
+    if not isinstance(report, (Mapping, str, os.PathLike)):
+        if not hasattr(report, "to_json"):
+            raise not_expected("report", report, "the report of a conversion, its JSON form, or a file of that")
+        report = report.to_json()
     name = "the report" if isinstance(report, Mapping) else os.fspath(report)
     document = report if isinstance(report, Mapping) else _load(report)
     document = document.get("report", document)  # what `convert --json` prints holds one

@@ -35,5 +35,6 @@ class Options:
     tolerance: Tolerance = EXACT
     report: ReportLike | None = None
     recorded: Recorded | None = None
+    time: bool = False
     timeout: float = 600.0
     progress: Progress = lambda _, __, ___: None

@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, Literal
 
 from tflq.verification.difference import EXACT, Difference, Tolerance
+from tflq.verification.timing import RunTime
 
 __all__ = [
     "JSON_VERSION",
@@ -30,13 +31,23 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One entry of both models run on one set of inputs. `skipped` says why the original cannot be run on it, if so."""
+    """One entry of both models run on one set of inputs: an item of `Verification.runs`.
 
-    entry: str  # "" or a signature's key
+        for run in tflq.verify("in.tflite", "out.tflite").runs:
+            print(run.inputs, [(name, difference.largest) for name, difference in run.outputs])
+
+    entry: "", or a signature's key.
+    inputs: what the set is called, such as "random 0".
+    outputs: name and `Difference` of each output.
+    skipped: why the original cannot be run on it, if so.
+    shapes: of the inputs, by name.
+    """
+
+    entry: str
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
-    shapes: Shapes = ()  # of the inputs, by name
+    shapes: Shapes = ()
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]
@@ -201,6 +212,7 @@ class Verification:
         values there are what it is compared with.
     kernels: with other kernels than the reference ones, what of each output that differs is one of kernels.
     top1: with inputs that were given, for how many of them the class of the highest score is the same, by output.
+    time: what one run of each entry takes in both models; None if it was not asked for.
     """
 
     a: str
@@ -218,6 +230,7 @@ class Verification:
     cut: list[str] = field(default_factory=list)
     kernels: list[KernelShare] = field(default_factory=list)
     top1: list[Agreement] = field(default_factory=list)
+    time: list[RunTime] | None = None
 
     def __bool__(self) -> bool:
         return self.equal
@@ -275,6 +288,7 @@ class Verification:
             "cut": self.cut,
             "kernels": [each.to_json() for each in self.kernels],
             "top1": [each.to_json() for each in self.top1],
+            "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),
         }
 

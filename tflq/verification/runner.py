@@ -41,11 +41,22 @@ class Opened:
         self.head, _ = child.ask({"do": "open", "id": self._number, **request})
 
     def run(
-        self, entry: str, inputs: Sequence[np.ndarray], fed: Mapping[int, np.ndarray] = MappingProxyType({})
+        self,
+        entry: str,
+        inputs: Sequence[np.ndarray],
+        fed: Mapping[int, np.ndarray] = MappingProxyType({}),
+        *,
+        follows: bool = False,
     ) -> list[np.ndarray]:
-        """Outputs of an entry, in its order. `fed`: tensors of a model in parts that have these values, by index."""
-        request = {"do": "run", "id": self._number, "entry": entry, "fed": list(fed)}
+        """Outputs of an entry, in its order. fed: tensors of a model in parts that have these values, by index.
+        follows: the run starts with the state that the one before has left."""
+        request = {"do": "run", "id": self._number, "entry": entry, "fed": list(fed), "follows": follows}
         return self._child.ask(request, [*inputs, *fed.values()])[1]
+
+    def time(self, entry: str, inputs: Sequence[np.ndarray]) -> float:
+        """Seconds that a run of an entry of a whole model takes, without what sets the inputs."""
+        seconds: float = self._child.ask({"do": "time", "id": self._number, "entry": entry}, inputs)[0]["seconds"]
+        return seconds
 
     def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
         """The tensor at (subgraph, index) after a run; None if it has no data."""

@@ -100,6 +100,17 @@ class TfliteRunner:
         return Opened(self._child, request)
 
     @cached_property
+    def has_state(self) -> bool:
+        """Whether a run leaves something to the next."""
+        tensors = (graph.tensor(t) for graph in self.file.graphs for op in graph.operators for t in op.inputs if t >= 0)
+        return self.file.has_variables or any(tensor.variable for tensor in tensors)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether runs in a row keep it."""
+        return True
+
+    @cached_property
     def _anew(self) -> bool:
         """Whether nothing resets the model's state."""
         with suppress(TflqError):  # of a file that is none, the interpreter says what is wrong with it
@@ -157,17 +168,25 @@ class TfliteRunner:
         division = self._divisions.get(key)
         return bool(division and division.cuts and not division.whole)
 
-    def run(self, key: str, inputs: Sequence[np.ndarray], fed: Fed = {}) -> list[np.ndarray]:  # noqa: B006 - read only
-        """Outputs of an entry, in the order of `entries`. RunError if it does not run."""
+    def run(
+        self,
+        key: str,
+        inputs: Sequence[np.ndarray],
+        fed: Fed = {},  # noqa: B006 - read only
+        step: int | None = None,
+    ) -> list[np.ndarray]:
+        """Outputs of an entry, in the order of `entries`. `step`: how many runs have been made in a row, the state of
+        which it starts with. RunError if it does not run."""
         division = self._divisions.get(key)
         if division is None or division.whole:
             if self._whole is None:
                 self._whole = self._opened_whole(self._kernels(division))
-            return self._whole.run(key, inputs)
+            return self._whole.run(key, inputs, follows=bool(step))
         if key not in self._parts:
             cuts = list(division.cuts.values())
             self._parts[key] = self._opened_parts(key, division, cuts, self._ends(key)[1])
-        return self._parts[key].run(key, inputs, {division.cuts[name]: value for name, value in fed.items()})
+        values = {division.cuts[name]: value for name, value in fed.items()}
+        return self._parts[key].run(key, inputs, values, follows=bool(step))
 
     def cut(self, key: str) -> dict[str, np.ndarray]:
         """The tensors after which an entry is divided, as the last run computed them."""
@@ -209,6 +228,14 @@ class TfliteRunner:
             opened = self._opened_whole(self._kernels(division), path, inner=True)
         every = tensors | (division.cuts if division else {})
         yield Fetcher(opened, key, entry.graph, every)
+        opened.close()
+
+    @contextmanager
+    def timed(self) -> Iterator[Opened]:
+        """The model whole in the interpreter as users have it: with its default delegate. RunError if that refuses
+        it."""
+        opened = Opened(self._child, {"model": self.path, "resolver": "default"})
+        yield opened
         opened.close()
 
     def release(self) -> None:

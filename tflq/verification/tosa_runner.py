@@ -12,12 +12,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Function, Value
+from tflq.dialects.tosa.state import Variable, VariableWrite
+from tflq.ir.core import Buffer, Function, Value
 from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
@@ -59,6 +61,41 @@ class TosaFetcher:
 
     def close(self) -> None:
         self._opened.close()
+
+
+class _InARow:
+    """Runs that keep state. The reference model forgets it, so a copy of the file returns what is written to each
+    variable, and that is what the variable starts as in the next run."""
+
+    def __init__(self, path: str, copy: Path, child: Child) -> None:
+        self._module = read_tosa(path)
+        ops = self._module.main.ops
+        self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
+        self._starts = {name: op.initial_value for name, op in self._variables.items()}
+        self._written = {op.variable: op.input for op in ops if isinstance(op, VariableWrite)}
+        there = {*self._module.main.inputs, *self._module.main.outputs}
+        self._fetched = [v for v in dict.fromkeys(self._written.values()) if v not in there and not v.is_constant]
+        self._copy = copy
+        self._child = child
+        self._opened: Opened | None = None
+
+    def run(self, inputs: Sequence[np.ndarray], step: int) -> list[np.ndarray]:
+        """Outputs of the file. Step 0 starts with its initial values."""
+        if step == 0:
+            for name, value in self._starts.items():
+                self._variables[name].operands[0] = value
+        self._copy.write_bytes(tosa_bytes(self._module, fetch=self._fetched))
+        if self._opened is None:
+            self._opened = Opened(self._child, {"tosa": str(self._copy)})
+        arrays = self._opened.run("", inputs)
+        main = self._module.main
+        found = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
+        for name, value in self._written.items():
+            if not value.is_constant:
+                array = np.ascontiguousarray(found[value]).view(_dtype(value))
+                value = Value(value.type, buffer=Buffer.of(array))
+            self._variables[name].operands[0] = value
+        return arrays[: len(main.outputs)]
 
 
 class TosaRunner:
@@ -104,22 +141,40 @@ class TosaRunner:
         ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
         return [_stored(a, np.dtype(np.int32)) if a.dtype == np.int64 else a for a in ordered]
 
+    @cached_property
+    def has_state(self) -> bool:
+        """As `TfliteRunner`."""
+        return any(isinstance(op, Variable) for op in self.module.main.ops)
+
+    @cached_property
+    def keeps_state(self) -> bool:
+        """Whether runs in a row can keep it: what branches and bodies write cannot be fetched."""
+        return not any(isinstance(op, VariableWrite) for f in self.module.functions[1:] for op in f.ops)
+
+    @cached_property
+    def _in_a_row(self) -> _InARow:
+        return _InARow(self.path, Path(self._folder.name, "in_a_row.tosa"), self._child)
+
     def divide(self, cuts: Iterable[str]) -> None:
-        """These tensors can be given other values, by name: what follows them goes on with these."""
-        self._cuts = tuple(dict.fromkeys(cuts))
+        """These tensors can be given other values, by name: what follows them goes on with these. A file with state is
+        not divided."""
+        self._cuts = () if self.has_state else tuple(dict.fromkeys(cuts))
 
     def feeds(self, _: str) -> bool:
         """Whether tensors can be given other values."""
         return bool(self._cuts)
 
-    def run(self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Outputs, in the order of `entries`. RunError if it does not run."""
+    def run(
+        self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
+    ) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`. `step`: as `TfliteRunner`. RunError if it does not run."""
         if fed:
             self._divided = self._divided or self._extended("divided", self._cuts)
             outputs = self._divided.run(inputs, fed)
             outputs = [fed.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
         else:
-            arrays = self._opened.run("", self.ordered(inputs))
+            ordered = self.ordered(inputs)
+            arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
             outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
         return [outputs[i] for i in self._places["outputs"]]
 

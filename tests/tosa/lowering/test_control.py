@@ -116,6 +116,21 @@ def test_variables_keep_their_values_from_run_to_run(storage: ScalarType) -> Non
     assert declared.operand(0).type.storage in (i8, f32)
 
 
+def test_initialization_that_is_not_from_the_start_is_refused() -> None:
+    late = _stateful(i8, np.ones((2, 3), np.int8))
+    late.main.ops.append(late.main.ops.pop(0))
+    with pytest.raises(UnsupportedError, match="the variable 'state' is used before it"):
+        lower(late, Target())
+    inner = _stateful(i8, np.ones((2, 3), np.int8))
+    then, start = inner.functions
+    then.ops[0].attributes["init_subgraph_index"] = 3
+    condition, x = argument((), i1), argument((2, 3), i8)
+    branch = _op("tfl.if", [condition, x], [x.type], then_subgraph_index=1, else_subgraph_index=2)
+    main = Function("main", [condition, x], branch.results, [branch])
+    with pytest.raises(UnsupportedError, match="a branch or a loop runs it"):
+        lower(Module([main, then, _reversal(i8, [0]), start]), Target())
+
+
 @pytest.mark.parametrize("storage", [ui8, i16])
 def test_variables_that_nothing_initializes_are_zero(storage: ScalarType) -> None:
     module, _ = lower(_stateful(storage, None), Target())

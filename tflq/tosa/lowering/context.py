@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tflq.analysis.ranges import Range, Ranges
+from tflq.analysis.variables import Accesses
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
@@ -48,6 +49,8 @@ class Tosa(TosaBuilder):
         """Lowers ops of a function that is put in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.accesses = Accesses(self.module)
+        """What the module being lowered does with variables."""
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.scope: Scope | None = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.analysis.variables import Accesses, is_handle
 from tflq.dialects.effects import is_pure
 from tflq.dialects.tosa.state import Variable
 from tflq.errors import Reason, UnsupportedError
@@ -21,7 +22,7 @@ from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.scopes import NO_STATE, Scope, is_handle
+from tflq.tosa.lowering.scopes import NO_STATE, Scope
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
@@ -78,6 +79,7 @@ class _Module:
         self.renamed: dict[Value, Value] = {}
         self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
+        self.accesses = Accesses(module)
         entries = {0, *(s.function for s in module.signatures or ())}
         self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
 
@@ -126,6 +128,7 @@ class _Function:
         self.t.callee = parent.callee
         self.t.lower_ops = self._lower
         self.t.variables = parent.variables
+        self.t.accesses = parent.accesses
         self.t.scope = scope
 
     def run(self) -> Function:
