@@ -35,8 +35,20 @@ KEYWORDS = {
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
         *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
-        *("cut_before_custom", "batch", "seeds", "xnnpack", "max_lsb", "atol", "rtol", "workers", "scheduler"),
-        *("timeout", "memory", "only", "failed_from", "shard", "baseline", "fail_on", "cache", "no_cache", "offline"),
+        *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),
+        *(
+            "scheduler",
+            "timeout",
+            "memory",
+            "only",
+            "failed_from",
+            "shard",
+            "baseline",
+            "fail_on",
+            "cache",
+            "no_cache",
+            "offline",
+        ),
         *("pin", "resume", "force", "observer", "stop"),
     ],
     "verify": [
