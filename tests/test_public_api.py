@@ -16,8 +16,19 @@ from tflq.cli.main import group
 ROOT = Path(__file__).resolve().parents[1]
 
 NAMES = {
-    *("Arena", "Bisection", "Conversion", "Difference", "Extension", "Inspection", "Module", "Reason", "Reduction"),
-    *("Report", "Row", "RuleBuilder", "Run", "Verification"),
+    *(
+        "Arena",
+        "Bisection",
+        "Conversion",
+        "Cost",
+        "Difference",
+        "Extension",
+        "Inspection",
+        "Module",
+        "Reason",
+        "Reduction",
+    ),
+    *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
     *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify"),
     "write",
@@ -35,8 +46,20 @@ KEYWORDS = {
     "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
     "run_sweep": [
         *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
-        *("cut_before_custom", "batch", "seeds", "xnnpack", "max_lsb", "atol", "rtol", "workers", "scheduler"),
-        *("timeout", "memory", "only", "failed_from", "shard", "baseline", "fail_on", "cache", "no_cache", "offline"),
+        *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),
+        *(
+            "scheduler",
+            "timeout",
+            "memory",
+            "only",
+            "failed_from",
+            "shard",
+            "baseline",
+            "fail_on",
+            "cache",
+            "no_cache",
+            "offline",
+        ),
         *("pin", "resume", "force", "observer", "stop"),
     ],
     "verify": [

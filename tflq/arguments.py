@@ -21,6 +21,7 @@ __all__ = [
     "check_text",
     "choices",
     "items",
+    "nearest",
     "not_expected",
 ]
 
@@ -37,12 +38,17 @@ def not_expected(name: str, value: object, expected: str, *, remedy: str = "") -
 
 def choices(value: object, known: Iterable[str]) -> str:
     """The remedy for a word that is not known: the nearest one, and all that are unless they are many."""
+    words = list(known)
+    listed = f"known are {', '.join(words)}" if 0 < len(words) <= _MANY else ""
+    return " ".join(filter(None, (nearest(value, words), listed)))
+
+
+def nearest(value: object, known: Iterable[str]) -> str:
+    """The question after the nearest of some words; empty if none is near."""
     from difflib import get_close_matches
 
-    words = [str(word) for word in known]
-    near = get_close_matches(value, words, n=1) if isinstance(value, str) else []
-    listed = [f"known are {', '.join(words)}"] if 0 < len(words) <= _MANY else []
-    return " ".join([*(f"did you mean '{word}'?" for word in near), *listed])
+    near = get_close_matches(value, list(known), n=1) if isinstance(value, str) else []
+    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def check_choice(name: str, value: object, known: Sequence[str], *, optional: bool = False) -> None:

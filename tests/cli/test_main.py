@@ -48,13 +48,15 @@ def test_help(cli: Cli, command: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["conert"], "No such command"),
-        (["inspect"], "Missing argument 'MODEL'"),
-        (["inspect", "nowhere.tflite"], "does not exist"),
-        (["inspect", "."], "is a directory"),
-        (["convert", "nowhere.tflite", "out.tflite"], "does not exist"),
-        (["verify", "nowhere.tflite", "nowhere.tflite"], "does not exist"),
-        (["opt", "nowhere.mlir", "-p", "cse"], "does not exist"),
+        (["conert"], "there is no command 'conert'; did you mean 'convert'?"),
+        (["inspect"], "tflq: missing argument 'MODEL'; see tflq inspect --help"),
+        (["inspect", "nowhere.tflite"], "tflq: nowhere.tflite: there is no such file"),
+        (["inspect", "."], "tflq: .: this is a folder, not a model; name a file in it"),
+        (["convert", "--targt", "x"], "tflq: there is no option --targt; did you mean '--target'?"),
+        (["convert", "a", "b", "--mac", "flaot32"], "did you mean 'float32'?"),
+        (["convert", "nowhere.tflite", "out.tflite"], "there is no such file"),
+        (["verify", "nowhere.tflite", "nowhere.tflite"], "there is no such file"),
+        (["opt", "nowhere.mlir", "-p", "cse"], "there is no such file"),
     ],
 )
 def test_wrong_usage(cli: Cli, arguments: list[str], message: str) -> None:
@@ -130,7 +132,7 @@ def test_convert_never_replaces_its_source(cli: Cli, model: Path, name: str) -> 
     ("arguments", "message"),
     [
         (["{model}", "{folder}"], "this is a folder; name a file, or say -o DIR"),
-        (["{folder}", "out.tflite"], "Invalid value for IN: File '{folder}' is a directory"),
+        (["{folder}", "out.tflite"], "{folder}: this is a folder, not a model"),
         (["{model}", "out.tflite", "--report", "-"], "--json prints it"),
     ],
 )

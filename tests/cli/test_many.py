@@ -61,7 +61,7 @@ def test_one_that_fails_does_not_stop_the_others(
     assert set(contents(tmp_path / "out")) == {"pad.tflite", "split.tflite", "mul_per_axis.tflite"}
     assert printed.out.startswith("converted: 3 of 5 models\nintegers"[:-1])
     assert [line for line in printed.err.splitlines() if line.startswith("tflq: ")] == [
-        f"tflq: {broken}: file: 4 bytes are too few for a TFLite model",
+        f"tflq: {broken}: not a TFLite model: 4 bytes are too few; was it written, or downloaded, to the end?",
         "tflq: 1 operator(s) cannot be converted:",
     ]
     assert run(broken, sources[0], "-o", tmp_path / "other", "-q") == 3
@@ -88,7 +88,7 @@ def test_the_cost_of_each_and_of_all(models: Path, tmp_path: Path, capsys: pytes
     assert run(*given, "-o", tmp_path / "out", "--workers", 1) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "file 12.9 → 124.2 KiB (×9.6), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB of it kept" in lines
-    assert sum(line.startswith("An interpreter runs 1 of 2 results slower") for line in lines) == 1
+    assert sum(line.startswith("Expect an interpreter to run 1 of 2 results slower") for line in lines) == 1
     rows = [line.split("  ")[-2:] for line in lines if line.startswith(("cnn_int8", "atan2"))]
     assert rows == [
         ["12.2 → 121.0 KiB (×9.9)", "11.1 → 65.0 KiB (×5.8)"],
@@ -195,7 +195,7 @@ def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.Captu
         (["-", "-o", "out"], "no name to write under"),
         (["a.tflite", "b.tflite", "c.tflite"], "a folder: -o DIR"),
         (["a.tflite", "b.tflite", "--workers", "2"], "are for many models"),
-        (["nowhere.tflite", "-o", "out"], "does not exist"),
+        (["nowhere.tflite", "-o", "out"], "there is no such file"),
     ],
 )
 def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,15 +37,13 @@ class Case:
 
     option: the command, and its parameter. line: with {input}, which becomes the output, too; {model}, another input;
     and {d}, the folder for all. file: what the option has written, in {d}. kind: of the input: "model", "text",
-    "arrays", "baseline", or "swept": the folder of a sweep, whose results are the file. code: of the exit if all is
-    well.
+    "arrays", "baseline", or "swept": the folder of a sweep, whose results are the file.
     """
 
     option: str
     line: str
     file: str
     kind: str = "model"
-    code: int = 0
 
 
 CASES = (
@@ -81,7 +79,8 @@ def outputs() -> dict[str, click.Parameter]:
         assert command is not None
         for whole, each in commands(command, name):
             for parameter in each.params:
-                if isinstance(parameter.type, click.Path) and not parameter.type.exists:
+                kind = parameter.type
+                if isinstance(kind, click.Path) and not isinstance(kind, streams._Model) and not kind.exists:
                     found[f"{whole} {parameter.name}"] = parameter
     return found
 
@@ -179,19 +178,10 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def working(case: Case, tmp_path: Path, models: Path) -> Path:
-    """An input on which the command comes to write."""
-    if case.option == "reduce destination":
-        pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
-    if case.kind == "arrays":
-        import numpy as np
-
-        value = tflq.read(models / "pad.tflite").main.inputs[0]
-        path = tmp_path / "in" / "arrays.npz"
-        path.parent.mkdir()
-        np.savez(path, np.zeros(value.type.shape or (), value.type.storage.dtype))
-        return path
-    return make_input(case.kind, tmp_path / "in" / f"model{Path(case.file).suffix}", models)
+def elsewhere(case: Case, folder: Path, models: Path) -> Path:
+    """An input that is none of the outputs."""
+    name = "results.jsonl" if case.kind == "swept" else f"model{Path(case.file).suffix}"
+    return make_input(case.kind, folder / "in" / name, models)
 
 
 WRITING = [case for case in CASES if case.option not in ("reduce destination", "sweep run folder")]
@@ -208,10 +198,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if case.kind == "swept":
-        given = make_input(case.kind, tmp_path / "in" / "results.jsonl", models)
-    else:
-        given = working(case, tmp_path, models)
+    given = elsewhere(case, tmp_path, models)
     if existing:
         (tmp_path / case.file).parent.mkdir(exist_ok=True)
         (tmp_path / case.file).write_bytes(PRECIOUS)
@@ -247,10 +234,7 @@ def closed_stdout() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", WRITING, ids=[f"{case.option}: {case.file}" for case in WRITING])
 def test_a_closed_pipe_costs_what_is_printed_alone(case: Case, models: Path, tmp_path: Path) -> None:
-    if case.kind == "swept":
-        given = make_input(case.kind, tmp_path / "in" / "results.jsonl", models)
-    else:
-        given = working(case, tmp_path, models)
+    given = elsewhere(case, tmp_path, models)
     with closed_stdout():
         assert run(case, given, tmp_path, models) == 141
     assert (tmp_path / case.file).is_file()

@@ -38,7 +38,7 @@ def said(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Sa
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--target", "integr"], "target 'integr' is not known; known are"),
+        (["--target", "integr"], "target 'integr' is not known"),
         (["--target", "integer", "--target", "nope.toml"], "nope.toml: No such file"),
         (
             ["--target", "integer", "--target", "tosa", "--mac", "float32"],
@@ -62,10 +62,10 @@ def test_a_file_without_rules(said: Said, tmp_path: Path) -> None:
 
 NOT_THERE = [
     ("models", "ai_edge_litert tensorflow", "", "ai-edge-litert (to run models), which is not installed"),
-    ("models", "jinja2", "", "jinja2 (to write its page), which is not installed; pip install 'tflq[verify]'"),
-    ("models", "jinja2 tosa_reference_model", "--target tosa", "are not installed; pip install 'tflq[tosa,verify]'"),
+    ("models", "jinja2", "", "jinja2 (to write its page), which is not installed; pip install '.[verify]'"),
+    ("models", "jinja2 tosa_reference_model", "--target tosa", "are not installed; pip install '.[tosa,verify]'"),
     ("manifest", "kagglehub", "--only a/b", "kagglehub (to fetch models from Kaggle), which is not installed"),
-    ("models", "distributed", "--scheduler tcp://127.0.0.1:1", "pip install 'tflq[dask]'"),
+    ("models", "distributed", "--scheduler tcp://127.0.0.1:1", "pip install '.[dask]' in a checkout"),
 ]
 
 
@@ -79,7 +79,7 @@ def test_packages(
 
 
 def test_a_scheduler_that_does_not_answer(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'tflq[dask]'")
+    distributed = pytest.importorskip("distributed", reason="needs dask: pip install '.[dask]' in a checkout")
 
     def nobody(*_: object, **__: object) -> None:
         raise OSError("timed out")

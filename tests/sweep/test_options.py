@@ -22,7 +22,7 @@ from tflq.select.lowering import Mac
 from tflq.sweep import read_results, run_sweep
 from tflq.sweep.baseline import options_of
 from tflq.sweep.fingerprint import by_content
-from tflq.sweep.result import Result
+from tflq.sweep.result import Result, stable
 from tflq.sweep.task import Settings, Task
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -82,6 +82,20 @@ def test_sweeps_with_other_options_share_no_verifications(pair: Path, tmp_path: 
     strict = swept(tmp_path / "strict", pair / "cache", "--fallback", "error")
     assert same["converted"] == strict["converted"]
     assert (same["cached"], strict["cached"]) == (["made"], [])
+
+
+def test_cost_is_known_and_run_time_is_measured_anew(pair: Path, tmp_path: Path) -> None:
+    (plain,) = read_results(pair / "plain")
+    assert "run_time" not in plain
+    assert plain["cost"]["arena"]["bytes"] > plain["cost"]["arena_in"]["bytes"] > 0
+    for name in ("first", "second"):
+        timed = swept(tmp_path / name, pair / "cache", "--time")
+        assert timed["cached"] == []
+        (time,) = timed["run_time"]
+        assert not time["problem"]
+        assert time["before"] > 0
+        assert time["after"] > 0
+        assert stable(timed)["verification"] == stable(plain)["verification"]
 
 
 def test_a_baseline_is_of_the_same_options(pair: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

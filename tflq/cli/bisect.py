@@ -11,17 +11,16 @@ from tflq.cli import output, talk
 from tflq.cli.conversion_options import conversion_options
 from tflq.cli.failures import DIFFERS
 from tflq.cli.output import Cell
+from tflq.cli.streams import FILE
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
 
 __all__ = ["command"]
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("model", type=MODEL)
+@click.argument("model", type=FILE)
 @click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
 @conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
 @click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")

@@ -26,6 +26,7 @@ JSON_VERSION = 2
 
 
 class _Convert(SectionedCommand):
+    most_used = ("target", "mac", "prefer", "fallback", "batch", "cut", "folder", "force", "report_path", "as_json")
     sections: ClassVar = {
         "What the result is": ("target", "format", *FORMS),
         "Which part of the model, and which shapes": PARTS,
@@ -207,11 +208,7 @@ def _check(
 
 def _model(context: click.Context, path: str) -> str:
     """The path of a model, if there is one."""
-    try:
-        return str(MODEL.convert(path, None, context))
-    except click.BadParameter as error:
-        error.param_hint = "IN"
-        raise
+    return str(MODEL.convert(path, None, context))
 
 
 def _write(conversion: Conversion) -> None:

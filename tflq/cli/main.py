@@ -18,10 +18,12 @@ from typing import Any, Final, NoReturn
 import click
 
 import tflq
+from tflq.arguments import choices
 from tflq.cli import talk
 from tflq.cli.failures import USAGE, Failure, Stopped
 from tflq.cli.help import GROUPS, with_examples
 from tflq.cli.streams import Undelivered, open_standard_streams
+from tflq.errors import OptionError, Reason
 
 __all__ = ["COMMANDS", "group", "main"]
 
@@ -57,6 +59,14 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return with_examples(talk.add_options(import_module(COMMANDS[cmd_name]).command), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            what, remedy = f"there is no command '{args[0]}'", choices(args[0], COMMANDS)
+            raise OptionError(Reason(what, value=args[0], remedy=remedy))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for head, commands in GROUPS.items():
@@ -132,11 +142,6 @@ def _run(arguments: list[str]) -> int:
         return int(group.main(args=arguments, prog_name="tflq", standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        if as_json:
-            return Failure.of(error).show(as_json=True)
-        error.show()
-        return error.exit_code
     except _SystemError as error:
         return Failure.of(error.args[0]).show(as_json=as_json)
     except (Exception, KeyboardInterrupt, Stopped) as error:  # noqa: BLE001 - what is left is a bug, and says so

@@ -10,17 +10,16 @@ import click
 
 from tflq.cli import output
 from tflq.cli.conversion_options import conversion_options
+from tflq.cli.streams import FILE
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction
 
 __all__ = ["command"]
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("model", type=MODEL)
+@click.argument("model", type=FILE)
 @click.option(
     "-o",
     "--output",
@@ -30,7 +29,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
 @conversion_options("mac", "fallback")
-@click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option("--inputs", type=FILE, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
 @click.option(
     "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."

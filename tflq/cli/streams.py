@@ -5,28 +5,71 @@ With PYTHONUNBUFFERED Python's own streams write once and drop the rest of what 
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import select
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflq.arguments import nearest
 from tflq.errors import FileError, OptionError, Reason
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 __all__ = [
-    *("MODEL", "STREAM", "Undelivered", "check_output", "is_stream", "name_of", "open_standard_streams", "size_of"),
+    *(
+        "FILE",
+        "MODEL",
+        "STREAM",
+        "Undelivered",
+        "check_output",
+        "is_stream",
+        "name_of",
+        "open_standard_streams",
+        "size_of",
+    ),
     *("source", "stream_or_path", "write_output"),
 ]
 
 STREAM = "-"
-MODEL = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+class _Model(click.Path):
+    """The path of a model that is there: the errors are those of the library."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = os.fspath(value)
+        if self.allow_dash and is_stream(path):
+            return value
+        if os.path.isdir(path):
+            from tflq.flatbuffer.foreign import folder_error
+
+            raise folder_error(path)
+        if not os.path.exists(path):
+            raise FileError(path, "there is no such file", remedy=_nearest_file(path), errno=errno.ENOENT)
+        return super().convert(value, param, ctx)
+
+
+def _nearest_file(path: str) -> str:
+    """What to do where a file is not there."""
+    folder, name = os.path.split(path)
+    try:
+        there = os.listdir(folder or os.curdir)
+    except OSError:
+        return f"there is no folder {folder} either"
+    return nearest(name, there) or "check the path"
+
+
+MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
+FILE = _Model(dir_okay=False, path_type=Path)
+"""The path of a model that is no stream."""
 
 
 class Undelivered(BaseException):

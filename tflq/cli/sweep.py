@@ -57,7 +57,7 @@ class _Run(SectionedCommand):
     sections: ClassVar = {
         "What models are converted to": ("targets", *FORMS),
         "Which part of each model, and which shapes": OF_MANY,
-        "How results are compared with the originals": ("seeds", "xnnpack", "max_lsb", "atol", "rtol"),
+        "How results are compared with the originals": ("seeds", "xnnpack", "time", "max_lsb", "atol", "rtol"),
         "Which of the models": ("only", "failed_from", "shard"),
         "Where models run": ("workers", "scheduler", "timeout", "memory"),
         "What is kept, and fetched": ("folder", "resume", "force", "cache", "no_cache", "offline", "pin"),
@@ -84,6 +84,7 @@ class _Run(SectionedCommand):
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
+@click.option("--time", is_flag=True, help="Measure what a run takes before and after: seconds more for each model.")
 @click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Counts that integers may differ by.")
 @click.option("--atol", type=click.FloatRange(0), default=0, help="What floats may differ by.")
 @click.option("--rtol", type=click.FloatRange(0), default=0, help="Share of their value that floats may differ by.")

@@ -10,6 +10,7 @@ import click
 
 from tflq.cli import output, talk
 from tflq.cli.shapes import shape_option
+from tflq.cli.streams import FILE
 from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
@@ -21,12 +22,10 @@ DIFFERS = 5
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
 SHOWN = 10
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("a", type=MODEL)
-@click.argument("b", type=MODEL)
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
 @click.option(
     "--inputs",
     type=click.Path(exists=True, path_type=Path),
@@ -65,7 +64,7 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this times the original's.")
 @click.option(
     "--report",
-    type=MODEL,
+    type=FILE,
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )

@@ -34,6 +34,7 @@ def run_sweep(
     batch: int | None = None,
     seeds: int = 2,
     xnnpack: bool = True,
+    time: bool = False,
     max_lsb: float = 0,
     atol: float = 0.0,
     rtol: float = 0.0,
@@ -65,6 +66,8 @@ def run_sweep(
         same for all models and targets. Shapes are stated by a manifest. rules: files of Python with an EXTENSION; an
         `Extension` itself cannot go to another process.
     seeds: sets of random inputs to compare on, beside the edges. xnnpack: run the interpreter's default kernels, too.
+    time: measure what a run of each takes, too, in turns, as `verify` does; for times of a machine that does nothing
+        else, with one worker.
     max_lsb, atol, rtol: differences that are accepted, as `verify` takes them.
     workers: processes at once; 0 for one per CPU. scheduler: the address of a Dask scheduler, "tcp://HOST:PORT".
     timeout, memory: seconds and MiB for one model.
@@ -105,7 +108,7 @@ def run_sweep(
         Path(folder),
         tuple(targets),
         Selection(tuple(only), _path(failed_from), read_shard(shard) if shard else None),
-        Settings(seeds, xnnpack, max_lsb, atol, rtol, convert),
+        Settings(seeds, xnnpack, max_lsb, atol, rtol, convert, time),
         Limits(timeout, memory << 20),
         workers,
         None if no_cache else _path(cache) or cache_folder(),

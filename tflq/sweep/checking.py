@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from tflq.errors import OptionError, Reason
+from tflq.errors import OptionError, Reason, to_install
 from tflq.extensions import extension_of
 from tflq.options import asked
 from tflq.sweep.selection import Job
@@ -85,4 +85,4 @@ def _check_packages(needed: Iterator[str]) -> None:
         listed = " and ".join(f"{package} ({purpose})" for package, purpose, _ in missing)
         extras = ",".join(dict.fromkeys(extra for _, _, extra in missing))
         what = f"a sweep of these models needs {listed}, which {'is' if len(missing) == 1 else 'are'} not installed"
-        raise OptionError(Reason(what, remedy=f"pip install 'tflq[{extras}]'"))
+        raise OptionError(Reason(what, remedy=to_install(extras)))

@@ -33,7 +33,9 @@ Result = dict[str, Any]
 Key = tuple[str, str]
 """Model and target."""
 
-VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "recorded", "ended", "log"})
+VOLATILE: Final = frozenset(
+    {"cpu", "seconds", "peak_bytes", "peak_convert", "run_time", "cached", "recorded", "ended", "log"}
+)
 HOW: Final[Mapping[str, Status]] = {
     "error": "internal-error",
     "timeout": "timeout",

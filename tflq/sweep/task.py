@@ -24,7 +24,8 @@ class Settings:
     """What is the same for all models of a sweep and changes results.
 
     seeds: sets of random inputs, beside the edges. xnnpack: verify with the interpreter's default kernels, too.
-    max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`.
+    max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`. time: measure what a run takes in both
+        models, anew for each.
     convert: keywords of `tflq.convert` that change its result, where they are not as by default: {"mac": "float32"}.
         Rules are paths of files.
     """
@@ -35,6 +36,7 @@ class Settings:
     atol: float = 0.0
     rtol: float = 0.0
     convert: Mapping[str, Any] = field(default_factory=dict)
+    time: bool = False
 
     @property
     def tolerance(self) -> dict[str, Any]:

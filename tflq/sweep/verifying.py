@@ -37,7 +37,8 @@ def verified(
     batch: int | None = None,
 ) -> dict[str, Any]:
     """The status that verification gives, with what it found: `verification` on made inputs, `given` on the user's,
-    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs.
+    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs,
+    `run_time` of both models if the sweep measures it.
 
     original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
     open: then interfaces are not compared. The runs with the default kernels say how the two models fare there; the
@@ -48,7 +49,10 @@ def verified(
     shapes = sorted(task.shapes.items())
     contents = f"{original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
-    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
+    timed: dict[str, Any] = {"time": True} if task.settings.time and not is_of_tosa(task.target) else {}
+    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
+    if timed:
+        found["run_time"] = found["verification"].pop("time")
     if task.inputs:
         inputs = Path(task.inputs)
         try:
@@ -90,17 +94,19 @@ class _Verifier:
         self._originals = Originals(Shelves(Path(task.cache, "outputs")), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
-        """The verification of every file, in short; found in the cache if all is as it was before."""
+        """The verification of every file, in short; found in the cache if all is as it was before, and no time is to
+        be measured."""
+        cache = None if "time" in options else self._cache
         key = f"{self._contents} {inputs_digest} {json.dumps({k: str(v) for k, v in sorted(options.items())})}"
-        known = self._cache.get(key) if self._cache else None
+        known = cache.get(key) if cache else None
         if known is not None:
             self.cached.append(name)
             return known
         done = [self._verify(place, options) for place in self._places.values()]
         found = _short(done)
         self._keep(name, done)
-        if self._cache and found["verdict"] != "failed":
-            self._cache.put(key, found)
+        if cache and found["verdict"] != "failed":
+            cache.put(key, found)
         return found
 
     @property
@@ -142,7 +148,9 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for v in done
         for failure in v.failures
     ]
+    times = [each.to_json() for verification in done for each in verification.time or ()]
     return {
+        **({"time": times} if done[0].time is not None else {}),
         "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from tflq.errors import FileError
+from tflq.flatbuffer.foreign import folder_error, refuse_foreign
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.verification.alignment import align, tosa_differences
@@ -96,8 +97,11 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
 def _path(source: Source) -> Iterator[str]:
     """The path of a source; bytes become a temporary file."""
     if isinstance(source, (str, os.PathLike)):
+        if Path(source).is_dir():
+            raise folder_error(os.fspath(source))
         if not Path(source).is_file():
             raise FileError(os.fspath(source), "there is no such file")
+        refuse_foreign(source)
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:

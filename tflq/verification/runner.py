@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from tflq.errors import TflqError
+from tflq.errors import Reason, TflqError, to_install
 from tflq.verification import worker
 from tflq.verification.start import start
 
@@ -114,9 +114,9 @@ class Child:
         finally:
             timer.cancel()
         if head.get("error") == worker.NO_INTERPRETER:
-            raise TflqError("no TFLite interpreter is installed: pip install 'tflq[verify]'")
+            raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
         if head.get("error") == worker.NO_REFERENCE_MODEL:
-            raise TflqError("the TOSA reference model is not installed: pip install 'tflq[tosa]'")
+            raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
         if "error" in head:
             raise RunError(head["error"].strip())
         return head, arrays

@@ -149,11 +149,9 @@ def _declare(t: Tosa, name: str, value: Value) -> None:
         start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
         t.variables[name] = t.constant(_bytes(start) if type.element == i8 else start, type.storage)
     if t.variables[name].type != type:
-        other = next(a.value for a in t.accesses.named(name) if _kept_type(t, a.value) != type)
-        raise Refused(
-            f"the variable '{name}' holds values of more than one type: '{value.name}' is {value.type}, "
-            f"'{other.name}' {other.type}"
-        )
+        others = (a.value for a in t.accesses.named(name) if a.value.type != value.type)
+        listed = ", ".join(f"'{v.name}' is {v.type}" for v in (value, *others))
+        raise Refused(f"the variable '{name}' holds values of more than one type: {listed}")
 
 
 def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
