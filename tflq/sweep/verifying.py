@@ -16,7 +16,8 @@ from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Tolerance, Verification
-from tflq.verification.comparison import Options, compare_models
+from tflq.verification.comparison import compare_models
+from tflq.verification.options import Options
 from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
@@ -122,7 +123,7 @@ class _Verifier:
                 place,
                 Options(
                     shapes=self._task.shapes,
-                    tolerance=Tolerance(settings.max_lsb, settings.atol, settings.rtol),
+                    tolerance=Tolerance.asked(settings.max_lsb, settings.atol or None, settings.rtol or None),
                     report=self._folder / REPORT,
                     recorded=self._originals,
                     timeout=self._task.seconds,
