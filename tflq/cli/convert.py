@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from tflq.cli import output, streams, talk
-from tflq.cli.conversion_options import FORMS, PARTS, conversion_options
+from tflq.cli.conversion_options import FORMS, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
@@ -52,6 +52,7 @@ class _Convert(SectionedCommand):
 )
 @click.option(
     "--target",
+    shell_complete=complete_target,
     metavar="NAME|PATH.toml",
     help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
 )
