@@ -97,7 +97,7 @@ def test_an_arena_that_is_not_known() -> None:
 def test_an_interpreter_runs_it_slower(models: Path) -> None:
     cost = tflq.convert(models / "cnn_int8.tflite").cost
     assert cost.slower == (
-        "An interpreter runs this slower than the original, since 8 of 9 operators became several plain ones."
+        "Expect an interpreter to run this slower than the original, since 8 of 9 operators became several plain ones."
     )
     assert cost.instead == (
         "For a TFLite interpreter take --target kernels; --mac float32 is the faster of the plain forms."
@@ -115,6 +115,7 @@ def test_an_interpreter_runs_it_slower(models: Path) -> None:
     [
         ("cnn_int8", {"target": "kernels"}),
         ("cnn_int8", {"format": "tosa"}),
+        ("cnn_int16x8", {}),  # the kernels on 16 bits are the slower ones
         ("atan2_int16", {}),  # the interpreter has no such kernel
         ("mul_per_axis", {}),  # it has one, that is wrong
         ("arg_min", {}),  # one operator for one
@@ -138,12 +139,11 @@ def test_nothing_is_said_of_weights_that_no_kernel_takes() -> None:
 
 def test_kernels_beside_operators_that_have_none() -> None:
     """What is spread had no kernel, and what had one is one operator still: as fast as before."""
-    x = argument((4, 4), qi(i16), "x")
-    y, z = (Value(TensorType((4, 4), qi(i16)), name) for name in "yz")
-    axes = const(np.array([1, 0], np.int32), i32, "axes")
-    ops = [Op("tfl.transpose", [x, axes], [y]), Op("tfl.atan2", [y, y], [z])]
-    found = tflq.convert(tflq.write(Module([Function("main", [x], [z], ops)])))
-    assert [row.made for row in found.report.rows] == [1, 15]
+    x, u = argument((4, 4), qi(i8), "x"), argument((4, 4), qi(i16), "u")
+    y, z = Value(TensorType((4,), i32), "y"), Value(TensorType((4, 4), qi(i16)), "z")
+    ops = [Op("tfl.arg_max", [x, const(np.array(1), i32)], [y]), Op("tfl.atan2", [u, u], [z])]
+    found = tflq.convert(tflq.write(Module([Function("main", [x, u], [y, z], ops)])))
+    assert [row.made > 1 for row in found.report.rows] == [False, True]
     assert found.cost.slower == ""
 
 

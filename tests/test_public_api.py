@@ -16,8 +16,19 @@ from tflq.cli.main import group
 ROOT = Path(__file__).resolve().parents[1]
 
 NAMES = {
-    *("Arena", "Bisection", "Conversion", "Difference", "Extension", "Inspection", "Module", "Reason", "Reduction"),
-    *("Report", "Row", "RuleBuilder", "Run", "Verification"),
+    *(
+        "Arena",
+        "Bisection",
+        "Conversion",
+        "Cost",
+        "Difference",
+        "Extension",
+        "Inspection",
+        "Module",
+        "Reason",
+        "Reduction",
+    ),
+    *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
     *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
     *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify"),
     "write",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tflq.bisection.bisect import bisect
     from tflq.bisection.outcome import Bisection
     from tflq.conversion import Conversion, convert
+    from tflq.cost import Cost
     from tflq.errors import (
         FileError,
         InvalidModelError,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from tflq.reduction.reduce import Reduction, reduce
     from tflq.report import Report, Row
     from tflq.sweep.call import run_sweep
-    from tflq.verification import Difference, Run, Verification, verify
+    from tflq.verification import Difference, Run, RunTime, Verification, verify
 
 __version__ = "1.0.0"
 
@@ -47,6 +48,7 @@ _HOME = {
     "Arena": "tflq.analysis.arena",
     "Bisection": "tflq.bisection.outcome",
     "Conversion": "tflq.conversion",
+    "Cost": "tflq.cost",
     "Difference": "tflq.verification",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
@@ -61,6 +63,7 @@ _HOME = {
     "Row": "tflq.report",
     "RuleBuilder": "tflq.legalize.rule",
     "Run": "tflq.verification",
+    "RunTime": "tflq.verification",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
     "Verification": "tflq.verification",
@@ -79,6 +82,7 @@ __all__ = [
     "Arena",
     "Bisection",
     "Conversion",
+    "Cost",
     "Difference",
     "Extension",
     "FileError",
@@ -93,6 +97,7 @@ __all__ = [
     "Row",
     "RuleBuilder",
     "Run",
+    "RunTime",
     "TflqError",
     "UnsupportedError",
     "Verification",

@@ -8,9 +8,9 @@ from typing import Any, Final
 from tflq.analysis.arena import Arena, arena_of
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.matmul import FullyConnected
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8, ui8
-from tflq.light import NamedTuple
+from tflq.light import dataclass
 from tflq.options import Options
 from tflq.records import Decisions, SourceFunctions
 from tflq.report import Row
@@ -21,15 +21,21 @@ _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)
 """What `mac` is about; on 8 bits every interpreter has kernels for them."""
 
 
-class Cost(NamedTuple):
-    """What a conversion costs.
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a conversion costs whoever runs its result: `Conversion.cost`.
 
-    bytes_in, bytes_out: of the source, and of the files written for it.
-    arena_in, arena: the memory of activations, of the part of the source that was converted, at the shapes it was
-    converted for, and of the result, as `Conversion.arena` has it. None for what is no TFLite file; the `bytes` of an
-    arena are None where they are not known before a run.
-    slower: a sentence that says why, if a TFLite interpreter runs the result slower than the original: quantized
-    kernels became plain operators. instead: one that says what to take then. Empty otherwise, and for TOSA.
+        cost = tflq.convert("in.tflite").cost
+        print(cost.arena_ratio, cost.slower, cost.instead)
+
+    bytes_in: of the source.
+    bytes_out: of the files of the result.
+    arena_in: the memory of activations of the part of the source that was converted, at the shapes it was converted
+        for; None for TOSA. Its `bytes` are None where they are not known before a run.
+    arena: that of the result, as `Conversion.arena` has it.
+    slower: a sentence that says why, where a TFLite interpreter is to be expected to run the result slower than the
+        original, since kernels on 8 bits became plain operators; else empty. (Those on 16 bits are slow themselves.)
+    instead: a sentence that says what to take then.
     """
 
     bytes_in: int
@@ -57,6 +63,7 @@ class Cost(NamedTuple):
         return after / before if before else None
 
     def to_json(self) -> dict[str, Any]:
+        """As `tflq convert --json` has it: docs/json.md."""
         return {
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,
@@ -109,13 +116,13 @@ def slower_than_source(module: Module, rows: Sequence[Row], options: Options) ->
 
 
 def _slower(what: str, which: str) -> str:
-    return f"An interpreter runs {what} slower than the original, since {which} became several plain ones."
+    return f"Expect an interpreter to run {what} slower than the original, since {which} became several plain ones."
 
 
 def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
-    """Whether an interpreter has quantized kernels, and right ones, for some of these operators. The table of its
-    kernels, which takes a while to read, is not asked about the products that every network has."""
-    ops = [op for op in lowered if any(value.type.quantized for value in op.tensors)]
+    """Whether an interpreter has fast kernels, and right ones, for some of these operators: those on 8 bits. The table
+    of its kernels, which takes a while to read, is not asked about the products that every network has."""
+    ops = [op for op in lowered if any(_is_of_8_bits(value) for value in op.tensors)]
     if not options.kernels.kernels and any(isinstance(op, _PRODUCTS) and _is_usual(op) for op in ops):
         return True
     if not ops:
@@ -124,6 +131,11 @@ def _had_kernels(lowered: Iterable[Op], options: Options) -> bool:
 
     kernels = load_target("kernels")
     return any(kernels.judge(op).kept for op in ops)
+
+
+def _is_of_8_bits(value: Value) -> bool:
+    """Whether a tensor holds quantized activations of 8 bits."""
+    return value.type.quantized and not value.is_constant and value.type.storage in (i8, ui8)
 
 
 def _is_usual(op: Op) -> bool:

@@ -21,6 +21,7 @@ class Decision:
     exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that answered, where one did
+    not_kernel: str = ""  # why none of the kernels that the target lists for it was taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Row:
     of the exceptions in docs/exceptions.md that is.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
     custom_code: the name of a custom operator, whose opcode is "CUSTOM".
+    not_kernel: why none of the kernels that the target lists for the operator was taken; empty if it lists none.
     """
 
     subgraph: int
@@ -71,6 +72,7 @@ class Row:
     made: int
     exception: str = ""
     custom_code: str = ""
+    not_kernel: str = ""
 
     @property
     def name(self) -> str:
@@ -190,4 +192,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         made[op.location],
         next(filter(None, exceptions), ""),
         op.code if isinstance(op, Custom) else "",
+        decision.not_kernel,
     )

@@ -104,7 +104,13 @@ def test_the_page_is_current() -> None:
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("tflq in", ["inspect"]), ("tflq convert --fo", ["--format", "--force"]), ("tflq convert --mac f", ["float32"])],
+    [
+        ("tflq in", ["inspect"]),
+        ("tflq convert --fo", ["--format", "--force"]),
+        ("tflq convert --mac f", ["float32"]),
+        ("tflq convert --target k", ["kernels"]),
+        ("tflq opt -p dce,leg", ["dce,legalize"]),
+    ],
 )
 def test_completion(words: str, found: list[str]) -> None:
     count = str(len(words.split()) - 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output, talk
-from tflq.cli.conversion_options import conversion_options
+from tflq.cli.conversion_options import complete_target, conversion_options
 from tflq.cli.failures import DIFFERS
 from tflq.cli.output import Cell
 from tflq.cli.streams import FILE
@@ -21,7 +21,11 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
+@click.option(
+    "--target",
+    shell_complete=complete_target,
+    help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
+)
 @conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
 @click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")
 @click.option(

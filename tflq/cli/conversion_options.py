@@ -10,12 +10,20 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from tflq.cli.shapes import shape_option
 
-__all__ = ["FORMS", "OF_ONE_MODEL", "PARTS", "conversion_options"]
+__all__ = ["FORMS", "OF_ONE_MODEL", "PARTS", "complete_target", "conversion_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What `--target` completes to: names, and files."""
+    names = [CompletionItem(name) for name in ("integer", "kernels", "tosa") if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
 
 _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "mac": click.option(

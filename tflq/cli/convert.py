@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from tflq.cli import output, streams, talk
-from tflq.cli.conversion_options import FORMS, PARTS, conversion_options
+from tflq.cli.conversion_options import FORMS, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
@@ -52,6 +52,7 @@ class _Convert(SectionedCommand):
 )
 @click.option(
     "--target",
+    shell_complete=complete_target,
     metavar="NAME|PATH.toml",
     help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
 )
@@ -157,15 +158,20 @@ def command(
             document["timings"] = [asdict(row) for row in conversion.timings]
         output.print_json(document)
     elif not talk.quiet():
-        err = place is None
-        print_verdict(conversion.report.rows, err=err)
-        output.line(f"{streams.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s", err=err)
-        print_cost(conversion.cost, err=err)
+        made = f"{streams.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s"
+        _print(conversion, made, timings=timings, err=place is None)
+
+
+def _print(conversion: Conversion, made: str, *, timings: bool, err: bool) -> None:
+    """The verdict, what was `made`, what it costs, and the report."""
+    print_verdict(conversion.report.rows, err=err)
+    output.line(made, err=err)
+    print_cost(conversion.cost, err=err)
+    output.line(err=err)
+    print_report(conversion.report, err=err)
+    if timings:
         output.line(err=err)
-        print_report(conversion.report, err=err)
-        if timings:
-            output.line(err=err)
-            print_timings(conversion.timings, err=err)
+        print_timings(conversion.timings, err=err)
 
 
 def _sources(context: click.Context, paths: Sequence[str], report: str | None) -> list[str]:

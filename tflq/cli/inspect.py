@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.conversion_options import complete_target
 from tflq.cli.output import Cell
 from tflq.cli.streams import MODEL, name_of, source
 from tflq.cli.verdict import COLOURS, arena, print_verdict, types, warnings
@@ -24,7 +25,9 @@ __all__ = ["command"]
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
 @click.option(
-    "--target", help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file."
+    "--target",
+    shell_complete=complete_target,
+    help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option(
@@ -67,7 +70,7 @@ def print_why(report: Report) -> None:
             types(row.operands, row.results),
             (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
-            row.reason or row.note,
+            "; ".join(filter(None, (row.reason or row.note, row.not_kernel and f"no kernel: {row.not_kernel}"))),
         ]
         for row in report.rows
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.conversion_options import complete_target
 from tflq.cli.output import Cell
 from tflq.cli.verdict import types
 
@@ -25,7 +26,10 @@ COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "
 
 @click.command()
 @click.option(
-    "--target", metavar="NAME|PATH.toml", help="integer (the default), kernels, tosa, or a file of TFLite kernels."
+    "--target",
+    shell_complete=complete_target,
+    metavar="NAME|PATH.toml",
+    help="integer (the default), kernels, tosa, or a file of TFLite kernels.",
 )
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
 @click.option("--fresh", is_flag=True, help="Ask the engine, instead of the table that came with this version.")

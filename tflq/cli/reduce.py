@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
-from tflq.cli.conversion_options import conversion_options
+from tflq.cli.conversion_options import complete_target, conversion_options
 from tflq.cli.streams import FILE
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ __all__ = ["command"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the part goes (.tflite), its inputs beside it (.npz). By default MODEL.reduced.tflite, in this folder.",
 )
-@click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
+@click.option(
+    "--target",
+    shell_complete=complete_target,
+    help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
+)
 @conversion_options("mac", "fallback")
 @click.option("--inputs", type=FILE, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")

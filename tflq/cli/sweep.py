@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from tflq.cli import output, talk
-from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, conversion_options
+from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class _Run(SectionedCommand):
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_target,
     metavar="NAME|PATH.toml",
     multiple=True,
     default=("integer",),

@@ -60,8 +60,12 @@ SHOWN = 10
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
 @click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
-@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that are so far away ...")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this times the original's.")
+@click.option(
+    "--atol",
+    type=click.FloatRange(0),
+    help="Accept floats that are so far away ... Without it and --rtol: 0, with a TOSA file what TOSA leaves open.",
+)
+@click.option("--rtol", type=click.FloatRange(0), help="... plus this times the original's.")
 @click.option(
     "--report",
     type=FILE,
@@ -110,7 +114,14 @@ def print_verification(result: Verification) -> None:
     output.heading(f"{result.a} <> {result.b}")
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
+    if result.cut:
+        listed = ", ".join(f"'{name}'" for name in result.cut)
+        output.field("cut", f"the second model ends at {listed} of the first: compared with its values there")
     _print_runs(result)
+    for share in result.kernels:
+        output.field("kernels", str(share))
+    for agreement in result.top1:
+        output.field("top-1", str(agreement))
     for apart in result.apart:
         output.field("apart", str(apart))
     if result.interpreter:
@@ -139,6 +150,9 @@ def _print_runs(result: Verification) -> None:
         if run.skipped:
             where = f"signature '{run.entry}', " if run.entry else ""
             output.warnings([f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"])
+    if result.tolerance.ulps and any(found.unit == "absolute" for found in result.outputs.values()):
+        far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
+        output.field("tolerance", f"floats up to {far}: TOSA does not say them to the last bit")
     rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
     if rows:
         click.echo()

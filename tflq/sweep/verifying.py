@@ -16,7 +16,8 @@ from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Tolerance, Verification
-from tflq.verification.comparison import Options, compare_models
+from tflq.verification.comparison import compare_models
+from tflq.verification.options import Options
 from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
@@ -25,6 +26,8 @@ __all__ = ["REPORT", "layers_of", "verified"]
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
 
+COMPARING: Final = 2
+"""Which way of comparing it is: what another one found is not taken from the cache."""
 LISTED: Final = 50  # outputs, layers: the first of them
 
 
@@ -47,7 +50,7 @@ def verified(
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     options = json.dumps(by_content(task.settings.convert), sort_keys=True)
     shapes = sorted(task.shapes.items())
-    contents = f"{original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
+    contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     timed: dict[str, Any] = {"time": True} if task.settings.time and not is_of_tosa(task.target) else {}
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
@@ -122,7 +125,7 @@ class _Verifier:
                 place,
                 Options(
                     shapes=self._task.shapes,
-                    tolerance=Tolerance(settings.max_lsb, settings.atol, settings.rtol),
+                    tolerance=Tolerance.asked(settings.max_lsb, settings.atol or None, settings.rtol or None),
                     report=self._folder / REPORT,
                     recorded=self._originals,
                     timeout=self._task.seconds,
@@ -160,6 +163,9 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "cut": done[0].cut,
+        "kernels": [each.to_json() for verification in done for each in verification.kernels],
+        "top1": [each.to_json() for verification in done for each in verification.top1],
         "expected": [each.to_json() for verification in done for each in verification.expected],
         "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,11 +18,25 @@ _BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|."""
+    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|, or up
+    to so many `ulps` of the largest value of their tensor. None: as many as TOSA leaves open in the files compared."""
 
     lsb: float = 0.0
     atol: float = 0.0
     rtol: float = 0.0
+    ulps: float | None = 0.0
+
+    @classmethod
+    def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
+        """What a user says; where they say nothing of floats, these may differ by what TOSA leaves open."""
+        return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
+
+    def for_tensor(self, want: np.ndarray) -> Tolerance:
+        """The same, with the ulps of a float tensor as a number."""
+        if not self.ulps or want.dtype.kind != "f" or not want.size:
+            return self
+        largest = np.max(np.abs(want), initial=0, where=np.isfinite(want))
+        return replace(self, atol=max(self.atol, self.ulps * float(np.spacing(largest))))
 
 
 EXACT: Final = Tolerance()
@@ -149,6 +163,7 @@ def difference(
     if quantization is None and want.dtype.kind in "biu" and np.array_equal(got, want):
         return Difference(want.size, 0, 0.0, unit)
     scale, zero = _grid(want, quantization or {})
+    tolerance = tolerance.for_tensor(want)
     total = Difference(0, 0, 0.0, unit)
     for start in range(0, want.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -190,7 +205,8 @@ def _block(
         if not differing:
             return Difference(want.size, 0, 0.0, unit, "", 0, Moments(0.0, signal, other, signal, 0.0))
         gap = _gaps(got, want, same)
-        most = tolerance.lsb if unit == "LSB" else tolerance.atol + tolerance.rtol * np.abs(_wide(want))
+        share = tolerance.rtol * np.where(np.isfinite(want), np.abs(_wide(want)), 0.0)
+        most = tolerance.lsb if unit == "LSB" else tolerance.atol + share
         beyond = int(np.count_nonzero(gap > most))
         noise = np.where(same, 0.0, np.abs(a - b))
         products = float(np.vdot(b, a).real), float(np.vdot(noise, noise))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from tflq.errors import TflqError
 from tflq.verification.interface import Entries
 from tflq.verification.model_copy import ModelCopy
 from tflq.verification.model_file import ModelFile, entry_of
-from tflq.verification.parts import Part, callees, divided, indivisible
+from tflq.verification.parts import Part, callees, copy_of_part, divided, indivisible
 from tflq.verification.runner import Child, Opened, Resolver, RunError
 
 __all__ = ["Division", "Fetcher", "TfliteRunner"]
@@ -202,6 +202,11 @@ class TfliteRunner:
         _, graph = entry_of(self.file, key)
         return graph.named
 
+    def type_of(self, key: str, name: str) -> str:
+        """The type of a tensor, by name."""
+        _, graph = entry_of(self.file, key)
+        return graph.tensor(graph.named[name]).type
+
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
         """Bytes of tensors after a run, by name."""
         entry, graph = entry_of(self.file, key)
@@ -263,23 +268,13 @@ class TfliteRunner:
         return Opened(self._child, {"parts": told, "inputs": inputs, "outputs": list(outputs), "kept": list(kept)})
 
     def _of_part(self, index: int, part: Part) -> ModelCopy:
-        """The model with a part of a graph's operators and what these run; codes without a kernel go with the rest."""
-        graph = self.file.graphs[index]
-        used = callees(self.file, {g for o in part.operators for g in graph.operators[o].calls})
-        copy = ModelCopy(self.file).operators(index, part.operators)
-        copy = self._made(self._made(copy.inputs, index, part.inputs).outputs, index, part.outputs).alone(index)
-        kept = {graph.operators[o].code for o in part.operators}
-        for other, each in enumerate(self.file.graphs):
-            if other in used:
-                kept.update(op.code for op in each.operators)
-            elif other != index:
-                copy.operators(other, ())
-        return copy.codes(kept)
+        """The model with a part of a graph's operators alone."""
+        return self._made(copy_of_part, self.file, index, part).alone(index)
 
     @staticmethod
-    def _made(change: Any, graph: int, tensors: Sequence[int]) -> ModelCopy:
-        """A change of a copy; RunError if the file has no place for it."""
+    def _made(change: Callable[..., ModelCopy], *arguments: Any) -> ModelCopy:
+        """A copy that is changed so; RunError if the file has no place for it."""
         try:
-            return change(graph, tensors)
+            return change(*arguments)
         except ValueError as error:
             raise RunError(f"no copy with other outputs can be made: {error}") from error

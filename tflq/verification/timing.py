@@ -2,8 +2,8 @@
 default delegate and one thread.
 
 The models take turns, so that what else the machine does meets both. A turn is a run that is not measured, which sets
-the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their median. Times are
-medians over the turns, and the ratio is the median of the turns' ratios.
+the inputs and fills the caches, and then as many as fit into a few milliseconds; it counts with their mean, in time of
+the processor. Times are medians over the turns, and the ratio is the median of the turns' ratios.
 """
 
 from __future__ import annotations
@@ -30,10 +30,20 @@ OF_TOSA = "the time that the TOSA reference model takes says nothing of a device
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """What one run of an entry takes in seconds: `before` in the original, `after` in the other model; `ratio` is how
-    many times as long the other takes. None with a `problem`, which says why it was not measured."""
+    """What one run of an entry takes in both models: of `Verification.time`.
 
-    entry: str  # "" or a signature's key
+        for found in tflq.verify("in.tflite", "out.tflite", time=True).time:
+            print(found.entry, found.ratio)
+
+    entry: "" for the first subgraph by position, or a signature's key.
+    before: seconds of a run of the original, the median of its turns; None if it was not measured.
+    after: the same of the other model.
+    ratio: how many times as long the other takes: the median of the turns' ratios.
+    turns: how often both were measured.
+    problem: why they were not measured; else empty.
+    """
+
+    entry: str
     before: float | None = None
     after: float | None = None
     ratio: float | None = None
@@ -41,6 +51,7 @@ class RunTime:
     problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """As `tflq verify --json` has it: docs/json.md."""
         return {
             "entry": self.entry,
             "before": self.before,

@@ -7,10 +7,11 @@ from os import PathLike
 from typing import Any, get_args
 
 from tflq.arguments import check_choice, check_flags, check_number, check_numbers, check_shapes, check_source
-from tflq.verification.comparison import Options, Source, compare_models
+from tflq.verification.comparison import compare_models
 from tflq.verification.difference import Tolerance
 from tflq.verification.expected import ReportLike
 from tflq.verification.inputs import GivenInputs, check_inputs
+from tflq.verification.options import Options, Source
 from tflq.verification.outcome import Verification
 from tflq.verification.runner import Resolver
 
@@ -30,8 +31,8 @@ def verify(
     resolver: Resolver = "reference",
     interface: bool = True,
     max_lsb: float = 0,
-    atol: float = 0.0,
-    rtol: float = 0.0,
+    atol: float | None = None,
+    rtol: float | None = None,
     report: ReportLike | None = None,
     time: bool = False,
     timeout: float = 600.0,
@@ -56,7 +57,9 @@ def verify(
         lists them (`apart`).
     interface: compare names, shapes, types, quantization, signatures and metadata, too. Without it, inputs and outputs
         are taken by position: what came back from TOSA has neither signatures nor quantization parameters.
-    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|.
+    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|. If
+        neither is given, floats of a TOSA file may differ by what TOSA leaves open, so many float32 ulps of the largest
+        value of their tensor (docs/numerics.md, "Floats on TOSA"); the result's `tolerance` has the number.
     report: the report of the conversion (`Conversion.report`, its JSON form, or a file): operators that it warns of as
         not reproduced may differ; what follows them is compared on the original's values.
     time: measure what a run of each entry takes in both models, in turns (`Verification.time`): in the interpreter as
@@ -75,13 +78,15 @@ def verify(
     check_source("a", a)
     check_source("b", b)
     check_numbers(0, whole=True, seeds=seeds, seed=seed)
-    check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)
+    check_numbers(0, max_lsb=max_lsb, timeout=timeout)
+    check_number("atol", atol, 0, optional=True)
+    check_number("rtol", rtol, 0, optional=True)
     check_number("batch", batch, 1, whole=True, optional=True)
     check_flags(layers=layers, interface=interface, time=time)
     check_choice("resolver", resolver, get_args(Resolver))
     check_shapes(shapes)
     check_inputs(inputs)
-    tolerance = Tolerance(max_lsb, atol, rtol)
+    tolerance = Tolerance.asked(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
     options |= {"resolver": resolver, "interface": interface, "report": report, "time": time}
     options |= {"timeout": timeout, **({"progress": progress} if progress else {})}

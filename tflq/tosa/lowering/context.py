@@ -27,7 +27,12 @@ Report = Callable[[Note], None]
 
 
 class Refused(Exception):  # noqa: N818  an answer, not an error
-    """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division"."""
+    """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division".
+    remedy: what the user can do."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 def kernel_name(op: Op) -> str:

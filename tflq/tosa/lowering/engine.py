@@ -155,16 +155,16 @@ class _Function:
                 _need_ranks(op)
                 results = lowered(op, self.t)
             except Refused as refusal:
-                results = self._stand_in(op, str(refusal))
+                results = self._stand_in(op, refusal)
             made: Sequence[Value] = [results] if isinstance(results, Value) else results
             for old, new in zip(op.results, made, strict=True):
                 self.t.set(old, new)
 
-    def _stand_in(self, op: Op, reason: str) -> list[Value]:
+    def _stand_in(self, op: Op, refusal: Refused) -> list[Value]:
         """Results of an op that has no form."""
         operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
         made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
-        made.info = {"reason": Reason.at(op.location, str(reason)), "pure": is_pure(op)}
+        made.info = {"reason": Reason.at(op.location, str(refusal), remedy=refusal.remedy), "pure": is_pure(op)}
         return made.results
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:
