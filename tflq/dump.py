@@ -40,16 +40,18 @@ def _left(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 class Dump:
     """`00-read.mlir`, then a file per pass that changed something, with the number of the pass. What an earlier run
-    left goes first; `check_folder` says whether it may."""
+    left goes when the first file is written; `check_folder` says whether it may."""
 
     def __init__(self, folder: str | os.PathLike[str], module: Module) -> None:
         self._folder = Path(folder)
         self._number = 0
         with file_errors(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-            for path in _left(folder):
-                path.unlink()
-        self._write("read", module)
+            old = [*_left(folder)]
+            first = self._write("read", module)
+            for path in old:
+                if path != first:
+                    path.unlink()
 
     def after(self, step: Step) -> None:
         """Writes the module after a pass, if the pass changed it."""
@@ -57,5 +59,7 @@ class Dump:
         if step.modified:
             self._write(step.item.name, step.module)
 
-    def _write(self, name: str, module: Module) -> None:
-        replace_file(self._folder / f"{self._number:02}-{name}.mlir", [print_module(module).encode()])
+    def _write(self, name: str, module: Module) -> Path:
+        path = self._folder / f"{self._number:02}-{name}.mlir"
+        replace_file(path, [print_module(module).encode()])
+        return path

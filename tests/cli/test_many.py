@@ -124,6 +124,61 @@ def test_models_are_never_replaced(sources: list[Path]) -> None:
     assert contents(sources[0].parent) == before
 
 
+def test_a_folder_keeps_its_tree(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results in a folder among the models are none of them."""
+    folder = sources[0].parent
+    (folder / "deep" / "er").mkdir(parents=True)
+    twin = Path(shutil.copy(sources[0], folder / "deep" / "er"))
+    (folder / "deep" / "notes.txt").write_text("no model")
+    out = folder / "out"
+    for options in ([], ["--force"]):
+        assert run(folder, "-o", out, "--workers", 1, *options) == 0
+        written = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
+        assert written == {*(f"{name}.tflite" for name in NAMES), f"deep/er/{twin.name}"}
+    assert "converted: 5 of 5 models" in capsys.readouterr().out
+    assert run(folder, "-o", folder, "--force") == 2
+    assert "the models to convert are in this folder" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty", "-o", out) == 2
+    assert "there is no model in this folder" in capsys.readouterr().err
+
+
+def test_what_is_there_is_skipped(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "split.tflite").write_bytes(b"precious")
+    assert run(sources[0].parent, "-o", out, "--skip-existing", "--workers", 2) == 0
+    assert capsys.readouterr().out.startswith("converted: 3 of 4 models, 1 of 4 were there\n")
+    assert (out / "split.tflite").read_bytes() == b"precious"
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(*sources, "-o", out, "--skip-existing", "--json", "--workers", 1) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["skipped"], [each["format"] for each in told["conversions"]]) == (4, ["tflq.skipped"] * 4)
+    assert told["conversions"][0]["files"] == [str(out / "pad.tflite")]
+    assert before == {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(*sources, "-o", out, "--skip-existing", "--force") == 2
+
+
+def test_of_several_signatures_what_is_missing_is_written(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model whose name begins as another's does not count as one of its signatures."""
+    source = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
+    out, options = tmp_path / "out", ("--format", "mlir", "--skip-existing", "--workers", 1)
+    out.mkdir()
+    (out / "a.other.mlir").write_bytes(b"precious")
+    assert run(source, "-o", out, *options) == 0
+    assert {*contents(out)} == {"a.other.mlir", "a.classify.mlir", "a.embed.mlir"}
+    whole = contents(out)
+    capsys.readouterr()
+    assert run(source, "-o", out, *options) == 0
+    assert "0 of 1 models, 1 of 1 were there" in capsys.readouterr().out
+    (out / "a.embed.mlir").unlink()
+    (out / "a.classify.mlir").write_bytes(b"kept")
+    assert run(source, "-o", out, *options) == 0
+    assert contents(out) == {**whole, "a.classify.mlir": b"kept"}
+
+
 def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Files of signatures are named when they are known; one that takes another's place is no success."""
     first = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
@@ -182,6 +237,7 @@ def test_a_signal_stops_the_workers_too(name: str, models: Path, tmp_path: Path)
     assert b"Traceback" not in err
     assert all(path.suffix == ".tflite" and not path.name.startswith(".") for path in out.iterdir())
     assert all(path.read_bytes() == tflq.convert(given[0]).data for path in list(out.iterdir())[:1])
+    assert b"the same command with --skip-existing goes on with the rest" in err
     while (left := of_session(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert left == []

@@ -48,7 +48,7 @@ def test_a_model_through_a_pipe_is_the_same_to_the_byte(format: tflq.formats.For
     assert done.returncode == 0
     assert done.stdout == tflq.convert(Named(data), format=format).data
     summary = done.stderr.decode()
-    assert summary.startswith("integer: 9 of 9 operators\nstandard input -> standard output\n")
+    assert summary.startswith("integer: 9 of 9 operators\nstandard input -> standard output in ")
 
 
 def test_only_one_side_a_pipe(models: Path, tmp_path: Path) -> None:

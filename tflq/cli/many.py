@@ -218,7 +218,8 @@ def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
         return ()
-    files = tuple(place for place, _ in expected_places(job.source, job.destination, **options))
+    asked_for = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
+    files = tuple(place for place, _ in expected_places(job.source, job.destination, **asked_for))
     return files if all(map(os.path.isfile, files)) else ()
 
 

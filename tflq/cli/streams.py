@@ -70,24 +70,24 @@ MODEL = _Model(dir_okay=False, allow_dash=True)
 """The path of a model as text, in which `-` is standard input and `./-` a file of that name."""
 FILE = _Model(dir_okay=False, path_type=Path)
 """The path of a model that is no stream."""
-_NAMES = ("standard input", "standard output", "standard error")
 
 
 class Undelivered(BaseException):
     """A standard stream does not take what is printed. `closed`: what reads it has ended, such as `head`; else `error`
     is for the user. It is no Exception, so that nothing between the printing and `main` handles it."""
 
-    def __init__(self, stream: int, cause: OSError) -> None:
+    def __init__(self, stream: str, cause: OSError) -> None:
         super().__init__(stream, cause)
         self.closed = isinstance(cause, BrokenPipeError)
-        self.error = FileError(_NAMES[stream], cause.strerror or str(cause), errno=cause.errno)
+        self.error = FileError(stream, cause.strerror or str(cause), errno=cause.errno)
 
 
 class _Whole(io.RawIOBase):
     """A standard stream whose writes loop until all is written. After an error it swallows what still comes."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, name: str) -> None:
         self._number = number
+        self._name = name
         self._failed = False
 
     def writable(self) -> bool:
@@ -106,7 +106,7 @@ class _Whole(io.RawIOBase):
                 select.select([], [self._number], [])
             except OSError as error:
                 self._failed = True
-                raise Undelivered(self._number, error) from error
+                raise Undelivered(self._name, error) from error
         return size
 
 
@@ -121,20 +121,20 @@ def open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDONLY)
-    sys.stdout = _whole(1, sys.stdout)
-    sys.stderr = _whole(2, sys.stderr) if sys.stderr is not None else sys.stderr
+    sys.stdout = _whole(1, "standard output", sys.stdout)
+    sys.stderr = _whole(2, "standard error", sys.stderr) if sys.stderr is not None else sys.stderr
 
 
-def _whole(number: int, stream: Any) -> Any:
+def _whole(number: int, name: str, stream: Any) -> Any:
     if stream is None:
-        return io.TextIOWrapper(io.BufferedWriter(_Whole(number)), "utf-8", "backslashreplace")
+        return io.TextIOWrapper(io.BufferedWriter(_Whole(number, name)), "utf-8", "backslashreplace")
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.reconfigure(errors="backslashreplace")
     if stream.isatty() or stream.fileno() != number:
         return stream
     stream.flush()
-    buffer = io.BufferedWriter(_Whole(number))
+    buffer = io.BufferedWriter(_Whole(number, name))
     buffered = bool(stream.line_buffering)
     return io.TextIOWrapper(buffer, stream.encoding, stream.errors, None, buffered, stream.write_through)
 

@@ -128,7 +128,8 @@ def _plain(reason: Reason) -> dict[str, Any]:
 
 def _batch(task: Task, module: Module) -> int | None:
     """What inputs whose first dim is open are bound to, if they are: as the sweep says, for TOSA to 1 otherwise."""
-    inputs = [value.type.shape for function in module.functions for value in function.inputs]
+    entries = {0, *(signature.function for signature in module.signatures or ())}
+    inputs = [value.type.shape for entry in entries for value in module.functions[entry].inputs]
     if task.shapes or not any(shape and shape[0] is None for shape in inputs):
         return None
     batch: int | None = task.settings.convert.get("batch")

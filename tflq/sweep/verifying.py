@@ -26,6 +26,8 @@ __all__ = ["REPORT", "layers_of", "verified"]
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
 
+COMPARING: Final = 2
+"""Which way of comparing it is: what another one found is not taken from the cache."""
 LISTED: Final = 50  # outputs, layers: the first of them
 
 
@@ -48,7 +50,7 @@ def verified(
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
     options = json.dumps(by_content(task.settings.convert), sort_keys=True)
     shapes = sorted(task.shapes.items())
-    contents = f"{original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
+    contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
     timed: dict[str, Any] = {"time": True} if task.settings.time and not is_of_tosa(task.target) else {}
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
@@ -161,6 +163,9 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "cut": done[0].cut,
+        "kernels": [each.to_json() for verification in done for each in verification.kernels],
+        "top1": [each.to_json() for verification in done for each in verification.top1],
         "expected": [each.to_json() for verification in done for each in verification.expected],
         "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),

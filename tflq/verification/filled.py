@@ -7,6 +7,7 @@ Which operators these are, how many rows they fill, and of which of their output
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -15,6 +16,7 @@ from flatbuffers import flexbuffers
 
 from tflq.verification.layers import AnyRunner
 from tflq.verification.model_file import Graph, Operator, entry_of
+from tflq.verification.runner import RunError
 from tflq.verification.tflite_runner import Fetcher, TfliteRunner
 from tflq.verification.tosa_runner import TosaFetcher
 
@@ -124,14 +126,15 @@ class FilledOutputs:
         return arrays if one is None or count is None else cropped({0: (one, count)}, 0, arrays)
 
     def rows(self, arrays: Sequence[np.ndarray], inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> Rows:
-        """What is filled of the outputs of a run; a count that is no output is fetched by another run of the model."""
+        """What is filled of the outputs of a run; a count that is no output is fetched by another run of the model;
+        where that fails, all is compared."""
         tensors = {one.count for one in self._filled.values()}
         found = {t: arrays[self._places[t]] for t in tensors if t in self._places}
         if missing := {t: self._counts[t] for t in tensors - found.keys()}:
-            with self._runner.fetching(self._key, list(missing.values())) as fetcher:
+            with suppress(RunError), self._runner.fetching(self._key, list(missing.values())) as fetcher:
                 fetcher.run(inputs, fed)
                 fetched = {t: fetcher.fetch(name) for t, name in missing.items()}
-            found |= {t: array for t, array in fetched.items() if array is not None}
+                found |= {t: array for t, array in fetched.items() if array is not None}
         return {place: (one, found[one.count]) for place, one in self._filled.items() if one.count in found}
 
 
