@@ -81,7 +81,7 @@ def test_a_batch_that_shows_up_elsewhere(data: bytes, sizes: list[tuple[int, ...
 def test_only_a_batch_elsewhere_is_open(shape: Shape, perm: tuple[int, ...], found: Shape) -> None:
     x, y = Value(TensorType(shape, Q), "x"), Value(TensorType(None, Q), "y")
     module = Module([Function("main", [x], [y], [Op("tfl.transpose", [x, const(np.asarray(perm), i32)], [y], {})])])
-    settle(module, resizable=True)
+    settle(module)
     assert (x.type.shape, y.type.shape) == (shape, found)
 
 
@@ -90,7 +90,7 @@ def test_a_batch_that_cannot_be_resized_stays() -> None:
     x, y, z = (Value(TensorType(s, Q), n) for s, n in (((1, 4, 3), "x"), ((12,), "y"), ((4, 1, 3), "z")))
     flat, sizes = const(np.asarray([12]), i32), const(np.asarray([1, 0, 2]), i32)
     ops = [Op("tfl.transpose", [x, sizes], [z], {}), Op("tfl.reshape", [z, flat], [y], {"new_shape": None})]
-    settle(Module([Function("main", [x], [y], ops)]), resizable=True)
+    settle(Module([Function("main", [x], [y], ops)]))
     assert z.type.shape == (4, 1, 3)
 
 
@@ -126,6 +126,6 @@ def test_each_call_has_the_shapes_of_its_own_arguments() -> None:
     (one, first), (two, second) = entry("one", 0, 4), entry("two", 1, 6)
     a, b = Value(TensorType(None, Q), "a"), Value(TensorType(None, Q), "b")
     body = Function("body", [a], [b], [Op("tfl.relu", [a], [b], {})])
-    settle(Module([one, two, body], [first, second]))
+    settle(Module([one, two, body], [first, second]), resizable=False)
     assert [f.outputs[0].type.shape for f in (one, two)] == [(1, 4, 3), (1, 6, 3)]
     assert b.type.shape == (1, None, 3)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
+from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.control import Custom
@@ -35,18 +36,20 @@ def _alike(one: _Arguments, other: _Arguments) -> bool:
 
 
 class Inference:
-    """Shapes of all values that a module's entry functions compute, for given shapes of their arguments.
+    """Shapes of all values that a module's entry functions compute, for given shapes of their arguments. `accesses`:
+    what the module does with variables, where each of these has one shape.
 
     `shapes` holds arguments and results, `known` what is known of their elements, `reasons` why an op's results
     could not be inferred, `misfits` the reasons for which an interpreter refuses an op.
     """
 
-    def __init__(self, module: Module, arguments: Mapping[Value, Shape]) -> None:
+    def __init__(self, module: Module, arguments: Mapping[Value, Shape], accesses: Accesses | None = None) -> None:
         self.shapes: dict[Value, Shape] = {}
         self.known: dict[Value, Known] = {}
         self.reasons: dict[Op, str] = {}
         self.misfits: dict[Op, str] = {}
         self._module = module
+        self._accesses = None if accesses is None else accesses.of
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
         self._active: set[int] = set()
@@ -107,7 +110,7 @@ class Inference:
             self.known[value] = elements
 
     def _op(self, op: Op) -> None:
-        site = Site(self.shape, self._elements, self._call, ())
+        site = Site(self.shape, self._elements, self._call, self._accesses)
         self.reasons.pop(op, None)
         self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()

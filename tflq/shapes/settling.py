@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
@@ -63,20 +64,21 @@ def _edges(function: Function) -> Sequence[Value]:
     return *function.inputs, *function.outputs
 
 
-def settle(module: Module, *, resizable: bool = False) -> Stated:
+def settle(module: Module, *, resizable: bool = True) -> Stated:
     """Gives every result of a module (changed in place) the shape that an interpreter computes, as far as it is known.
-    `resizable`: so that the result can be run with other batches.
+    `resizable`: so that the result can be run with other batches; else each variable has one shape, too.
 
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
     for op in module.ops():
         if isinstance(op, ReadVariable) and op.result.type.shape:
             set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
-    inference = Inference(module, {})
+    accesses = None if resizable else Accesses(module)
+    inference = Inference(module, {}, accesses)
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
     _refuse(module, misfits)
     stated = Stated.of(module)
-    sized = _sized(module)
+    sized = _sized(module, accesses)
     batched = _batched(module, sized or inference) if resizable else {}
     for value, shape in inference.shapes.items():
         settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
@@ -124,12 +126,12 @@ def _is_computed(value: Value, function: Function) -> bool:
     return value not in function.inputs and not value.is_constant
 
 
-def _sized(module: Module) -> Inference | None:
+def _sized(module: Module, accesses: Accesses | None) -> Inference | None:
     """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     if all(is_complete(v.type.shape) for v in inputs):
         return None
-    return Inference(module, _stored(inputs))
+    return Inference(module, _stored(inputs), accesses)
 
 
 def _stored(inputs: Sequence[Value]) -> Mapping[Value, Shape]:

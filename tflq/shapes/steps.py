@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from tflq.analysis.variables import is_handle
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
@@ -27,7 +28,7 @@ class BindShapes(Pass):
 
     def run(self, module: Module) -> PassResult:
         given = self.batch is not None or bool(self.shapes)
-        if not given and not all(v.type.is_static for f in module.functions for v in f.inputs):
+        if not given and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
             return PassResult(module, modified=False)
         from tflq.shapes.binding import bind_batch
 
@@ -37,12 +38,13 @@ class BindShapes(Pass):
 @dataclass(frozen=True)
 class SettleShapes(Pass):
     """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
-    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated."""
+    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated; else
+    what is read from a variable has its shape, too."""
 
     name: ClassVar[str] = "settle-shapes"
     title: ClassVar[str] = "inference of shapes"
     takes: ClassVar[Form] = "tfl"
-    resizable: bool = False
+    resizable: bool = True
 
     def run(self, module: Module) -> PassResult:
         values = [v for function in module.functions for v in function.values()]
