@@ -28,12 +28,12 @@ __all__ = ["command"]
 )
 @conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
 @click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
 )
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
-@click.option("--atol", type=click.FloatRange(0), default=1e-6, help="Accept floats that are so far away ...")
-@click.option("--rtol", type=click.FloatRange(0), default=1e-5, help="... plus this times the original's.")
+@click.option("--atol", type=click.FloatRange(0), default=1e-6, help="Accept floats that differ by at most this ...")
+@click.option("--rtol", type=click.FloatRange(0), default=1e-5, help="... plus this share of the original's value.")
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(model: Path, *, as_json: bool, **options: Any) -> None:

@@ -31,7 +31,7 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
         type=click.Choice(["integer", "float32"]),
         default="integer",
         show_default=True,
-        help="Multiply-accumulate: int8 matrix products, or float32 convolutions proven exact.",
+        help="How convolutions are computed: int8 matrix products, or float32 convolutions proven exact (faster).",
     ),
     "prefer": click.option(
         "--prefer",
@@ -45,14 +45,14 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
         type=click.Choice(["float", "error"]),
         default="float",
         show_default=True,
-        help="What becomes of an operator without an integer form.",
+        help="For an operator without an integer form: compute it in float32, or stop with an error.",
     ),
     "semantics": click.option(
         "--semantics",
         type=click.Choice(["interpreter", "real"]),
         default="interpreter",
         show_default=True,
-        help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
+        help="Where a kernel ignores quantization parameters: do as the kernel does, or as the parameters say.",
     ),
     "state": click.option(
         "--state",
@@ -71,24 +71,28 @@ _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
         metavar="FILE.py",
         multiple=True,
         type=click.Path(exists=True, dir_okay=False),
-        help="Python with rules for operators, custom ones too, as its EXTENSION; they are tried first.",
+        help="A Python file with rules of your own for operators (its EXTENSION); they are tried before those of tflq.",
     ),
     "batch": click.option(
-        "--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open."
+        "--batch",
+        type=click.IntRange(1),
+        help="The batch size (first dim of the inputs) where the model leaves it open.",
     ),
     "shapes": shape_option(),
     "signature": click.option(
-        "--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each."
+        "--signature", metavar="KEY", help="Convert only this signature. (TOSA files hold one each.)"
     ),
     "cut": click.option(
         "--cut",
         metavar="TENSOR[,TENSOR]",
         multiple=True,
         callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
-        help="Convert the part up to these tensors, which become outputs.",
+        help="Convert only the part before these tensors, which become the outputs.",
     ),
     "cut_before_custom": click.option(
-        "--cut-before-custom", is_flag=True, help="Convert the part up to what custom operators read."
+        "--cut-before-custom",
+        is_flag=True,
+        help="Convert the part before the first custom operators; what they read becomes outputs.",
     ),
 }
 

@@ -54,12 +54,12 @@ class _Convert(SectionedCommand):
     "--target",
     shell_complete=complete_target,
     metavar="NAME|PATH.toml",
-    help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
+    help="Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
 )
 @click.option(
     "--format",
     type=click.Choice(["tflite", "tosa", "mlir"]),
-    help="The format, where no suffix says it: OUT is `-`. By default tflite.",
+    help="The output format when OUT is `-`; otherwise its suffix says it. By default tflite.",
 )
 @conversion_options()
 @click.option(

@@ -33,7 +33,9 @@ __all__ = ["command"]
     help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
 )
 @conversion_options("mac", "fallback")
-@click.option("--inputs", type=FILE, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option(
+    "--inputs", type=FILE, metavar="FILE.npz", help="Run on these inputs (arrays by input name) instead of random ones."
+)
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
 @click.option(
     "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."

@@ -86,9 +86,11 @@ class _Run(SectionedCommand):
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
 @click.option("--time", is_flag=True, help="Measure what a run takes before and after: seconds more for each model.")
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Counts that integers may differ by.")
-@click.option("--atol", type=click.FloatRange(0), default=0, help="What floats may differ by.")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="Share of their value that floats may differ by.")
+@click.option(
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
+)
+@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that differ by at most this ...")
+@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this share of the original's value.")
 @click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: rewrites its DIR.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")

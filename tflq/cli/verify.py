@@ -30,12 +30,10 @@ SHOWN = 10
     "--inputs",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE.npz|FOLDER",
-    help="Run on these arrays instead: by input name, or a folder of .npy files by input, or of .npz files.",
+    help="Run on these inputs: an .npz file of arrays by name, a folder of .npz files, or one .npy file per input.",
 )
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
-)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
 @click.option(
     "--html",
@@ -45,7 +43,7 @@ SHOWN = 10
     help="With --layers: a page of every operator result, with the operator's parameters and formula.",
 )
 @click.option("--force", is_flag=True, help="Let --html replace a file; what is read is never replaced.")
-@click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
+@click.option("--batch", type=click.IntRange(1), help="The batch size to run at where the model leaves it open.")
 @shape_option(" Open dims are else run at two sizes above any window.")
 @click.option(
     "--resolver",
@@ -59,13 +57,15 @@ SHOWN = 10
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
+@click.option(
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
+)
 @click.option(
     "--atol",
     type=click.FloatRange(0),
-    help="Accept floats that are so far away ... Without it and --rtol: 0, with a TOSA file what TOSA leaves open.",
+    help="Accept floats that differ by at most this ... Without both: 0, with a TOSA file what TOSA leaves open.",
 )
-@click.option("--rtol", type=click.FloatRange(0), help="... plus this times the original's.")
+@click.option("--rtol", type=click.FloatRange(0), help="... plus this share of the original's value.")
 @click.option(
     "--report",
     type=FILE,

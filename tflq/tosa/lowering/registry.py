@@ -31,5 +31,5 @@ def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
         if isinstance(op, Custom):
             remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
             raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
-        raise Refused(f"TOSA has no form of {op.name} yet", "convert the part before it (--cut TENSOR)")
+        raise Refused(f"TOSA has no form of {op.name} yet")
     return function(op, t)
