@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tflq.sweep.call import run_sweep
     from tflq.verification import Difference, Run, RunTime, Verification, verify
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 
 _HOME = {
     "Arena": "tflq.analysis.arena",

@@ -51,7 +51,7 @@ def test_errors_are_documents(
     names = {"pad": models / "pad.tflite", "atan2": models / "atan2_int16.tflite"}
     names |= {"out": tmp_path / "out", "bad": tmp_path / "bad"}
     found, told = document(capsys, *(text.format(**names) for text in arguments))
-    assert (found, told["exit_code"], told["format"], told["version"]) == (code, code, "tflq.error", 2)
+    assert (found, told["exit_code"], told["format"], told["version"]) == (code, code, "tflq.error", 3)
     assert told["error"] == kind
     assert told["message"]
     assert all(set(reason) == FIELDS and reason["remedy"] for reason in told["reasons"])

@@ -10,7 +10,7 @@ from tflq.sweep.result import Result, new_result
 
 __all__ = ["differing", "made", "passing", "refused"]
 
-FINGERPRINT = {"tflq": "1.0.0", "cpu": "a CPU", "seeds": 2}
+FINGERPRINT = {"tflq": "2.0.0", "cpu": "a CPU", "seeds": 2}
 
 
 def passing(number: int, target: str = "integer") -> Result:

@@ -37,7 +37,7 @@ def test_every_result_is_a_row_with_details(tmp_path: Path) -> None:
     assert other[:4] == ["nets/off", "integer", "differs", False]
     assert details["operators"]["paths"]["TANH"] == {"float": 1}
     assert "1 not as expected" in text
-    assert "tflq <strong>1.0.0</strong>" in text
+    assert "tflq <strong>2.0.0</strong>" in text
 
 
 def test_cost_is_before_after_and_how_many_times_as_much(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tflq.light import dataclass
 __all__ = ["BUG", "DIFFERS", "INVALID", "UNSUPPORTED", "USAGE", "Failure", "Stopped"]
 
 USAGE, INVALID, UNSUPPORTED, DIFFERS, BUG = 2, 3, 4, 5, 70
-JSON_VERSION: Final = 2
+JSON_VERSION: Final = 3
 _CODES: Final = ((InvalidModelError, INVALID), (UnsupportedError, UNSUPPORTED), (VerificationError, BUG))
 
 
