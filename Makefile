@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op docs matrix unreasonable bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op docs site matrix drop-ins unreasonable threads bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -17,8 +17,11 @@ help:
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
 	@echo "make docs     make docs/tour.md and docs/api.md again"
+	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
+	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
+	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
 	@echo "make format   format the code and mend what the linter can mend"
@@ -33,7 +36,7 @@ $(VENV)/.run: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,browser,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[verify,tosa,kaggle,dask,browser,docs,dev]'
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps ./examples/ml_dialect
 	@touch $@
 
@@ -70,8 +73,15 @@ docs: $(VENV)/.run
 	$(BIN)/python scripts/make_proposals.py
 	$(BIN)/python scripts/make_api_docs.py
 
+site: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site: to read and search it, $(BIN)/python -m http.server -d build/site"
+
 matrix: $(VENV)/.dev
 	$(BIN)/python scripts/matrix.py --count $(CASES)
+
+drop-ins: $(VENV)/.dev
+	$(BIN)/python scripts/drop_ins.py
 
 unreasonable: $(VENV)/.dev
 	@mkdir -p build
@@ -86,6 +96,11 @@ bench: $(VENV)/.bench
 
 bench-networks:
 	$(TENSORFLOW) benchmarks/keras_networks.py
+
+threads: $(VENV)/.dev
+	@mkdir -p build
+	$(BIN)/python scripts/threads.py --processes 200 --forms 2
+	$(BIN)/python benchmarks/threads_memory.py --plot build/threads.svg
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

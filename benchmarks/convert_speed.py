@@ -4,7 +4,7 @@
 
 Whole process (wall time, peak memory) and in process (after a warm-up) for each model given and for a fully connected
 int8 model of `--large` MB that is made here (0: leave it out). The peer writes bytecode, or text beside our text. Needs
-`pip install tflq[bench]`; without the peer, only our own figures.
+`pip install '.[bench]'`; without the peer, only our own figures.
 """
 
 from __future__ import annotations

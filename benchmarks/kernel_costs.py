@@ -3,7 +3,7 @@
 Each op that `rules/costs.toml` lists is lowered by itself and run in the interpreter, with optimized kernels, without
 delegate and on one thread; nanoseconds per element, the median of several sizes. Prints the figures beside those of the
 file, and writes a file like it, which takes its place: `python benchmarks/kernel_costs.py rules/costs.toml`. Needs
-`pip install tflq[verify]`, and a machine that does nothing else meanwhile.
+`pip install '.[verify]'`, and a machine that does nothing else meanwhile.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ computed in float, and the largest difference of any output, on random inputs an
 of the stored integers, of float outputs absolute. A model that is refused is listed with every reason. At the end a
 summary by folder.
 
-Needs `pip install tflq[verify]`.
+Needs `pip install '.[verify]'`.
 """
 
 from __future__ import annotations

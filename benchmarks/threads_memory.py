@@ -65,7 +65,10 @@ def main() -> None:
         drawn[f"{threads} threads" if threads > 1 else "1 thread"] = points
         thirds = [[mib for _, mib in part] for part in (points[: len(points) // 3], points[-len(points) // 3 :])]
         first, last = (f"{min(part):.0f} to {max(part):.0f}" for part in thirds)
-        print(f"{threads:>2} threads: {count:,} conversions, MiB of the first third {first}, of the last {last}", flush=True)
+        print(
+            f"{threads:>2} threads: {count:,} conversions, MiB of the first third {first}, of the last {last}",
+            flush=True,
+        )
     if arguments.plot is not None:
         arguments.plot.write_text(curves({"MiB of the process": drawn}, "seconds"), encoding="utf-8")
 

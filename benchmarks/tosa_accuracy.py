@@ -11,7 +11,7 @@ converter refused, and how many failed: it left operators that are none of TOSA'
 not run. Floats are exact if they are equal; else a count is 1/255 of the largest magnitude, and below 1/100 of one a
 model is "near".
 
-Needs `pip install tflq[verify,tosa,bench]`.
+Needs `pip install '.[verify,tosa,bench]'`.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _tool(name: str) -> str:
         return str(own)
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if found is None:
-        raise SystemExit(f"{name} is not installed: pip install tflq[tosa,bench]")
+        raise SystemExit(f"{name} is not installed: pip install '.[tosa,bench]'")
     return found
 
 

@@ -3,7 +3,7 @@
     python benchmarks/tosa_iree.py MODEL.tflite ... [--batch N]
 
 Per network: the seconds of converting and of compiling, and the largest difference of any output on random, all-minimum
-and all-maximum inputs. Needs `pip install tflq[verify,bench]`.
+and all-maximum inputs. Needs `pip install '.[verify,bench]'`.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ and the result have the same parameters.
 import numpy as np
 
 import tflq
+from tflq import NotApplicable, RuleBuilder
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i32
-from tflq.legalize.rule import NotApplicable, RuleBuilder
 
 
 def threshold(op: Custom, b: RuleBuilder) -> Value:

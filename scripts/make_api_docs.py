@@ -18,7 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import tflq  # noqa: E402
-from tflq.report import Report, Row  # noqa: E402
+from tflq.bisection import Finding  # noqa: E402
+from tflq.builder import Builder, Emitter  # noqa: E402
+from tflq.sweep import Outcome  # noqa: E402
+from tflq.verification import Layers  # noqa: E402
 
 PAGE = ROOT / "docs" / "api.md"
 HEAD = """# The Python API
@@ -35,7 +38,14 @@ What `import tflq` offers, and what its results have. Made by `scripts/make_api_
 The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a report warns of (WARNING).
 """
 ITEM = re.compile(r"^([a-z]\w*(?:, [a-z]\w*)*): ")
-REST = {Report: "`Conversion.report`", Row: "one of `Report.rows`"}
+AGAIN = re.compile(r"(?<=[.;]) ([a-z]\w*(?:, [a-z]\w*)*): ")
+REST = {
+    Emitter: "what `RuleBuilder` has, too",
+    Builder: "what `RuleBuilder` has, too",
+    Finding: "`Bisection.finding`",
+    Layers: "`Verification.layers`",
+    Outcome: "what `run_sweep` returns",
+}
 
 
 def page() -> str:
@@ -123,7 +133,12 @@ def text(which: Any) -> Iterator[str]:
                 lines[-1] += " " + line.strip()
             else:
                 lines.append(line)
-        yield from (*lines, "")
+        yield from (*(part for line in lines for part in items_of(line)), "")
+
+
+def items_of(line: str) -> list[str]:
+    """An item in which fields follow each other, as one item for each."""
+    return AGAIN.sub(r"\n- `\1`: ", line).split("\n") if line.startswith("- `") else [line]
 
 
 def main() -> None:

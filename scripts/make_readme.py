@@ -1,8 +1,8 @@
-"""Write what the commands in README.md print, as they print it now.
+"""Write what the commands in README.md and in the guide print, as they print it now.
 
 python scripts/make_readme.py
 
-Each `$ tflq ...` line in a console block runs in a folder of its own with the project's models; the lines below it are
+Each `$ tflq ...` line in a console block runs in a folder with the project's models and rules; the lines below it are
 what it printed. `$ echo $?` shows the exit code of the command before it. Times, and versions of other packages, differ
 from machine to machine: `same` says whether two texts are alike but for these.
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")))
 _BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 _VARIES = re.compile(r"[\d.]+ m?s\b|(?<=ai-edge-litert )[\d.]+|(?<=reference model )[\d.]+")
 
@@ -59,24 +59,32 @@ def _run(command: str) -> tuple[int, str]:
 
     name, *arguments = shlex.split(command)
     if name != "tflq":
-        raise ValueError(f"README runs {name!r}: only tflq and 'echo $?' can be checked")
+        raise ValueError(f"a page runs {name!r}: only tflq and 'echo $?' can be checked")
     text = io.StringIO()
     with redirect_stdout(text), redirect_stderr(text):
         code = main.run(arguments)
     return code, text.getvalue()
 
 
-def _make() -> None:
-    text = README.read_text(encoding="utf-8")
+def prepare(folder: Path) -> None:
+    """Gives a folder what the commands need."""
+    for name in ("models", "rules"):
+        shutil.copytree(ROOT / name, folder / name)
+
+
+def _make(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "models", Path(folder, "models"))
+        prepare(Path(folder))
         os.chdir(folder)
         for block in blocks(text):
             made = printed(block)
             if not same(block, made):
                 text = text.replace(block, made)
-    README.write_text(text, encoding="utf-8")
+        os.chdir(ROOT)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    _make()
+    for _page in PAGES:
+        _make(_page)

@@ -7,7 +7,7 @@ with the parameters that its twin has there, unless they have to follow: of a bi
 scale, or of the value that another kernel gives. A row per pair: ports annotated, propagated, and in all; ports, and
 constants, that are not the twin's; whether the interpreter gives the twin's results, bit for bit.
 
-Needs `pip install tflq[verify]`.
+Needs `pip install '.[verify]'`.
 """
 
 from __future__ import annotations

@@ -74,8 +74,6 @@ def done(job: Job) -> str:
 
 def child(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What a process gives: of the threads, and afterwards of one; whether the interpreter's lock is on."""
-    import tflq  # the light part: what the calls need is imported by the threads
-
     if asked["often"]:
         sys.setswitchinterval(1e-6)
     work: list[Job] = [(kind, model) for kind, model in asked["jobs"]]
@@ -84,7 +82,11 @@ def child(asked: Mapping[str, Any]) -> dict[str, Any]:
         with ThreadPoolExecutor(asked["threads"]) as pool:
             first = list(pool.map(done, work))
     locked: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
-    return {"threads": first, "afterwards": [done(job) for job in work], "locked": locked(), "version": tflq.__version__}
+    return {
+        "threads": first,
+        "afterwards": [done(job) for job in work],
+        "locked": locked(),
+    }
 
 
 def answer(python: str, work: Sequence[Job], threads: int, *, often: bool = False) -> dict[str, Any]:
@@ -107,7 +109,13 @@ def answer(python: str, work: Sequence[Job], threads: int, *, often: bool = Fals
 
 
 def differences(
-    python: str, models: Sequence[str], processes: int, *, count: int | None = None, verified: bool = True, at_once: int = 2
+    python: str,
+    models: Sequence[str],
+    processes: int,
+    *,
+    count: int | None = None,
+    verified: bool = True,
+    at_once: int = 2,
 ) -> list[str]:
     """What processes give that one thread does not; a line for each."""
     every = jobs(models, verified=verified)
@@ -121,7 +129,8 @@ def differences(
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             return [f"process {number}: {error}"]
         return [
-            f"process {number}, {threads} threads, {when}: {kind} of {Path(model).stem}: {given}, alone {alone[kind, model]}"
+            f"process {number}, {threads} threads, {when}: {kind} of {Path(model).stem}: {given}, "
+            f"alone {alone[kind, model]}"
             for when in ("threads", "afterwards")
             for (kind, model), given in zip(work, found[when], strict=True)
             if given != alone[kind, model]

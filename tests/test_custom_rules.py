@@ -54,7 +54,7 @@ def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main.run(["convert", str(path), str(out), "--rules", str(EXAMPLE), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["report"]["rows"][0]["path"] == "integer"
     assert main.run(["convert", str(path), str(out), "--rules", str(path), "--force"]) == 2
-    assert "no file of Python" in capsys.readouterr().err
+    assert "this is not a file of Python" in capsys.readouterr().err
 
 
 def test_rules_of_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,42 @@ def test_an_error_of_a_rule_names_it() -> None:
     def broken(op: Op, b: RuleBuilder) -> Value:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError) as caught:
+    with pytest.raises(tflq.OptionError, match=r"broken' for subgraph 0, operator 0 .* raises ZeroDivision") as caught:
         tflq.convert(model(), rules=[Extension(rules={"Threshold": [broken]})])
-    assert "rule 'broken'" in caught.value.__notes__[0]
-    assert "subgraph 0, operator 0" in caught.value.__notes__[0]
+    reason = caught.value.reason
+    assert (reason.path, reason.place) == (__file__, str(broken.__code__.co_firstlineno + 1))
+    assert (reason.subgraph, reason.operator, reason.opcode, reason.tensor) == (0, 0, "CUSTOM", "y")
+
+
+RULE = """import tflq
+
+def twice(x, b):
+    return {value}
+
+EXTENSION = tflq.Extension(rules={{"Threshold": [twice]}})
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("def f(:\n    pass\n", 1, "invalid syntax: def f(:; mend the file"),
+        ("import os\nimport absent_package\n", 2, "install 'absent_package' where tflq runs"),
+        ("import tflq\n\nEXTENSION = tflq.Extenson()\n", 3, "importing the file raises AttributeError"),
+        ("raise SystemExit(0)\n", 1, "importing the file raises SystemExit: 0"),
+        (RULE.format(value="x.nothing"), 4, "the rule 'twice' for {path}: subgraph 0, operator 0 (CUSTOM), tensor 'y'"),
+        (RULE.format(value="[]"), 3, "gave 0 results for 1"),
+    ],
+)
+def test_a_fault_of_a_file_is_its_own(
+    text: str, line: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, rules, out = tmp_path / "in.tflite", tmp_path / "mine.py", tmp_path / "out.tflite"
+    path.write_bytes(model())
+    rules.write_text(text)
+    assert main.run(["convert", str(path), str(out), "--rules", str(rules)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"tflq: {rules}:{line}: ")
+    assert message.format(path=path) in error
+    assert "bug" not in error
+    assert not out.exists()

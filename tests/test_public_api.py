@@ -5,37 +5,76 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
+import click
 import pytest
 
 import tflq
+from tflq.cli.main import group
+
+ROOT = Path(__file__).resolve().parents[1]
 
 NAMES = {
     *(
+        "Arena",
+        "Bisection",
         "Conversion",
+        "Cost",
+        "Difference",
         "Extension",
-        "FileError",
-        "InvalidModelError",
+        "Inspection",
         "Module",
-        "OptionError",
         "Reason",
-        "TflqError",
-        "UnsupportedError",
-        "Verification",
-        "VerificationError",
+        "Reduction",
     ),
-    *("__version__", "convert", "read", "verify", "write"),
+    *("Report", "Row", "RuleBuilder", "Run", "RunTime", "Verification"),
+    *("FileError", "InvalidModelError", "NotApplicable", "OptionError", "TflqError", "UnsupportedError"),
+    *("VerificationError", "__version__", "bisect", "convert", "inspect", "read", "reduce", "run_sweep", "verify"),
+    "write",
 }
 KEYWORDS = {
+    "bisect": [
+        *("target", "mac", "fallback", "semantics", "state", "signature", "batch", "shapes", "seeds", "seed"),
+        *("resolver", "max_lsb", "atol", "rtol", "timeout", "progress"),
+    ],
     "convert": [
         *("format", "target", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "batch", "shapes"),
         *("signature", "cut", "cut_before_custom", "rules", "cache", "force"),
     ],
+    "inspect": ["target"],
+    "reduce": ["target", "mac", "fallback", "inputs", "seeds", "timeout", "force", "predicate"],
+    "run_sweep": [
+        *("targets", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
+        *("cut_before_custom", "batch", "seeds", "xnnpack", "time", "max_lsb", "atol", "rtol", "workers"),
+        *(
+            "scheduler",
+            "timeout",
+            "memory",
+            "only",
+            "failed_from",
+            "shard",
+            "baseline",
+            "fail_on",
+            "cache",
+            "no_cache",
+            "offline",
+        ),
+        *("pin", "resume", "force", "observer", "stop"),
+    ],
     "verify": [
         *("inputs", "seeds", "seed", "layers", "batch", "shapes", "resolver", "interface", "max_lsb", "atol", "rtol"),
-        *("report", "timeout", "progress"),
+        *("report", "time", "timeout", "progress"),
     ],
 }
+OF_COMMANDS = {
+    "bisect": {"json"},
+    "convert": {"output-dir", "skip-existing", "workers", "report", "dump-ir", "timings", "json"},
+    "inspect": {"ir", "why", "format", "json"},
+    "reduce": {"output", "json"},
+    "verify": {"html", "force", "json"},
+}
+"""Options that say where something goes or what is printed: these are attributes of what a call returns."""
 HEAVY = ("numpy", "flatbuffers", "tflite", "rich", "tflq.ir", "tflq.conversion")
 
 
@@ -64,7 +103,37 @@ def test_dir_shows_the_names() -> None:
 
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'convrt'"):
-        _ = tflq.convrt
+        getattr(tflq, "convrt")  # noqa: B009 a type checker would see it
+
+
+USE = """
+import tflq
+conversion: tflq.Conversion = tflq.convert("m.tflite", cut=["x"])
+row: tflq.Row = conversion.report.rows[0]
+found: tflq.Bisection = tflq.bisect("m.tflite", target="kernels")
+part: tflq.Reduction | None = tflq.reduce("m.tflite", "part.tflite")
+looked: tflq.Inspection = tflq.inspect("m.tflite")
+def rule(op: object, b: tflq.RuleBuilder) -> None: raise tflq.NotApplicable("no")
+tflq.{last}
+"""
+
+
+@pytest.mark.parametrize(("last", "errors"), [("verify('a', 'b')", ""), ("covnert('a')", '"covnert"')])
+def test_who_checks_types_sees_what_is_misspelt(last: str, errors: str, tmp_path: Path) -> None:
+    api = pytest.importorskip("mypy.api", reason="needs mypy: pip install '.[dev]'")
+    path = tmp_path / "use.py"
+    path.write_text(USE.format(last=last))
+    out, _, _ = api.run(["--strict", "--follow-imports=silent", f"--cache-dir={ROOT / '.mypy_cache'}", str(path)])
+    assert errors in out if errors else "Success" in out, out
+
+
+@pytest.mark.parametrize("name", OF_COMMANDS)
+def test_every_option_of_a_command_is_a_keyword_of_its_call(name: str) -> None:
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    options = {max(p.opts, key=len).lstrip("-") for p in command.params if isinstance(p, click.Option)}
+    said = {*OF_COMMANDS[name], "verbose", "quiet", "help-all"}
+    assert not {o.replace("-", "_") for o in options - said} - {*KEYWORDS[name], "shape"}
 
 
 @pytest.mark.parametrize("code", ["import tflq", "from tflq.cli.main import run; run(['--version'])"])

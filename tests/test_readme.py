@@ -1,9 +1,8 @@
-"""README.md shows what the commands print, figures included, and its library example runs."""
+"""README.md and the guide show what the commands print, figures included, and the library example runs."""
 
 from __future__ import annotations
 
 import re
-import shutil
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -26,22 +25,33 @@ def script() -> Any:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to run in, with the project's models."""
-    shutil.copytree(ROOT / "models", tmp_path / "models")
+    script().prepare(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
+@pytest.mark.parametrize("page", script().PAGES, ids=lambda page: page.stem)
 @pytest.mark.usefixtures("folder")
-def test_commands_print_what_it_shows() -> None:
+def test_commands_print_what_it_shows(page: Path) -> None:
     """All but times and versions of other packages. `python scripts/make_readme.py` writes it anew."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     readme = script()
-    blocks = readme.blocks(TEXT)
-    assert len(blocks) == 3
-    for block in blocks:
+    for block in readme.blocks(page.read_text(encoding="utf-8")):
         made = readme.printed(block)
         assert readme.same(block, made), made
+
+
+def test_pages_have_commands() -> None:
+    readme = script()
+    assert {page.stem for page in readme.PAGES if readme.blocks(page.read_text(encoding="utf-8"))} >= {
+        "README",
+        "deploy",
+    }
+
+
+def test_it_can_be_read_as_text() -> None:
+    assert [line for line in TEXT.splitlines() if len(line) > 120] == []
 
 
 def test_what_may_differ() -> None:

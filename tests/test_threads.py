@@ -1,4 +1,4 @@
-"""Calls in threads: fresh processes give what one thread gives, imports never wait in a circle, lookups find the same."""
+"""Calls in threads: fresh processes give what one thread gives, no import waits in a circle."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from support.import_graph import circle, imports_at_once, reached, waits
 
 import tflq
 from scripts.threads import answer, differences, jobs
-from support.import_graph import circle, imports_at_once, reached, waits
 from tflq.dialects.tfl.arithmetic import Add
 from tflq.ir.registry import dialect, dialects, family
 from tflq.registering import Registry

@@ -4,6 +4,10 @@ tflq.convert("in.tflite", "out.tflite")     lower every quantized operator; the 
 tflq.convert("in.tflite", "out.tosa")       the same as TOSA 1.0: a flatbuffer, or MLIR text (out.mlir)
 tflq.read(source) -> Module                  tflq.write(module, destination)
 tflq.verify(a, b)                            run two models, in the interpreter or the TOSA reference model, and compare
+tflq.inspect(source)                         what a model holds, and what a conversion would do with each operator
+tflq.reduce(source)                          the smallest part of a model whose conversion fails
+tflq.bisect(source)                          the pass of a conversion that first changed a result
+tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
 The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a report warns of (WARNING).
 """
@@ -11,10 +15,14 @@ The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a repor
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflq.analysis.arena import Arena
+    from tflq.bisection.bisect import bisect
+    from tflq.bisection.outcome import Bisection
     from tflq.conversion import Conversion, convert
+    from tflq.cost import Cost
     from tflq.errors import (
         FileError,
         InvalidModelError,
@@ -26,56 +34,95 @@ if TYPE_CHECKING:
     )
     from tflq.extensions import Extension
     from tflq.formats import read, write
+    from tflq.inspection import Inspection, inspect
     from tflq.ir.core import Module
-    from tflq.verification import Verification, verify
+    from tflq.legalize.rule import NotApplicable, RuleBuilder
+    from tflq.reduction.reduce import Reduction, reduce
+    from tflq.report import Report, Row
+    from tflq.sweep.call import run_sweep
+    from tflq.verification import Difference, Run, RunTime, Verification, verify
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 
 _HOME = {
+    "Arena": "tflq.analysis.arena",
+    "Bisection": "tflq.bisection",
     "Conversion": "tflq.conversion",
+    "Cost": "tflq.cost",
+    "Difference": "tflq.verification",
     "Extension": "tflq.extensions",
     "FileError": "tflq.errors",
+    "Inspection": "tflq.inspection",
     "InvalidModelError": "tflq.errors",
     "Module": "tflq.ir.core",
+    "NotApplicable": "tflq.legalize",
     "OptionError": "tflq.errors",
     "Reason": "tflq.errors",
+    "Reduction": "tflq.reduction",
+    "Report": "tflq.report",
+    "Row": "tflq.report",
+    "RuleBuilder": "tflq.legalize",
+    "Run": "tflq.verification",
+    "RunTime": "tflq.verification",
     "TflqError": "tflq.errors",
     "UnsupportedError": "tflq.errors",
     "Verification": "tflq.verification",
     "VerificationError": "tflq.errors",
+    "bisect": "tflq.bisection",
     "convert": "tflq.conversion",
+    "inspect": "tflq.inspection",
     "read": "tflq.formats",
+    "reduce": "tflq.reduction",
+    "run_sweep": "tflq.sweep",
     "verify": "tflq.verification",
     "write": "tflq.formats",
 }
 
 __all__ = [
+    "Arena",
+    "Bisection",
     "Conversion",
+    "Cost",
+    "Difference",
     "Extension",
     "FileError",
+    "Inspection",
     "InvalidModelError",
     "Module",
+    "NotApplicable",
     "OptionError",
     "Reason",
+    "Reduction",
+    "Report",
+    "Row",
+    "RuleBuilder",
+    "Run",
+    "RunTime",
     "TflqError",
     "UnsupportedError",
     "Verification",
     "VerificationError",
     "__version__",
+    "bisect",
     "convert",
+    "inspect",
     "read",
+    "reduce",
+    "run_sweep",
     "verify",
     "write",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name from its home when first asked for, so that `tflq --version` imports nothing heavy."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'tflq' has no attribute '{name}'")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types sees the imports above, and that a name that is not there is none
+
+    def __getattr__(name: str) -> object:
+        """Imports a public name from its home when first asked for: `tflq --version` imports nothing heavy."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'tflq' has no attribute '{name}'")
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

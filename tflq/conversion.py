@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from tflq.arguments import check_choice, check_flags, check_path
 from tflq.collector import collected_rarely
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
-from tflq.files import replace_file, tidy
+from tflq.files import check_outputs, replace_files, tidy
 from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
@@ -26,9 +27,13 @@ from tflq.select.lowering import Mac
 
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
+    from tflq.cost import Cost
     from tflq.dialects.forms import Form
     from tflq.extensions import Extension
     from tflq.tosa.target import Target
+
+    _OfSource = tuple[int, Arena | None, str, str]
+    """Of the cost: `bytes_in`, `arena_in`, `slower` and `instead`."""
 
 __all__ = ["Conversion", "Timing", "convert"]
 
@@ -57,10 +62,11 @@ class Timing:
 
 class Conversion:
     """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
-    for TOSA the `target`, too; `timings` has a row per pass.
+    for TOSA the `target`, too; `timings` has a row per pass. `cost` says what file and memory were and are, and
+    whether an interpreter runs the result slower; it is worked out when it is first asked for.
 
     TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
-    single entry. A pickle or a copy holds the files and the report; its module is read from these.
+    single entry. A pickle or a copy holds the files, the report and the cost; its module is read from the files.
     """
 
     def __init__(
@@ -70,12 +76,16 @@ class Conversion:
         format: Format = "tflite",
         target: Target | None = None,
         timings: Sequence[Timing] = (),
+        options: Options | None = None,
     ) -> None:
         self._module = module
         self.report = report
         self.format = format
         self.target = target
         self.timings = tuple(timings)
+        self._options = options
+        self._bytes_in = 0
+        self._sizes: dict[int, int] = {}
 
     @property
     def module(self) -> Module:
@@ -85,7 +95,7 @@ class Conversion:
         return self._module
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.files, self.report, self.format, self.target, self.timings)
+        return _restored, (self.files, self.report, self.format, self.target, self.timings, self._of_source)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {path}" for path, count in self.report.counts.items() if count)
@@ -98,7 +108,11 @@ class Conversion:
 
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
         """The bytes of the file of one entry, constants uncopied."""
-        return serialize(self.module, self.format, function, self.target)
+        size = 0
+        for piece in serialize(self.module, self.format, function, self.target):
+            size += memoryview(piece).nbytes
+            yield piece
+        self._sizes[function] = size
 
     @cached_property
     def arena(self) -> Arena | None:
@@ -110,6 +124,32 @@ class Conversion:
 
         return arena_of(self.module)
 
+    @cached_property
+    def cost(self) -> Cost:
+        """What file and arena were and are, and whether an interpreter runs the result slower than the original."""
+        from tflq.cost import Cost
+
+        bytes_in, arena_in, slower, instead = self._of_source
+        entries = () if self._module is None else (at for _, at in _entries(self.module, self.format))
+        bytes_out = sum(map(self._size, entries)) or sum(map(len, self.files.values()))
+        return Cost(bytes_in, bytes_out, arena_in, self.arena, slower, instead)
+
+    def _size(self, function: int) -> int:
+        """Bytes of the file of one entry; it is made if it was not made before."""
+        if function not in self._sizes:
+            deque(self.pieces(function), maxlen=0)
+        return self._sizes[function]
+
+    @cached_property
+    def _of_source(self) -> _OfSource:
+        """What of the cost a module that is read from the files does not say."""
+        if self.format != "tflite" or self._options is None:
+            return self._bytes_in, None, "", ""
+        from tflq.cost import slower_than_source, source_arena
+
+        said = slower_than_source(self.module, self.report.rows, self._options)
+        return self._bytes_in, source_arena(self.module), *said
+
     @property
     def data(self) -> bytes:
         """The bytes of the one file. TflqError if there is one for each of several signatures."""
@@ -119,11 +159,17 @@ class Conversion:
 
 
 def _restored(
-    files: dict[str, bytes], report: Report, format: Format, target: Target | None, timings: Sequence[Timing]
+    files: dict[str, bytes],
+    report: Report,
+    format: Format,
+    target: Target | None,
+    timings: Sequence[Timing],
+    of_source: _OfSource,
 ) -> Conversion:
     """A conversion of what a pickle or a copy holds."""
     conversion = Conversion(None, report, format, target, timings)
     conversion.files = files
+    conversion._of_source = of_source
     return conversion
 
 
@@ -132,7 +178,7 @@ def convert(
     destination: str | os.PathLike[str] | None = None,
     *,
     format: Format | None = None,
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
     fallback: Fallback = "float",
@@ -149,6 +195,9 @@ def convert(
     force: bool = False,
 ) -> Conversion:
     """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
+
+        conversion = tflq.convert("in.tflite", "out.tflite", target="kernels")
+        print(conversion.report.counts)
 
     format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
         says, else "tflite". A suffix that says another is an error.
@@ -181,10 +230,11 @@ def convert(
         installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
     cache: a folder for proofs, made if it is not there: what was proven once is read from then on. It holds 256 MiB at
         most, may be shared by processes and removed at any time. For TFLite.
-    force: replace existing files.
+    force: replace existing files; never the source, the target's file or a file of rules.
 
     InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
-    operator. TflqError: a destination exists already, or its suffix names no format. Nothing is written on an error.
+    operator. OptionError: an option, or the suffix of the destination, makes no sense. FileError: a file cannot be read
+    or written, or a destination exists already. Nothing is written on an error.
     """
     return observed(
         source,
@@ -214,19 +264,29 @@ def observed(
     destination: str | os.PathLike[str] | None = None,
     *,
     format: Format | None = None,
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
     force: bool = False,
     dump_ir: str | os.PathLike[str] | None = None,
     rules: Sequence[Extension | str | os.PathLike[str]] = (),
     **asked_for: Any,
 ) -> Conversion:
     """As `convert`. dump_ir: a folder for the text of the model as it was read, and after each pass that changed
-    something (`00-read.mlir`, `03-legalize.mlir`, ...). What is in it of an earlier run is an error without `force`."""
+    something (`00-read.mlir`, `03-legalize.mlir`, ...); see `tflq.dump`."""
+    check_path("destination", destination)
+    check_flags(force=force)
     format = _format(format, destination)
     options = asked(format, target, **asked_for)
     path = None if destination is None else tidy(destination)
-    if path is not None:
-        _check_destination(path, force)
+    if rules != ():
+        from tflq.extensions import checked
+
+        rules = checked(rules)
+    inputs = source, target, *rules
+    check_outputs([("the destination", path)], inputs=inputs, force=force)
+    if dump_ir is not None:
+        from tflq.dump import check_folder
+
+        check_folder(dump_ir, beside=[path], inputs=inputs, force=force)
     source = held(source)
     with stage(f"reading {source}" if isinstance(source, (str, os.PathLike)) else "reading"):
         module = read(source)
@@ -239,17 +299,16 @@ def observed(
         options = replace(options, rules=rules_for(module, rules))
     if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
         options = replace(options, most_tables=0)
-    conversion = _lowered(module, options, form, format, dump_ir, force)
+    conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
         log(INFO, "%d times the source's size: fewer tables", MOST_GROWTH)
         options = smaller
-        conversion = _lowered(read(source), options, form, format, dump_ir, force=True)
+        conversion = _lowered(read(source), options, form, format, dump_ir)
+    conversion._bytes_in = size_of(source)
     for text in dict.fromkeys(conversion.report.warnings):
         log(WARNING, "%s", text)
     if path is not None:
-        for place, function in destinations(conversion, path, force):
-            with stage(f"writing {place}"):
-                replace_file(place, conversion.pieces(function))
+        write(conversion, destinations(conversion, path), inputs=inputs, force=force)
     return conversion
 
 
@@ -259,14 +318,13 @@ def _lowered(
     form: Form,
     format: Format,
     dump_ir: str | os.PathLike[str] | None,
-    force: bool,
 ) -> Conversion:
     """A module as it was read, converted."""
     dump = None
     if dump_ir is not None:
         from tflq.dump import Dump
 
-        dump = Dump(dump_ir, module, force=force)
+        dump = Dump(dump_ir, module)
     timings = []
     passes = [*narrowing(options, form), *lowering(options, form)]
     for step in Pipeline(passes, form, each=dump is not None).steps(module):
@@ -274,7 +332,7 @@ def _lowered(
         timings.append(Timing.of(step))
         if dump is not None:
             dump.after(step)
-    return Conversion(module, report_of(module, options), format, options.tosa, tuple(timings))
+    return Conversion(module, report_of(module, options), format, options.tosa, timings, options)
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
@@ -285,7 +343,7 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
         return None
-    made = sum(memoryview(piece).nbytes for piece in conversion.pieces(0))
+    made = conversion._size(0)
     if made <= MOST_GROWTH * size:
         return None
     gains = sorted(tables.gains, reverse=True)
@@ -303,17 +361,41 @@ def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
         yield from ((key, at) for at, key in functions.items())
 
 
-def destinations(conversion: Conversion, path: str | os.PathLike[str], force: bool) -> list[tuple[str, int]]:
-    """Where each file goes, and its function. TflqError if one of them must not be replaced."""
-    entries = list(_entries(conversion.module, conversion.format))
+Destinations: TypeAlias = Sequence[tuple[str, int]]
+"""Where each file of a conversion goes, and the function that is its entry."""
+
+
+def destinations(conversion: Conversion, path: str | os.PathLike[str]) -> Destinations:
+    """Where each file goes. FileError if two would meet."""
+    return places_of(conversion.module, conversion.format, path)
+
+
+def places_of(module: Module, format: Format, path: str | os.PathLike[str]) -> Destinations:
+    """Where the files of a module's entries go: TOSA has one for each of several."""
+    entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
     places = [path] if len(entries) == 1 else [f"{stem}.{_word(key)}{suffix}" for key, _ in entries]
-    for place in places:
-        _check_destination(place, force)
     if len(set(places)) < len(places):
         what = f"signatures {', '.join(key for key, _ in entries)} would share a file"
         raise FileError(path, what, remedy="convert one at a time")
     return [(place, function) for place, (_, function) in zip(places, entries, strict=True)]
+
+
+def expected_places(
+    source: Source, path: str | os.PathLike[str], *, format: Format, target: str | None, **asked_for: Any
+) -> Destinations:
+    """Where the files of a conversion would go: its entries are those that narrowing leaves of the source."""
+    options = asked(format, target, **asked_for)
+    module = read(source)
+    form = form_of(module)
+    return places_of(Pipeline(narrowing(options, form), form).run(module).module, format, path)
+
+
+def write(conversion: Conversion, places: Destinations, *, inputs: Iterable[object], force: bool) -> None:
+    """Writes files of a conversion, all or none."""
+    check_outputs([("a signature's file", place) for place, _ in places], inputs=inputs, force=force)
+    with stage(f"writing {', '.join(place for place, _ in places)}"):
+        replace_files(((place, conversion.pieces(function)) for place, function in places), force=force)
 
 
 def _word(key: str) -> str:
@@ -322,9 +404,7 @@ def _word(key: str) -> str:
 
 
 def _format(format: Format | None, destination: str | os.PathLike[str] | None) -> Format:
-    if format is not None and format not in get_args(Format):
-        known = ", ".join(get_args(Format))
-        raise OptionError(Reason(f"format={format!r} is not known", value=format, remedy=f"known are {known}"))
+    check_choice("format", format, get_args(Format), optional=True)
     suffixes = tuple(f".{known}" for known in get_args(Format))
     if destination is None or (format is not None and not os.fspath(destination).endswith(suffixes)):
         return format or "tflite"
@@ -333,10 +413,3 @@ def _format(format: Format | None, destination: str | os.PathLike[str] | None) -
         path = os.fspath(destination or "")
         raise OptionError(Reason(f"the suffix says another format than {format}", path, value=format))
     return named
-
-
-def _check_destination(path: str, force: bool) -> None:
-    if os.path.isfile(path) and not force:
-        raise FileError(path, "it exists already", remedy="give force (--force) to replace it")
-    if not os.path.isdir(folder := os.path.dirname(path) or os.curdir):
-        raise FileError(path, f"there is no folder {folder}", errno=errno.ENOENT)

@@ -30,6 +30,7 @@ __all__ = [
     "TflqError",
     "UnsupportedError",
     "VerificationError",
+    "to_install",
 ]
 
 
@@ -123,6 +124,11 @@ class Reason:
         )
         plain = isinstance(value, (str, int, float)) or value is None
         return {**found, "value": plain_numbers(value) if plain else str(value)}
+
+
+def to_install(extras: str) -> str:
+    """How a user gets the packages of some of tflq's extras: "verify", or "tosa,verify"."""
+    return f"pip install '.[{extras}]' in a checkout of tflq"
 
 
 _NUMBERS = r"\b(subgraph|operator)(?:s\[| )(\d+)"

@@ -5,6 +5,7 @@ A package names an `Extension` by an entry point in the group `tflq.rules`; a fi
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import sys
@@ -13,30 +14,35 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING
 
+from tflq.arguments import items
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import OptionError, Reason
+from tflq.errors import OptionError, Reason, TflqError
 from tflq.files import file_errors
 from tflq.ir.core import Module, Op
+from tflq.users_code import fault_of_file
 
 if TYPE_CHECKING:
     from tflq.contract import Pass
     from tflq.legalize.rule import Rule
 
-__all__ = ["Extension", "extension_of", "installed", "rules_for"]
+__all__ = ["Extension", "checked", "extension_of", "installed", "rules_for"]
 
 _GROUP = "tflq.rules"
 
 
 @dataclass(frozen=True)
 class Extension:
-    """What is added.
+    """Rules and passes of a user, for `tflq.convert(..., rules=[...])` and `--rules`.
+
+        EXTENSION = tflq.Extension(rules={"Threshold": [threshold]})
 
     passes: classes with a `name` that no other pass has.
     rules: how operators become the integer form, in the order in which they are tried: of a custom operator by its
         code, of TFLite's own by their class (`tflq.dialects.tfl.activation.Gelu`), before the rules of tflq. A rule is
-        a function of an op and a `tflq.legalize.rule.RuleBuilder`. It gives the results, or raises `NotApplicable`.
+        a function of an op and a `tflq.RuleBuilder`. It gives the results, or raises `tflq.NotApplicable`.
     """
 
     passes: Sequence[type[Pass]] = ()
@@ -45,29 +51,51 @@ class Extension:
 
 @cache
 def installed() -> tuple[Extension, ...]:
-    """The extensions of installed packages. OptionError if one is none."""
+    """The extensions of installed packages. OptionError for an entry point that does not load, or is something else."""
     found = []
     for entry in entry_points(group=_GROUP):
-        loaded = entry.load()
+        named = f"the entry point '{entry.name}' of group {_GROUP}"
+        remedy = "mend or uninstall the package that has it"
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            what = f"{named} cannot be loaded: {type(error).__name__}: {error}"
+            raise OptionError(Reason(what, entry.value, remedy=remedy)) from error
         if not isinstance(loaded, Extension):
-            raise OptionError(Reason(f"the entry point '{entry.name}' of group {_GROUP} is no Extension", entry.value))
+            raise OptionError(Reason(f"{named} is not an Extension", entry.value, remedy=remedy))
         found.append(loaded)
     return tuple(found)
 
 
 def extension_of(path: Path) -> Extension:
-    """The extension that a file of Python has. OptionError if it has none."""
-    spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}", path)
+    """The extension that a file of Python has. OptionError if it has none. Its module is called by the path and the
+    thread: neither another file of that name nor another thread that runs this one takes its place meanwhile."""
+    place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
+    spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
-        raise OptionError(Reason("the file is no file of Python", str(path), remedy="call it *.py"))
+        raise OptionError(
+            Reason("this is not a file of Python", str(path), remedy="give a file whose name ends in .py")
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    with file_errors(path):
-        spec.loader.exec_module(module)
+    try:
+        with file_errors(path):
+            spec.loader.exec_module(module)
+    except (KeyboardInterrupt, TflqError):
+        raise
+    except BaseException as error:
+        del sys.modules[spec.name]
+        raise fault_of_file(error, str(path)) from error
     made = getattr(module, "EXTENSION", None)
     if not isinstance(made, Extension):
-        raise OptionError(Reason("the file has no EXTENSION", str(path), remedy="EXTENSION = tflq.Extension(...)"))
+        what = "the file has no EXTENSION" if made is None else f"EXTENSION is a {type(made).__name__}"
+        raise OptionError(Reason(what, str(path), remedy="end it with EXTENSION = tflq.Extension(...)"))
     return made
+
+
+def checked(rules: object) -> tuple[Extension | str | os.PathLike[str], ...]:
+    """The items of `rules` as a call gives them. OptionError if they are something else."""
+    return items("rules", rules, (Extension, str, os.PathLike), "extensions (tflq.Extension) and files of Python")
 
 
 def rules_for(

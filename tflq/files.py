@@ -1,14 +1,29 @@
-"""Output files are never half there: they are written beside their place and renamed."""
+"""Output files: what may be written is checked before the work, and a file is whole or not there.
+
+Every command checks the files that it is to write with `check_outputs`, and writes them with `replace_files`. No input
+is ever replaced, no other file without `force`, and on an error what was there stays.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import IOBase
+from typing import TypeAlias
 
-from tflq.errors import FileError
+from tflq.errors import FileError, OptionError, Reason
 
-__all__ = ["file_errors", "replace_file", "tidy"]
+__all__ = ["Output", "Pieces", "Place", "check_outputs", "file_errors", "replace_file", "replace_files", "tidy"]
+
+Place: TypeAlias = str | os.PathLike[str] | int
+"""A path, or the number of an open stream: 0 is standard input, 1 standard output."""
+Output: TypeAlias = tuple[str, Place | None]
+"""What messages call an output, such as "--report", and where it goes; None if it was not asked for."""
+Pieces: TypeAlias = Iterable[bytes | bytearray | memoryview]
+
+_FORCE = "--force (in Python: force=True) replaces it"
 
 
 @contextmanager
@@ -22,29 +37,126 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         raise FileError(os.fspath(path), error.strerror or str(error), errno=error.errno) from error
 
 
-def replace_file(destination: str | os.PathLike[str], pieces: Iterable[bytes | bytearray | memoryview]) -> None:
-    """Writes pieces beside a file's place and renames; what is no regular file, such as a pipe, is written. A link is
-    written through: the file that it leads to is replaced. FileError if that cannot be."""
-    with file_errors(destination):
-        path = os.fspath(destination)
-        _replace(os.path.realpath(path) if os.path.islink(path) else path, pieces)
+def check_outputs(
+    outputs: Iterable[Output], *, inputs: Iterable[object] = (), force: bool = False, folders: bool = False
+) -> None:
+    """Checks all files that a command is to write, before it starts to work.
+
+    inputs: what it reads, paths, streams or open files; what is none of these (a model's bytes) is passed over.
+    force: files that exist may be replaced; inputs never are. folders: those that are missing will be made.
+
+    FileError: an output is an input, under whatever name; it exists; it is a folder, or there is no folder for it.
+    OptionError: two outputs are one file.
+    """
+    read = {*map(_identity, inputs)} - {None}
+    written: dict[tuple[str, str], str] = {}
+    for label, place in outputs:
+        if place is None:
+            continue
+        identity = _identity(place)
+        if identity in read:
+            name = "standard output" if isinstance(place, int) else os.fspath(place)
+            raise FileError(name, "this is an input, which is never replaced", remedy="write to another file")
+        if isinstance(place, int):
+            continue
+        path = os.fspath(place)
+        _check_place(path, exists=identity is not None, force=force, folders=folders)
+        if (key := _key(path)) in written:
+            raise OptionError(Reason(f"{written[key]} and {label} would both be this file", path, remedy="rename one"))
+        written[key] = label
 
 
-def _replace(path: str, pieces: Iterable[bytes | bytearray | memoryview]) -> None:
+def _check_place(path: str, *, exists: bool, force: bool, folders: bool) -> None:
+    if os.path.isdir(path):
+        raise FileError(path, "this is a folder", remedy="name a file")
+    if exists and not force:
+        raise FileError(path, "it exists already", remedy=_FORCE)
+    parent = os.path.dirname(os.path.realpath(path))
+    if not folders and not os.path.isdir(parent):
+        raise FileError(path, f"there is no folder {os.path.dirname(path) or parent}", remedy="make it first")
+
+
+def _identity(place: object) -> tuple[int, int] | None:
+    """What is the same for all names of a regular file; None if it is another thing, or not there."""
+    try:
+        if isinstance(place, (str, os.PathLike, int)):
+            found = os.stat(place)
+        elif isinstance(place, IOBase):
+            found = os.stat(place.fileno())
+        else:
+            return None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _key(path: str) -> tuple[str, str]:
+    """What is the same for all paths to a file that need not be there yet."""
+    folder, name = os.path.split(os.path.realpath(path))
+    return folder, name.casefold() if _ignores_case(folder) else name
+
+
+def _ignores_case(folder: str) -> bool:
+    """Whether the folder is found under its name in capitals, too."""
+    parent, name = os.path.split(folder)
+    with suppress(OSError):
+        return name != name.swapcase() and os.path.samefile(folder, os.path.join(parent, name.swapcase()))
+    return False
+
+
+def replace_file(destination: str | os.PathLike[str], pieces: Pieces, *, force: bool = True) -> None:
+    """As `replace_files`, one file."""
+    replace_files([(destination, pieces)], force=force)
+
+
+def replace_files(files: Iterable[tuple[str | os.PathLike[str], Pieces]], *, force: bool = True) -> None:
+    """Writes each file beside its place, and when all are whole, renames them. What is no regular file, such as a pipe,
+    is written as it is. A link is written through: the file that it leads to is replaced.
+
+    FileError if that cannot be, or without `force` if one exists by then; what was there before stays.
+    """
+    beside: list[tuple[str, str]] = []
+    try:
+        for destination, pieces in files:
+            with file_errors(destination):
+                _write(os.fspath(destination), pieces, beside)
+        while beside:
+            temporary, path = beside[0]
+            with file_errors(path):
+                _rename(temporary, path, force=force)
+            del beside[0]
+    finally:
+        for temporary, _ in beside:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def _write(path: str, pieces: Pieces, beside: list[tuple[str, str]]) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             file.writelines(pieces)
         return
+    path = os.path.realpath(path) if os.path.islink(path) else path
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.urandom(4).hex()}")
-    try:
-        with open(temporary, "xb") as file:
-            file.writelines(pieces)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
+    beside.append((temporary, path))
+    with open(temporary, "xb") as file:
+        file.writelines(pieces)
+
+
+def _rename(temporary: str, path: str, *, force: bool) -> None:
+    if not force:
+        try:
+            os.link(temporary, path)  # unlike a rename, fails if there is a file
+        except FileExistsError:
+            raise FileError(path, "it exists already", remedy=_FORCE) from None
+        except OSError:  # a file system without links
+            if os.path.lexists(path):
+                raise FileError(path, "it exists already", remedy=_FORCE) from None
+        else:
             os.unlink(temporary)
-        raise
+            return
+    os.replace(temporary, path)
 
 
 def tidy(path: str | os.PathLike[str]) -> str:

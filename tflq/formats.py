@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from tflq.arguments import check_source, not_expected
 from tflq.dialects.forms import CORE
 from tflq.errors import OptionError, Reason
 from tflq.files import replace_file
@@ -39,12 +40,16 @@ def named_by(path: str | os.PathLike[str]) -> Format:
 
 
 def read(source: Source) -> Module:
-    """The module of a TFLite or TOSA file, or of the text form: a path, bytes or a file object. InvalidModelError if it
-    is not a valid one.
+    """The module of a TFLite or TOSA file, or of the text form: a path, bytes or a file object.
+
+        module = tflq.read("model.tflite")
+        print([op.name for op in module.ops()])
 
     A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
-    operands are attributes; a text is in one of the two. UnsupportedError names what of a TOSA file the form cannot
-    hold.
+    operands are attributes; a text is in one of the two.
+
+    InvalidModelError: it is not a valid model. UnsupportedError: names what of a TOSA file the form cannot hold.
+    FileError: it cannot be read.
     """
     module, text = _read(source)
     if text is not None:
@@ -89,7 +94,10 @@ def held(source: Source) -> str | os.PathLike[str] | bytes | bytearray | memoryv
         return source
     if isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
         return source
+    check_source("source", source)
     name, data = str(getattr(source, "name", "")), source.read()
+    if not isinstance(data, (bytes, bytearray)):
+        raise not_expected("source", source, "a file opened for reading bytes", remedy="open(path, 'rb')")
     return _Named(data, name) if name else data
 
 
@@ -135,8 +143,10 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
     """The bytes of a module as a TFLite file, or as TOSA if it is in the tosa form. With a destination, whose suffix
     can ask for MLIR text, they go there, whole or not at all, and b"" is returned.
 
-    VerificationError if an operator, attribute or type has no form in the format; TflqError if the module's form is not
-    that of the suffix's.
+        data = tflq.write(tflq.read("model.tflite"))
+
+    VerificationError: an operator, attribute or type has no form in the format. OptionError: the module's form is not
+    that of the suffix. FileError: the destination cannot be written.
     """
     tosa = is_tosa(module)
     format: Format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from tflq.arguments import (
+    check_choice,
+    check_flags,
+    check_number,
+    check_path,
+    check_shapes,
+    check_text,
+    items,
+    not_expected,
+)
 from tflq.errors import OptionError, Reason
 from tflq.formats import Format
 from tflq.light import dataclass, field
@@ -18,7 +28,17 @@ if TYPE_CHECKING:
     from tflq.legalize.rule import Rule
     from tflq.tosa.target import Target
 
-__all__ = ["Fallback", "Options", "Prefer", "Semantics", "State", "asked", "check_for_source_of_tosa"]
+__all__ = [
+    "Fallback",
+    "Options",
+    "Prefer",
+    "Semantics",
+    "State",
+    "asked",
+    "changed",
+    "check_for_source_of_tosa",
+    "format_for",
+]
 
 Fallback = Literal["float", "error"]
 Semantics = Literal["interpreter", "real"]
@@ -58,7 +78,7 @@ class Options:
 
 def asked(
     format: Format,
-    target: str | None,
+    target: str | os.PathLike[str] | None,
     *,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
@@ -76,6 +96,11 @@ def asked(
     """The options of a conversion as `tflq.convert` takes them. OptionError for what is not known, or does nothing in
     this format."""
     _check_options(mac, prefer, fallback, semantics, state)
+    check_flags(reset_signature=reset_signature, cut_before_custom=cut_before_custom)
+    check_number("batch", batch, 1, whole=True, optional=True)
+    check_shapes(shapes)
+    check_text("signature", signature, "a signature's key")
+    check_path("cache", cache)
     tosa, kernels = _target(target, format)
     if tosa is not None:
         _check_for_tosa(format, mac, prefer, state, reset_signature)
@@ -95,13 +120,26 @@ def asked(
         batch=batch,
         shapes=dict(shapes or {}),
         signature=signature,
-        cut=tuple(cut),
+        cut=items("cut", cut, (str,), "tensor names"),
         cut_before_custom=cut_before_custom,
         cache="" if cache is None else os.fspath(cache),
     )
 
 
-def check_for_source_of_tosa(options: Options, target: str | None) -> None:
+def format_for(target: str | os.PathLike[str] | None) -> Format:
+    """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
+    from tflq.targets import is_of_tosa
+
+    return "mlir" if is_of_tosa(target) else "tflite"
+
+
+def changed(**given: Any) -> dict[str, Any]:
+    """Those of the keywords of `tflq.convert`, but for `format` and `target`, that are not as by default."""
+    usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
+    return {name: value for name, value in given.items() if value not in (usual[name], None, (), [], {})}
+
+
+def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | None) -> None:
     """Refuses options that do nothing for a model that is TOSA already. `target`: as it was asked for."""
     for name, value, usual in (
         ("target", target if options.tosa is None else None, "integer"),
@@ -116,9 +154,11 @@ def check_for_source_of_tosa(options: Options, target: str | None) -> None:
         raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
 
 
-def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]:
+def _target(target: str | os.PathLike[str] | None, format: Format) -> tuple[Target | None, Kernels]:
     """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
     UnsupportedError for a target of another format."""
+    if not (target is None or isinstance(target, (str, os.PathLike))):
+        raise not_expected("target", target, "the name of a target, or the path of a target's file")
     if format == "tflite":
         if target in (None, "integer"):
             return None, INTEGER
@@ -134,16 +174,11 @@ def _target(target: str | None, format: Format) -> tuple[Target | None, Kernels]
 
 
 def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:
-    for name, value, known in (
-        ("mac", mac, get_args(Mac)),
-        ("prefer", prefer, get_args(Prefer)),
-        ("fallback", fallback, get_args(Fallback)),
-        ("semantics", semantics, get_args(Semantics)),
-        ("state", state, (None, *get_args(State))),
-    ):
-        if value not in known:
-            listed = ", ".join(str(k) for k in known if k is not None)
-            raise OptionError(Reason(f"{name}={value!r} is not known", value=value, remedy=f"known are {listed}"))
+    check_choice("mac", mac, get_args(Mac))
+    check_choice("prefer", prefer, get_args(Prefer))
+    check_choice("fallback", fallback, get_args(Fallback))
+    check_choice("semantics", semantics, get_args(Semantics))
+    check_choice("state", state, get_args(State), optional=True)
 
 
 def _check_for_tosa(format: Format, mac: Mac, prefer: Prefer, state: State | None, reset_signature: bool) -> None:

@@ -110,7 +110,8 @@ def to_integer_form(options: Options, form: Form) -> list[Pass]:
     state = options.state if options.tosa is None else "lowered"
     legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
     of_text = BuiltinsOfText(keep_weights=options.tosa is None)
-    return [CoreToInteger(), of_text, SettleShapes(), legalize, *_simplification(options.semantics)]
+    settle = SettleShapes(resizable=options.tosa is None)
+    return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]
 
 
 def _simplification(semantics: Literal["interpreter", "real"]) -> list[Pass]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Function, Module, Op
 from tflq.light import dataclass, field
 
-__all__ = ["Decision", "Decisions", "LargeTables", "SourceNames"]
+__all__ = ["Decision", "Decisions", "LargeTables", "SourceFunctions", "SourceNames"]
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class Decision:
     exception: str = ""  # which of `tflq.legalize.exceptions` the warning is of
     made: list[Op] = field(default_factory=list)
     rule: Callable[..., object] | None = None  # that answered, where one did
+    not_kernel: str = ""  # why none of the kernels that the target lists for it was taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,11 @@ class SourceNames:
     """The names of the source's tensors, which no other tensor gets."""
 
     names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFunctions:
+    """The functions that legalization read: the part of the source that is converted, at the shapes that it is
+    converted for. What it keeps of them it copies, so that no later pass changes their ops."""
+
+    functions: Sequence[Function] = ()

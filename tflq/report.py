@@ -1,6 +1,6 @@
 """What a conversion did with each operator of the source model, and why.
 
-The JSON form is versioned and described in README.md; a field may be added within a version, none is removed or
+The JSON form is versioned and described in docs/json.md; a field may be added within a version, none is removed or
 renamed.
 """
 
@@ -42,14 +42,21 @@ def short_type(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One operator of the source model.
+    """One operator of the source model: an item of `Report.rows`.
 
+        for row in tflq.convert("in.tflite").report.rows:
+            if row.outcome == "float":
+                print(row.place, row.reason)
+
+    subgraph, operator: their numbers in the file. opcode: such as "CONV_2D". tensor: the name of its first result.
+    operands, results: their types, in words such as "qi8".
     path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is:
     likewise).
     note: how it was lowered, where there is more than one way. warning: where the result may surprise; exception: which
     of the exceptions in docs/exceptions.md that is.
     made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
     custom_code: the name of a custom operator, whose opcode is "CUSTOM".
+    not_kernel: why none of the kernels that the target lists for the operator was taken; empty if it lists none.
     """
 
     subgraph: int
@@ -65,6 +72,7 @@ class Row:
     made: int
     exception: str = ""
     custom_code: str = ""
+    not_kernel: str = ""
 
     @property
     def name(self) -> str:
@@ -88,6 +96,7 @@ class Row:
 
     @property
     def place(self) -> str:
+        """Where the operator is, for a message."""
         subgraph = f"subgraph {self.subgraph}, " if self.subgraph else ""
         return f"{subgraph}operator {self.operator} ({self.opcode})" + (
             f", tensor '{self.tensor}'" if self.tensor else ""
@@ -95,7 +104,14 @@ class Row:
 
 
 class Report:
-    """The rows of a conversion, in the order of the source model's operators; made when first asked for."""
+    """What a conversion did with each operator of the source model: `Conversion.report`.
+
+        report = tflq.convert("in.tflite").report
+        print(report.counts, report.warnings)
+
+    source: the model's path. requirements: what a TOSA file needs of a device; None for TFLite. `rows` are in the order
+    of the model's operators, and made when first asked for.
+    """
 
     def __init__(self, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> None:
         self.source = module.source
@@ -120,6 +136,7 @@ class Report:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
+        """One for each operator of the source model."""
         made = Counter(op.location for op in self._module.ops())
         notes: dict[Location | None, dict[Note, None]] = {}
         for note in self._notes:
@@ -140,6 +157,7 @@ class Report:
         return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
+        """A versioned, documented form: what `tflq convert --report` writes."""
         from dataclasses import asdict
 
         return {
@@ -174,4 +192,5 @@ def _row(decision: Decision, made: Counter[Location | None], found: Sequence[Not
         made[op.location],
         next(filter(None, exceptions), ""),
         op.code if isinstance(op, Custom) else "",
+        decision.not_kernel,
     )

@@ -1,5 +1,5 @@
-"""TOML files of rules, the user's own among them: read, and their faults told as `OptionError`s that name file, line
-and key."""
+"""TOML files of rules, the user's own among them: read, and their faults, all of them, told as one `OptionError` that
+names file, line and key of each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
+from tflq.arguments import choices
 from tflq.errors import OptionError, Reason
 from tflq.files import file_errors
 from tflq.toml import read_toml
@@ -19,6 +20,8 @@ _KEY = rf"\s*({_WORD}(?:\s*\.\s*{_WORD})*)\s*"
 _HEAD = rf"\s*\[{_KEY}\]\s*(?:#.*)?"
 _ASSIGNMENT = _KEY + "="
 
+_OF_TOML = "mend the line: key = value, texts in quotes"
+
 _Path = tuple[str, ...]
 
 
@@ -28,24 +31,48 @@ class RulesFile:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """FileError if there is no such file, OptionError if it is not TOML."""
         self.path = os.fspath(path)
+        self._faults: list[Reason] = []
         try:
             with file_errors(path), open(path, encoding="utf-8") as file:
                 self._text = file.read()
             self.content: dict[str, Any] = read_toml(self._text)
         except UnicodeDecodeError as error:
-            raise OptionError(Reason(str(error), self.path)) from error
+            what = f"this is not a text file: {error.reason} at byte {error.start}"
+            raise OptionError(Reason(what, self.path, remedy="give a .toml file, in UTF-8")) from error
         except ValueError as error:
-            raise OptionError(self._repeated() or Reason(str(error), self.path)) from error
+            raise OptionError(self._repeated() or self._of_toml(str(error))) from error
+
+    def fault(
+        self,
+        reason: str,
+        section: str = "",
+        key: str = "",
+        *,
+        item: str = "",
+        known: Iterable[object] = (),
+        remedy: str = "",
+    ) -> None:
+        """Notes what is wrong at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could
+        be there instead. `check_faults` raises it."""
+        where = f"[{section}] " if section else ""
+        remedy = remedy or choices(item or key, map(str, known))
+        self._faults.append(self._reason(self.line(section, key, item), where + reason, remedy))
 
     def fail(
         self, reason: str, section: str = "", key: str = "", *, item: str = "", known: Iterable[object] = ()
     ) -> NoReturn:
-        """OptionError at a key of a section ("level.8k"), or at an item of the key's list; `known`: what could be
-        there."""
-        where = f"[{section}] " if section else ""
-        listed = ", ".join(map(str, known))
-        remedy = f"known are {listed}" if listed else ""
-        raise OptionError(self._reason(self.line(section, key, item), where + reason, remedy))
+        """OptionError for a fault after which there is no going on, and for those before it."""
+        self.fault(reason, section, key, item=item, known=known)
+        self.check_faults()
+        raise AssertionError
+
+    def check_faults(self) -> None:
+        """OptionError with all that was noted, if anything was."""
+        if len(self._faults) == 1:
+            raise OptionError(self._faults[0])
+        if self._faults:
+            reasons = sorted(self._faults, key=lambda reason: int(reason.place))
+            raise OptionError(f"{self.path} has {len(reasons)} faults:", reasons)
 
     def _reason(self, line: int, what: str, remedy: str = "") -> Reason:
         return Reason(what, self.path, place=str(line), remedy=remedy)
@@ -72,6 +99,11 @@ class RulesFile:
                 yield number, section
             elif assignment := re.match(_ASSIGNMENT, line):
                 yield number, (*section, *_words(assignment[1]))
+
+    def _of_toml(self, said: str) -> Reason:
+        """What TOML's own reader says, at its line: "Invalid value (at line 2, column 3)"."""
+        at = re.search(r" \(at line (\d+), column \d+\)$", said)
+        return Reason(said[: at.start()] if at else said, self.path, place=at[1] if at else "", remedy=_OF_TOML)
 
     def _repeated(self) -> Reason | None:
         """What is said twice, of which TOML's own reader does not say the line."""

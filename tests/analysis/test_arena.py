@@ -14,7 +14,7 @@ import tflq
 from tflq.analysis.arena import Arena, arena_of, arenas, offsets
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.types import f32, i8, i32
+from tflq.ir.types import f16, f32, i8, i32
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 RUN = ("cnn_int16x8", "cnn_int8", "cnn_uint8", "log_softmax", "mul_per_axis", "pad", "split")
@@ -88,7 +88,7 @@ def test_windows_of_a_convolution_are_counted() -> None:
 
 def test_what_is_computed_once_is_kept() -> None:
     x, wide, output = argument((2, 300), f32), argument((2, 300), f32), argument((2, 300), f32)
-    half = const(np.ones((2, 300)), tflq.ir.types.f16)
+    half = const(np.ones((2, 300)), f16)
     ops = [Op("tfl.dequantize", [half], [wide]), Op("tfl.add", [x, wide], [output], dict(NONE))]
     stated = check_places(file_of([x], [output], ops))
     assert (stated.shared, stated.kept) == (2 * 2432 - 32, 2400)

@@ -9,6 +9,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import click
 import pytest
 
 from tflq.cli import main
@@ -45,6 +46,19 @@ def test_help_fits_and_ends_with_examples(
         assert any(line.strip() == "Examples:" for line in lines)
     else:
         assert all(any(line.startswith(f"{title}:") for line in lines) for title in GROUPS)
+
+
+def test_help_of_convert_is_short_and_help_all_has_all(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = {}
+    for flag in ("--help", "--help-all"):
+        assert main.run(["convert", flag]) == 0
+        lines = capsys.readouterr().out.partition("Examples:")[0].splitlines()
+        shown[flag] = [line.split()[0] for line in lines if line.startswith("  -")]
+    assert len(shown["--help"]) == 11
+    assert "--help-all" in shown["--help"]
+    command = main.group.get_command(click.Context(main.group), "convert")
+    assert command is not None
+    assert len(shown["--help-all"]) == len(command.get_params(click.Context(command))) - 1  # all but IN OUT
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +104,13 @@ def test_the_page_is_current() -> None:
 
 @pytest.mark.parametrize(
     ("words", "found"),
-    [("tflq in", ["inspect"]), ("tflq convert --fo", ["--format", "--force"]), ("tflq convert --mac f", ["float32"])],
+    [
+        ("tflq in", ["inspect"]),
+        ("tflq convert --fo", ["--format", "--force"]),
+        ("tflq convert --mac f", ["float32"]),
+        ("tflq convert --target k", ["kernels"]),
+        ("tflq opt -p dce,leg", ["dce,legalize"]),
+    ],
 )
 def test_completion(words: str, found: list[str]) -> None:
     count = str(len(words.split()) - 1)

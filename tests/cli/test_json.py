@@ -34,9 +34,9 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
 @pytest.mark.parametrize(
     ("arguments", "code", "kind"),
     [
-        (["conert"], 2, "NoSuchCommand"),
-        (["convert", "{pad}"], 2, "UsageError"),
-        (["inspect", "nowhere"], 2, "BadParameter"),
+        (["conert"], 2, "OptionError"),
+        (["convert", "{pad}"], 2, "OptionError"),
+        (["inspect", "nowhere"], 2, "FileError"),
         (["convert", "{pad}", "{out}.onnx"], 2, "OptionError"),
         (["convert", "{pad}", "{out}/no/out.tflite"], 2, "FileError"),
         (["inspect", "{bad}"], 3, "InvalidModelError"),
@@ -51,10 +51,10 @@ def test_errors_are_documents(
     names = {"pad": models / "pad.tflite", "atan2": models / "atan2_int16.tflite"}
     names |= {"out": tmp_path / "out", "bad": tmp_path / "bad"}
     found, told = document(capsys, *(text.format(**names) for text in arguments))
-    assert (found, told["exit_code"], told["format"], told["version"]) == (code, code, "tflq.error", 2)
+    assert (found, told["exit_code"], told["format"], told["version"]) == (code, code, "tflq.error", 3)
     assert told["error"] == kind
     assert told["message"]
-    assert all(set(reason) == FIELDS for reason in told["reasons"])
+    assert all(set(reason) == FIELDS and reason["remedy"] for reason in told["reasons"])
 
 
 def test_an_error_names_the_operator_and_the_remedy(
@@ -74,9 +74,9 @@ def test_a_bug_is_a_document(models: Path, capsys: pytest.CaptureFixture[str], m
     def broken(*_: object, **__: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr(tflq, "read", broken, raising=False)
+    monkeypatch.setattr(tflq, "inspect", broken, raising=False)
     code, told = document(capsys, "inspect", models / "pad.tflite")
-    assert (code, told["error"], told["exit_code"]) == (70, "KeyError", 70)
+    assert (code, told["error"], told["exit_code"]) == (70, "InternalError", 70)
     Path(told["message"].split("the file ")[1].rstrip(".")).unlink()
 
 

@@ -13,6 +13,7 @@ from support.harness import argument, one_op
 import tflq
 from tflq.cli import main
 from tflq.ir.types import UniformQuantizedType, f32, i32
+from tflq.named_passes import named_passes
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -48,13 +49,15 @@ def test_help(cli: Cli, command: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["conert"], "No such command"),
-        (["inspect"], "Missing argument 'MODEL'"),
-        (["inspect", "nowhere.tflite"], "does not exist"),
-        (["inspect", "."], "is a directory"),
-        (["convert", "nowhere.tflite", "out.tflite"], "does not exist"),
-        (["verify", "nowhere.tflite", "nowhere.tflite"], "does not exist"),
-        (["opt", "nowhere.mlir", "-p", "cse"], "does not exist"),
+        (["conert"], "there is no command 'conert'; did you mean 'convert'?"),
+        (["inspect"], "tflq: missing argument 'MODEL'; see tflq inspect --help"),
+        (["inspect", "nowhere.tflite"], "tflq: nowhere.tflite: there is no such file"),
+        (["inspect", "."], "tflq: .: this is a folder, not a model; name a file in it"),
+        (["convert", "--targt", "x"], "tflq: there is no option --targt; did you mean '--target'?"),
+        (["convert", "a", "b", "--mac", "flaot32"], "did you mean 'float32'?"),
+        (["convert", "nowhere.tflite", "out.tflite"], "there is no such file"),
+        (["verify", "nowhere.tflite", "nowhere.tflite"], "there is no such file"),
+        (["opt", "nowhere.mlir", "-p", "cse"], "there is no such file"),
     ],
 )
 def test_wrong_usage(cli: Cli, arguments: list[str], message: str) -> None:
@@ -123,14 +126,14 @@ def test_convert_never_replaces_its_source(cli: Cli, model: Path, name: str) -> 
         model.with_name(name).symlink_to(model)
     code, _, err = cli("convert", model, model.with_name(name), "--force")
     assert (code, model.read_bytes()) == (2, before)
-    assert "the model to convert" in err
+    assert "this is an input, which is never replaced" in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["{model}", "{folder}"], "this is a folder; name a file, or say -o DIR"),
-        (["{folder}", "out.tflite"], "Invalid value for IN: File '{folder}' is a directory"),
+        (["{folder}", "out.tflite"], "{folder}: this is a folder, not a model"),
         (["{model}", "out.tflite", "--report", "-"], "--json prints it"),
     ],
 )
@@ -201,6 +204,17 @@ def test_inspect_why(cli: Cli, model: Path) -> None:
     assert json.loads(cli("inspect", model, "--why", "--json")[1])["format"] == "tflq.report"
 
 
+def test_inspect_why_says_why_a_listed_kernel_was_not_taken(cli: Cli, models: Path, tmp_path: Path) -> None:
+    target = tmp_path / "npu.toml"
+    target.write_text('[kernels]\nconv_2d = "qi8 qi8:0 qi32? -> qi8"\n')
+    code, out, _ = cli("inspect", models / "cnn_int8.tflite", "--why", "--target", target)
+    (line,) = [line for line in out.splitlines() if " CONV_2D " in line][:1]
+    assert code == 0
+    assert "is qi8/axis0, not qi8:0" in line
+    assert "in the target 'npu': qi8 qi8:0 qi32? -> qi8" in line
+    assert "no kernel" not in next(line for line in out.splitlines() if " ADD " in line)
+
+
 def test_inspect_ir_is_text_that_opt_reads(cli: Cli, model: Path, tmp_path: Path) -> None:
     code, text, _ = cli("inspect", model, "--ir")
     assert code == 0
@@ -220,6 +234,7 @@ def test_inspect_forms_exclude_each_other(cli: Cli, model: Path) -> None:
     ("pipeline", "message"),
     [
         ("moon", "there is no pass 'moon'; the passes are bind-shapes, canonicalize"),
+        ("cannonicalize", "there is no pass 'cannonicalize'; did you mean 'canonicalize'?"),
         ("", "the pipeline is empty"),
         ("cse{size=1}", "no option 'size=1'"),
         ("fold{limit=big}", "option 'limit' is a number, not 'big'"),
@@ -246,6 +261,34 @@ def test_opt_of_a_model(cli: Cli, model: Path) -> None:
     code, out, _ = cli("opt", model, "-p", "cse")
     assert code == 0
     assert "tfl.pad" in out
+
+
+def test_opt_writes_a_file(cli: Cli, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.mlir"
+    assert cli("opt", model, "-p", "cse", "-o", path) == (0, "", "")
+    assert path.read_text() == cli("opt", model, "-p", "cse")[1]
+    before = model.read_bytes()
+    assert cli("opt", model, "-o", path)[0] == 2
+    assert cli("opt", model, "-o", model, "--force")[0] == 2
+    assert model.read_bytes() == before
+    assert cli("opt", model, "-o", path, "--force")[0] == 0
+
+
+def test_opt_lists_the_passes(cli: Cli) -> None:
+    code, out, _ = cli("opt", "--list-passes")
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert set(named_passes()) <= set(lines)
+    assert "Merges identical pure ops" in lines["cse"]
+    assert "semantics=" in lines["legalize"]
+
+
+def test_a_custom_operator_in_the_way_of_tosa(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "custom.tflite"
+    path.write_bytes(one_op("tfl.custom", [argument((4,), f32)], [argument((4,), f32, "y")], {"custom_code": "Mine"}))
+    code, _, err = cli("convert", path, tmp_path / "out.tosa")
+    assert code == 4
+    assert "the custom operator 'Mine'; convert the part before it (--cut-before-custom)" in err
 
 
 def test_opt_of_a_binary_file(cli: Cli, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import tflq
 from tflq.cli import main
 from tflq.cli.workers import Died, in_processes
+from tflq.cost import total
 
 NAMES = ("pad", "split", "mul_per_axis", "atan2_int16")
 
@@ -60,7 +61,7 @@ def test_one_that_fails_does_not_stop_the_others(
     assert set(contents(tmp_path / "out")) == {"pad.tflite", "split.tflite", "mul_per_axis.tflite"}
     assert printed.out.startswith("converted: 3 of 5 models\nintegers"[:-1])
     assert [line for line in printed.err.splitlines() if line.startswith("tflq: ")] == [
-        f"tflq: {broken}: file: 4 bytes are too few for a TFLite model",
+        f"tflq: {broken}: not a TFLite model: 4 bytes are too few; was it written, or downloaded, to the end?",
         "tflq: 1 operator(s) cannot be converted:",
     ]
     assert run(broken, sources[0], "-o", tmp_path / "other", "-q") == 3
@@ -76,9 +77,23 @@ def test_as_json(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixt
     assert (told["format"], told["version"], told["exit_code"]) == ("tflq.conversions", 2, 4)
     assert [found["format"] for found in told["conversions"]] == [*["tflq.conversion"] * 3, "tflq.error"]
     assert [found["arena"]["bytes"] > 0 for found in told["conversions"][:3]] == [True] * 3
+    assert told["cost"] == total([tflq.convert(path).cost for path in sources[:3]]).to_json()
     assert [found["source"] for found in told["conversions"]] == [str(path) for path in sources]
     report = tflq.convert(sources[0], fallback="error").report
     assert told["conversions"][0]["report"] == json.loads(json.dumps(report.to_json()))
+
+
+def test_the_cost_of_each_and_of_all(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [models / f"{name}.tflite" for name in ("cnn_int8", "atan2_int16")]
+    assert run(*given, "-o", tmp_path / "out", "--workers", 1) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "file 12.9 → 124.2 KiB (×9.6), arena 11.3 → 65.5 KiB (×5.8), 5.5 KiB of it kept" in lines
+    assert sum(line.startswith("Expect an interpreter to run 1 of 2 results slower") for line in lines) == 1
+    rows = [line.split("  ")[-2:] for line in lines if line.startswith(("cnn_int8", "atan2"))]
+    assert rows == [
+        ["12.2 → 121.0 KiB (×9.9)", "11.1 → 65.0 KiB (×5.8)"],
+        ["720 B → 3.1 KiB (×4.4)", " 176 → 480 B (×2.7)"],
+    ]
 
 
 def test_equal_names_are_an_error_before_anything_is_written(
@@ -109,6 +124,61 @@ def test_models_are_never_replaced(sources: list[Path]) -> None:
     assert contents(sources[0].parent) == before
 
 
+def test_a_folder_keeps_its_tree(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results in a folder among the models are none of them."""
+    folder = sources[0].parent
+    (folder / "deep" / "er").mkdir(parents=True)
+    twin = Path(shutil.copy(sources[0], folder / "deep" / "er"))
+    (folder / "deep" / "notes.txt").write_text("no model")
+    out = folder / "out"
+    for options in ([], ["--force"]):
+        assert run(folder, "-o", out, "--workers", 1, *options) == 0
+        written = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
+        assert written == {*(f"{name}.tflite" for name in NAMES), f"deep/er/{twin.name}"}
+    assert "converted: 5 of 5 models" in capsys.readouterr().out
+    assert run(folder, "-o", folder, "--force") == 2
+    assert "the models to convert are in this folder" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty", "-o", out) == 2
+    assert "there is no model in this folder" in capsys.readouterr().err
+
+
+def test_what_is_there_is_skipped(sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "split.tflite").write_bytes(b"precious")
+    assert run(sources[0].parent, "-o", out, "--skip-existing", "--workers", 2) == 0
+    assert capsys.readouterr().out.startswith("converted: 3 of 4 models, 1 of 4 were there\n")
+    assert (out / "split.tflite").read_bytes() == b"precious"
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(*sources, "-o", out, "--skip-existing", "--json", "--workers", 1) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["skipped"], [each["format"] for each in told["conversions"]]) == (4, ["tflq.skipped"] * 4)
+    assert told["conversions"][0]["files"] == [str(out / "pad.tflite")]
+    assert before == {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(*sources, "-o", out, "--skip-existing", "--force") == 2
+
+
+def test_of_several_signatures_what_is_missing_is_written(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model whose name begins as another's does not count as one of its signatures."""
+    source = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
+    out, options = tmp_path / "out", ("--format", "mlir", "--skip-existing", "--workers", 1)
+    out.mkdir()
+    (out / "a.other.mlir").write_bytes(b"precious")
+    assert run(source, "-o", out, *options) == 0
+    assert {*contents(out)} == {"a.other.mlir", "a.classify.mlir", "a.embed.mlir"}
+    whole = contents(out)
+    capsys.readouterr()
+    assert run(source, "-o", out, *options) == 0
+    assert "0 of 1 models, 1 of 1 were there" in capsys.readouterr().out
+    (out / "a.embed.mlir").unlink()
+    (out / "a.classify.mlir").write_bytes(b"kept")
+    assert run(source, "-o", out, *options) == 0
+    assert contents(out) == {**whole, "a.classify.mlir": b"kept"}
+
+
 def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Files of signatures are named when they are known; one that takes another's place is no success."""
     first = Path(shutil.copy(models / "two_signatures.tflite", tmp_path / "a.tflite"))
@@ -124,8 +194,8 @@ def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.Captu
         (["a.tflite", "-o", "out", "--report", "r.json"], "--report is for one model"),
         (["-", "-o", "out"], "no name to write under"),
         (["a.tflite", "b.tflite", "c.tflite"], "a folder: -o DIR"),
-        (["a.tflite", "b.tflite", "--workers", "2"], "--workers is for many models"),
-        (["nowhere.tflite", "-o", "out"], "does not exist"),
+        (["a.tflite", "b.tflite", "--workers", "2"], "are for many models"),
+        (["nowhere.tflite", "-o", "out"], "there is no such file"),
     ],
 )
 def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,6 +237,7 @@ def test_a_signal_stops_the_workers_too(name: str, models: Path, tmp_path: Path)
     assert b"Traceback" not in err
     assert all(path.suffix == ".tflite" and not path.name.startswith(".") for path in out.iterdir())
     assert all(path.read_bytes() == tflq.convert(given[0]).data for path in list(out.iterdir())[:1])
+    assert b"the same command with --skip-existing goes on with the rest" in err
     while (left := of_session(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert left == []

@@ -91,10 +91,10 @@ def test_a_target_that_is_none(
 def test_an_operator_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--operator", "nonsense")
     assert (code, out) == (2, "")
-    assert "no operator's name contains 'nonsense'" in err
+    assert "no operator's name contains 'nonsense'; tflq ops lists all" in err
 
 
 def test_a_name_of_no_target(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "--target", "kernel")
     assert (code, out) == (2, "")
-    assert "'kernel' is not known; known are integer, kernels, and files" in err
+    assert "did you mean 'kernels'? known are integer, kernels, and files" in err

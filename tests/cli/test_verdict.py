@@ -8,8 +8,10 @@ import pytest
 from support.harness import argument
 
 import tflq
+from tflq.analysis.arena import Arena
 from tflq.cli import main
-from tflq.cli.verdict import types, verdict, warnings
+from tflq.cli.verdict import print_cost, types, verdict, warnings
+from tflq.cost import Cost
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op
 from tflq.ir.types import UniformQuantizedType, f32, i8
@@ -108,3 +110,46 @@ def test_inspect_why_at_80_columns_keeps_the_reason(
     assert max(map(len, lines)) <= 80
     words = " ".join(" ".join(lines[4:]).split())
     assert all(word in words for word in found.reason.split())
+
+
+FILE = "file 12.2 → 121.0 KiB (×9.9)"
+UNKNOWN = "unknown before a run: operator 3 (WHERE) gives what it finds then"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, None, ""),  # TOSA
+        (None, Arena(1536, 512), ", arena 2.0 KiB, 512 B of it kept"),  # of TOSA
+        (Arena(1600, 0), Arena(12900, 0), ", arena 1.6 → 12.6 KiB (×8.1)"),
+        (Arena(900, 0), Arena(9000, 0, beside=("TOP",)), ", arena 900 B → 8.8 KiB (×10), and what TOP needs"),
+        (Arena(0, 0), Arena(64, 0), ", arena 0 → 64 B"),
+        (Arena(None, 0, "operator 1 (WHERE)"), Arena(None, 64, "operator 3 (WHERE)"), f", arena {UNKNOWN}"),
+        (Arena(64, 0), Arena(None, 0, "operator 3 (WHERE)"), f", arena 64 B → {UNKNOWN}"),
+        (Arena(None, 0, "operator 1 (WHERE)"), Arena(64, 0), ", arena unknown before a run → 64 B"),
+    ],
+)
+def test_file_and_arena_before_and_after(
+    before: Arena | None, after: Arena | None, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_cost(Cost(12536, 123952, before, after))
+    assert capsys.readouterr().out == f"{FILE}{told}\n"
+
+
+def test_the_cost_is_told(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(models / "cnn_int8.tflite")
+    cost = tflq.convert(model).cost
+    assert main.run(["convert", model, str(tmp_path / "out.tflite")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2] == f"{FILE}, arena 11.1 → 65.0 KiB (×5.8), 5.5 KiB of it kept"
+    assert lines[3:5] == [cost.slower, cost.instead]
+    assert main.run(["convert", model, str(tmp_path / "out.tosa")]) == 0
+    assert capsys.readouterr().out.splitlines()[2:4] == ["file 12.2 → 24.3 KiB (×2)", ""]
+
+
+def test_quiet_costs_nothing(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where many are converted."""
+    monkeypatch.setattr(tflq.Conversion, "cost", property(lambda _: pytest.fail("it is worked out")))
+    paths = [str(models / name) for name in ("pad.tflite", "split.tflite")]
+    assert main.run(["convert", paths[0], str(tmp_path / "out.tflite"), "-q"]) == 0
+    assert main.run(["convert", *paths, "-o", str(tmp_path / "out"), "--workers", "1", "-q"]) == 0

@@ -102,7 +102,7 @@ def test_blockwise_weights_of_which_the_kernel_finds_no_scale_are_kept_or_become
     weights = blockwise((3, 8), 4)
     x, y = argument((2, 8), f32, "x"), argument((2, 3), f32, "y")
     model = one_op("tfl.fully_connected", [x, weights, None], [y], FULLY_CONNECTED, 1)
-    words = "'w' has scales per block: the kernel finds none, and takes 0"
+    words = "'w' has a scale per block, which the kernel takes for 0; to have them, convert with --semantics real"
     (row,) = convert_and_compare(model, edge_inputs([x])).report.rows
     assert (row.path, row.warning) == ("kept", words)
     conversion = tflq.convert(model, semantics="real")

@@ -33,7 +33,8 @@ class State(Program):
         self.words.append((self.draw.one("", "", "here"), f"state{len(self.words)}"))
 
     def handle(self, graph: Graph, place: int) -> Value:
-        result = Value(TensorType((), resource), f"handle{len(graph.ops)}")
+        shape = (None, (), (1,))[len(graph.ops) % 3]
+        result = Value(TensorType(shape, resource), f"handle{len(graph.ops)}")
         container, name = self.words[place]
         graph.ops.append(_op("var_handle", [], [result], container=container, shared_name=name))
         return result

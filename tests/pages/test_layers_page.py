@@ -14,7 +14,7 @@ from support.planted import plant, wrong_shift
 import tflq
 from tflq.cli import main
 from tflq.ir.types import f32
-from tflq.pages.formulas import formula, parameters, real_multipliers
+from tflq.pages.formulas import formula, parameters, real_multipliers, steps
 from tflq.pages.layers import layers_page
 from tflq.pipelines import integer_form
 
@@ -122,6 +122,32 @@ def test_formulas_have_the_numbers(models: Path) -> None:
     shown = dict(parameters(module.main.ops[0]))
     assert shown["fused_activation_function"] == "RELU6"
     assert shown["input 0"].startswith("uint8[1,24,24,3], scale ")
+
+
+def test_steps_are_numbered_and_refer_to_each_other(models: Path) -> None:
+    source = tflq.read(models / "cnn_int8.tflite")
+    operands = {
+        (0, n): [value.name if value is not None else "" for value in op.operands]
+        for n, op in enumerate(source.main.ops)
+    }
+    found = steps(integer_form(tflq.read(models / "cnn_int8.tflite")), operands)
+    assert "Σ (input 0 + 1) · w + b" in found[0, 0][0]
+    assert "saturate(#1 · M[c]" in found[0, 0][1]
+    add = found[0, 3]
+    assert source.main.ops[3].short_name == "add"
+    assert [re.search(r"= \w+\(([^)]*)\)", line)[1] for line in add[:6]] == [  # type: ignore[index]
+        *("input 0", "#1, [-63]", "#2, [524288]", "input 1", "#4, [-128]", "#5, [1048576]")
+    ]
+    assert "saturate(#6 ·" in add[6]
+    assert "add(#3, #7)" in add[7]
+    for lines in found.values():
+        for number, line in enumerate(lines, 1):
+            assert all(int(other) < number for other in re.findall(r"#(\d+)", line))
+
+
+def test_a_page_numbers_the_steps(pair: tuple[Path, Path]) -> None:
+    text = layers_page(pair[0], tflq.verify(*pair, layers=True, seeds=1))
+    assert '<span class="step">#2</span> int16[1,12,12,16] = saturate(#1 ·' in text
 
 
 def test_real_multiplier_of_what_has_none() -> None:

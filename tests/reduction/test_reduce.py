@@ -44,7 +44,7 @@ def holds(*names: str) -> Callable[[bytes, Inputs], str]:
 
 @needs_interpreter
 def test_the_least_part_and_the_tensors_it_reads(models: Path) -> None:
-    found = reduce(models / "cnn_int8.tflite", holds("tfl.add", "tfl.softmax"))
+    found = reduce(models / "cnn_int8.tflite", predicate=holds("tfl.add", "tfl.softmax"))
     assert found is not None
     module = tflq.read(found.data)
     assert [op.name for op in module.ops()] == ["tfl.add", "tfl.softmax"]
@@ -57,7 +57,7 @@ def test_the_least_part_and_the_tensors_it_reads(models: Path) -> None:
 @needs_interpreter
 def test_a_model_that_does_not_fail(models: Path) -> None:
     with Conversion() as predicate:
-        assert reduce(models / "cnn_uint8.tflite", predicate) is None
+        assert reduce(models / "cnn_uint8.tflite", predicate=predicate) is None
 
 
 @needs_interpreter
@@ -71,7 +71,7 @@ def test_into_a_branch(tmp_path: Path) -> None:
         branches.append(Function(name, [a], [z], ops))
     path = tmp_path / "if.tflite"
     tflq.write(Module([Function("main", [c, x], [y], [op]), *branches]), path)
-    found = reduce(path, holds("tfl.neg"))
+    found = reduce(path, predicate=holds("tfl.neg"))
     assert found is not None
     assert [op.name for op in tflq.read(found.data).ops()] == ["tfl.neg"]
     assert found.operators[0].startswith("subgraph 2, operator 1 (NEG)")
@@ -90,14 +90,14 @@ def test_what_cannot_be_an_input_keeps_its_operator(tmp_path: Path) -> None:
     ]
     path = tmp_path / "state.tflite"
     tflq.write(Module([Function("main", [x], [z], ops)]), path)
-    found = reduce(path, holds("tfl.read_variable"))
+    found = reduce(path, predicate=holds("tfl.read_variable"))
     assert found is not None
     assert [op.name for op in tflq.read(found.data).ops()] == ["tfl.var_handle", "tfl.read_variable"]
 
 
 @needs_interpreter
 def test_a_model_that_does_not_run_is_cut_on_other_values(models: Path) -> None:
-    found = reduce(models / "add_per_axis.tflite", holds("tfl.add"))
+    found = reduce(models / "add_per_axis.tflite", predicate=holds("tfl.add"))
     assert found is not None
     assert len(found.inputs) == 2
 

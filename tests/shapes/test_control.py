@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from support.harness import argument, const
 
+from tflq.analysis.variables import Accesses
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape, TensorType, f32, i1, i32
 from tflq.shapes import Inference, bind_batch
@@ -109,8 +110,17 @@ def test_functions_are_bound_with_their_callers() -> None:
     assert [v.type.shape for v in (main, a, body.outputs[0], y)] == [(6, 3)] * 4
 
 
-def test_a_variable_is_not_of_the_batch() -> None:
-    handle, value = Value(TensorType((1,), i32)), x(None, 3)
-    ops = [Op("tfl.var_handle", [], [handle], {}), Op("tfl.assign_variable", [handle, value], [])]
-    inference = Inference(Module([Function("main", [value], [], ops)]), {value: (4, 3)})
-    assert "it is given [4, 3]" in inference.reasons[ops[1]]
+def test_a_variable_is_of_the_batch_unless_it_is_read_otherwise() -> None:
+    """The kernel goes by the shape that the file gives the result, whatever is assigned."""
+    handle, value, read = Value(TensorType((1,), i32)), x(None, 3), Value(TensorType(None, f32))
+    ops = [
+        Op("tfl.var_handle", [], [handle], {}),
+        Op("tfl.assign_variable", [handle, value], []),
+        Op("tfl.read_variable", [handle], [read]),
+    ]
+    module = Module([Function("main", [value], [read], ops)])
+    assert Inference(module, {value: (4, 3)}, Accesses(module)).shape(read) == (4, 3)
+    read.type, read.info = TensorType((None, 3), f32), {"shape": (1, 3)}
+    found = Inference(module, {value: (4, 3)}, Accesses(module)).reasons
+    assert "is [4, 3], and its variable 'variable' is read as '' [1, 3]" in found[ops[1]]
+    assert "is [1, 3], and its variable 'variable' is assigned 'x' [4, 3]" in found[ops[2]]

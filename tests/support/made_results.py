@@ -10,7 +10,7 @@ from tflq.sweep.result import Result, new_result
 
 __all__ = ["differing", "made", "passing", "refused"]
 
-FINGERPRINT = {"tflq": "1.0.0", "cpu": "a CPU", "seeds": 2}
+FINGERPRINT = {"tflq": "2.0.0", "cpu": "a CPU", "seeds": 2}
 
 
 def passing(number: int, target: str = "integer") -> Result:
@@ -57,7 +57,7 @@ def _measured(number: int) -> dict[str, Any]:
     inputs = ["random 0", "minimum", "maximum"]
     return {
         "model": {"sha256": f"{number:064x}", "bytes": 1000 + number},
-        "converted": {"sha256": f"{number + 1:064x}", "bytes": 2000 + 2 * number, "files": ["converted.tflite"]},
+        "converted": {"sha256": f"{number + 1:064x}", "bytes": 2000 + 3 * number, "files": ["converted.tflite"]},
         "operators": {
             "counts": {"integer": 3, "float": 1, "kept": 0},
             "paths": {"CONV_2D": {"integer": 3}, "TANH": {"float": 1}},
@@ -65,6 +65,13 @@ def _measured(number: int) -> dict[str, Any]:
             "after": {"tfl.add": 9, "tfl.mul": 6},
             "reasons": {"TANH: no table is that large": 1},
         },
+        "cost": {
+            "arena_in": {"bytes": 512},
+            "arena": {"bytes": 1024 + number},
+            "slower": "It is slower.",
+            "instead": "",
+        },
+        "run_time": [{"entry": "", "before": 1e-4, "after": 2e-4 + number * 1e-6, "ratio": 2.0, "problem": ""}],
         "verification": {"verdict": "equal", "inputs": inputs, "outputs": outputs},
         "static": {"original": None, "converted": None, "kept": True},
         "cpu": {"read": 0.01, "convert": 0.02 + number / 1000, "verify": 0.3, "total": 0.33 + number / 1000},

@@ -13,7 +13,8 @@ import pytest
 from tflq.sweep import Plan, cache, read_results, sweep
 from tflq.sweep.cache import SHELVES, Cache, Originals, Shelves
 from tflq.sweep.result import Result
-from tflq.verification.comparison import Options, compare_models
+from tflq.verification.comparison import compare_models
+from tflq.verification.options import Options
 
 INPUTS: list[np.ndarray] = [np.arange(6, dtype=np.int8).reshape(2, 3), np.array(2.5, np.float32)]
 OUTPUTS: list[np.ndarray] = [

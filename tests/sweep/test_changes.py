@@ -204,11 +204,39 @@ def test_parts_merge_into_the_whole(models: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="is in both"):
         merge([parts[0], parts[0]], tmp_path / "twice")
     sweep(Plan([models], tmp_path / "other", ["kernels"], selection=Selection(ONLY)))
-    with pytest.raises(OptionError, match=r"another settings\.targets"):
+    with pytest.raises(
+        OptionError, match=r"options or versions are not those of .*, --target integer \(now --target kernels\)"
+    ):
         merge([parts[0], tmp_path / "other"], tmp_path / "mixed")
     again = tmp_path / "again"
     sweep(Plan([models], again, selection=Selection(failed_from=tmp_path / "all")))
     assert sorted(key_of(r) for r in read_results(again)) == sorted(key_of(r) for r in failed)
+
+
+def test_a_merge_says_what_is_missing(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part that was not given, and one that was interrupted."""
+    only, parts = ("pad", "split", "arg_min", "log_softmax"), [tmp_path / str(i) for i in (1, 2, 3)]
+    for i, part in enumerate(parts, 1):
+        sweep(Plan([models], part, selection=Selection(only, shard=(i, 3))))
+    keys = [{key_of(r) for r in read_results(part)} for part in parts]
+    last = next(part for part, held in zip(parts, keys, strict=True) if held)
+    rest = [part for part in parts if part != last]
+    assert run(["sweep", "merge", *map(str, parts), "-o", str(tmp_path / "all")]) == 0
+    assert "ALL AS EXPECTED" in capsys.readouterr().out
+    assert run(["sweep", "merge", *map(str, rest), "-o", str(tmp_path / "some")]) == 5
+    out = capsys.readouterr().out
+    missing = len(keys[parts.index(last)])
+    assert f"{missing} OF 4 MISSING" in out
+    assert f"part {parts.index(last) + 1}/3 is not among them, with {missing} of 4 results: merge it, too" in out
+    assert all(id.removeprefix("models/") in out for id, _ in keys[parts.index(last)])
+    assert f'failures="{missing}"' in (tmp_path / "some" / "junit.xml").read_text()
+    assert f"**{missing} missing**" in (tmp_path / "some" / "summary.md").read_text()
+    lines = (last / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (last / "results.jsonl").write_bytes(b"".join(lines[1:]))
+    assert run(["sweep", "merge", *map(str, parts), "-o", str(tmp_path / "all"), "--force"]) == 5
+    out = capsys.readouterr().out
+    assert "1 OF 4 MISSING" in out
+    assert f"{last} lacks 1 of {missing} results: go on with that sweep by --resume" in out
 
 
 @pytest.mark.usefixtures("rule_broken")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 
 from tflq.errors import OptionError
 from tflq.sweep import Limits, Plan, Settings, read_results, sweep
-from tflq.sweep.result import key_of, stable
+from tflq.sweep.result import Key, key_of, stable
 
 pytest.importorskip("distributed", reason="THE CLUSTER IS NOT TESTED: pip install 'dask[distributed]'")
 
@@ -109,6 +109,8 @@ def test_a_worker_that_dies_is_replaced_and_its_models_tried_again(cluster: Any,
         """Kills a worker when three models are through."""
 
         done = 0
+
+        def begin(self, jobs: Sequence[Key], done: int) -> None: ...
 
         def started(self, id: str, target: str) -> None: ...
 

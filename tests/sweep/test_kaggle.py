@@ -158,7 +158,7 @@ def test_without_kagglehub_the_message_says_what_to_install(monkeypatch: pytest.
     import sys
 
     monkeypatch.setitem(sys.modules, "kagglehub", None)
-    with pytest.raises(UnavailableError, match=r"pip install 'tflq\[kaggle\]'"):
+    with pytest.raises(UnavailableError, match=r"pip install '\.\[kaggle\]'"):
         fetch(ONE)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.made_results import differing, made, passing, refused
 
 from tflq.cli.main import run
@@ -36,7 +37,22 @@ def test_every_result_is_a_row_with_details(tmp_path: Path) -> None:
     assert other[:4] == ["nets/off", "integer", "differs", False]
     assert details["operators"]["paths"]["TANH"] == {"float": 1}
     assert "1 not as expected" in text
-    assert "tflq <strong>1.0.0</strong>" in text
+    assert "tflq <strong>2.0.0</strong>" in text
+
+
+def test_cost_is_before_after_and_how_many_times_as_much(tmp_path: Path) -> None:
+    untimed = {key: value for key, value in passing(2).items() if key not in ("run_time", "cost")}
+    row, _, other, _ = lines_of(written([passing(4), untimed], tmp_path / "index.html"))
+    assert row[9:18] == [1004, 2012, 2.003984, 512, 1028, 2.007812, 1e-4, pytest.approx(2.04e-4), 2.04]
+    assert other[12:18] == [None] * 6
+
+
+def test_names_are_without_what_all_begin_with(tmp_path: Path) -> None:
+    text = written([passing(1), refused("nets/a/b", "no")], tmp_path / "index.html")
+    assert '<script type="application/json" id="prefix">"nets/"</script>' in text
+    assert "<code>nets/</code>" in text
+    assert ">a/b [integer]</span>" in text
+    assert "<code>" not in written([passing(1), refused("b", "no")], tmp_path / "index.html").partition("<script>")[0]
 
 
 def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:

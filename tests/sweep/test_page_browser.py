@@ -87,13 +87,13 @@ def sort(tab: Page, column: str) -> str:
 
 def test_sorting(opened: Opened) -> None:
     tab = opened()
-    assert sort(tab, "bytes") == "descending"
-    assert names(tab, 2) == ["nets/net_4998", "nets/net_4997"]
-    assert sort(tab, "bytes") == "ascending"
-    assert names(tab, 2) == ["nets/net_0000", "nets/net_0001"]
-    assert sort(tab, "bytes") == ""
+    assert sort(tab, "file") == "descending"
+    assert names(tab, 2) == ["net_4998", "net_4997"]
+    assert sort(tab, "file") == "ascending"
+    assert names(tab, 2) == ["net_0000", "net_0001"]
+    assert sort(tab, "file") == ""
     assert sort(tab, "status") == "ascending"
-    assert names(tab, 1) == ["nets/off"]
+    assert names(tab, 1) == ["off"]
 
 
 def test_filtering(opened: Opened) -> None:
@@ -102,11 +102,11 @@ def test_filtering(opened: Opened) -> None:
     assert count.inner_text() == "5,000 results"
     tab.fill("#text", "CUSTOM operator -0199")
     tab.wait_for_function("document.getElementById('count').textContent.startsWith('49 of')")
-    assert names(tab, 2) == ["nets/refused_0099", "nets/refused_0299"]
+    assert names(tab, 2) == ["refused_0099", "refused_0299"]
     tab.get_by_role("button", name="Clear").click()
     tab.wait_for_function("document.getElementById('count').textContent === '5,000 results'")
     tab.select_option("#status", "differs")
-    assert names(tab) == ["nets/off"]
+    assert names(tab) == ["off"]
     tab.select_option("#status", "")
     tab.select_option("#which", "unexpected")
     assert count.inner_text() == "51 of 5,000 results"
@@ -127,7 +127,7 @@ def test_all_rows_are_to_be_had(opened: Opened) -> None:
 def test_a_model_that_differs_has_its_plots(opened: Opened) -> None:
     tab = opened(fragment="#nets%2Foff integer")
     detail = tab.locator(OPEN)
-    assert detail.get_by_role("heading", level=2).inner_text() == "nets/off [integer]"
+    assert detail.get_by_role("heading", level=2).inner_text() == "off [integer]"
     layers, histogram = detail.locator("figure svg").all()
     assert layers.get_attribute("aria-label") == "Largest difference by operator: 1 of 4 results differ"
     assert layers.locator(".mark rect").count() == 1
@@ -138,6 +138,29 @@ def test_a_model_that_differs_has_its_plots(opened: Opened) -> None:
     for part in ("Operators by path", "TANH: no table is that large", "before: 4", "after: 15", "0.300 s", "not there"):
         assert part in text
     assert "[object" not in text
+
+
+def test_what_models_cost_is_plotted(opened: Opened) -> None:
+    tab = opened()
+    figures = tab.locator("#costs figure")
+    assert figures.locator("figcaption").all_inner_texts() == [
+        "File: ×2.7 in the median, ×2 to ×2.8.",
+        "Arena: ×6.9 in the median, ×2 to ×11.8.",
+        "Run time: ×27 in the median, ×2 to ×52.",
+    ]
+    assert 20 < figures.nth(1).locator(".dots circle").count() < 200
+    tab.fill("#text", "net_0042")
+    tab.wait_for_function("document.querySelectorAll('#costs .dots circle').length === 3")
+    figures.nth(2).locator(".dots circle").click()
+    detail = tab.locator(OPEN)
+    assert detail.get_by_role("heading", level=2).inner_text() == "net_0042 [integer]"
+    cost = detail.get_by_role("region", name="Cost").locator("tbody tr").all_inner_texts()
+    assert [line.replace("\n", "").split("\t") for line in cost] == [
+        ["File", "1 KiB", "2.1 KiB", "×2"],
+        ["Arena", "512 B", "1 KiB", "×2.1"],
+        ["Run time", "100 µs", "242 µs", "×2.4"],
+    ]
+    assert "It is slower." in detail.inner_text()
 
 
 def test_an_earlier_sweep_is_beside_it(opened: Opened) -> None:
@@ -162,30 +185,30 @@ def test_the_keyboard_is_enough(opened: Opened) -> None:
     press("ArrowDown")
     press("Enter")
     name = tab.locator(f"{OPEN} h2")
-    assert name.inner_text() == "nets/net_0001 [integer]"
+    assert name.inner_text() == "net_0001 [integer]"
     press("ArrowRight")
     press("ArrowRight")
     press("ArrowLeft")
-    assert name.inner_text() == "nets/net_0002 [integer]"
+    assert name.inner_text() == "net_0002 [integer]"
     for _ in range(30):
         press("Tab")
         assert tab.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
     press("Escape")
     assert tab.locator(OPEN).count() == 0
-    assert tab.evaluate("document.activeElement.textContent") == "nets/net_0002"
-    tab.get_by_role("button", name="bytes", exact=True).focus()
+    assert tab.evaluate("document.activeElement.textContent") == "net_0002"
+    tab.get_by_role("button", name="file", exact=True).focus()
     press("Enter")
-    assert names(tab, 1) == ["nets/net_0098"]
+    assert names(tab, 1) == ["net_0098"]
 
 
 def test_a_narrow_screen_has_all_of_it(opened: Opened) -> None:
     tab = opened(360, 740)
     wide = "() => document.documentElement.scrollWidth > innerWidth"
     assert not tab.evaluate(wide)
-    tab.select_option("#sort", label="bytes ↓")
-    assert names(tab, 1) == ["nets/net_4998"]
-    label = tab.evaluate("getComputedStyle(document.querySelector('td[data-name=converted]'), '::before').content")
-    assert "converted" in label
+    tab.select_option("#sort", label="file after ↓")
+    assert names(tab, 1) == ["net_4998"]
+    label = tab.evaluate("getComputedStyle(document.querySelector('td[data-name=file]'), '::before').content")
+    assert "file" in label
     tab.locator(MODELS).first.click()
     assert not tab.evaluate(wide)
     assert not tab.evaluate(

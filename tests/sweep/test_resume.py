@@ -14,7 +14,7 @@ import pytest
 
 from tflq.cli.main import run
 from tflq.errors import OptionError
-from tflq.sweep import Plan, read_results, sweep
+from tflq.sweep import Limits, Plan, Settings, read_results, sweep
 from tflq.sweep.result import key_of, stable
 from tflq.sweep.store import Store
 
@@ -75,8 +75,29 @@ def test_asked_to_stop_it_does_and_leaves_what_is_done(
 def test_resume_wants_the_same_settings(models: Path, tmp_path: Path) -> None:
     source = str(models / "pad.tflite")
     assert run(["sweep", source, "-o", str(tmp_path), "--no-cache"]) == 0
-    with pytest.raises(OptionError, match=r"another settings\.targets"):
+    with pytest.raises(OptionError, match=r"started with --target integer \(now --target kernels\); give the same"):
         sweep(Plan([source], tmp_path, ["kernels"], resume=True))
+    settings, limits = Settings(xnnpack=False, convert={"mac": "float32"}), Limits(bytes=2000 << 20)
+    with pytest.raises(OptionError) as raised:
+        sweep(Plan([source], tmp_path, settings=settings, limits=limits, resume=True))
+    for said in (
+        "--memory 4096 (now --memory 2000)",
+        "--xnnpack (now --no-xnnpack)",
+        "without --mac (now --mac float32)",
+    ):
+        assert said in str(raised.value)
+
+
+def test_resumed_it_says_how_much_is_done(models: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = ["sweep", *(str(models / f"{name}.tflite") for name in ("pad", "split")), "-o", str(tmp_path)]
+    assert run([*command, "--no-cache"]) == 0
+    assert "done" not in capfd.readouterr().err
+    results = tmp_path / "results.jsonl"
+    results.write_text(results.read_text().splitlines(keepends=True)[0])
+    assert run([*command, "--no-cache", "--resume"]) == 0
+    assert "1 of 2 done" in capfd.readouterr().err
+    assert run([*command, "--no-cache", "--resume", "-q"]) == 0
+    assert not capfd.readouterr().err
 
 
 def test_one_driver_at_a_time(models: Path, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_manifest_says_all_of_its_models(tmp_path: Path) -> None:
         ("[[model]]\npath = 'x'\nurl = 'y'", "one of path, url and kaggle"),
         ("[[model]]\nurl = 'x'\nsha256 = 'abc'", "64 hex digits"),
         ("[[model]]\nurl = 'x'\ncolour = 'red'", "no such key"),
-        ("[[model]]\nurl = 'x'\nexpect = { status = 'bad', reason = 'r' }", "none of ok, differs"),
+        ("[[model]]\nurl = 'x'\nexpect = { status = 'bad', reason = 'r' }", "not one of ok, differs"),
         ("[[model]]\nurl = 'x'\nexpect = { status = 'ok' }", "has a reason"),
         ("[[model]]\nurl = 'x'\nshapes = { a = 'b' }", "lists of dims"),
         ("[[model]]\nurl = 3", "a text"),

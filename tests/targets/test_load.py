@@ -51,10 +51,32 @@ def test_names() -> None:
     assert load_target("kernels").name == "kernels"
     with pytest.raises(OptionError, match=r"'tosa' is for TOSA files"):
         load_target("tosa")
-    with pytest.raises(OptionError, match=r"'kernel' is not known; known are integer, kernels, and files"):
+    with pytest.raises(
+        OptionError, match=r"'kernel' is not known; did you mean 'kernels'\? known are integer, kernels, and files"
+    ):
         load_target("kernel")
     with pytest.raises(FileError, match="No such file"):
         load_target("missing.toml")
+
+
+FAULTS = """[target]
+base = "kernel"
+[kernels]
+conv2d = "qi8 qi8:0 qi32? -> qi8"
+abs = ["qi9 -> qi8", "qi8 -> qi8"]
+[rescale]
+signde = ["add"]
+"""
+
+
+def test_all_faults_of_a_file_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"mine\.toml has 4 faults:") as caught:
+        load(FAULTS, tmp_path)
+    reasons = caught.value.reasons
+    assert [reason.place for reason in reasons] == ["2", "4", "5", "7"]
+    assert [reason.remedy.partition("?")[0] for reason in reasons if reason.remedy] == [
+        *("did you mean 'kernels'", "did you mean 'conv_2d'", "did you mean 'signed'")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -201,16 +223,22 @@ def test_the_first_signature_that_fits_decides(tmp_path: Path) -> None:
         ("[kernels]\nabs = [\n 'qi8 -> qi8',\n 'qi8 -> qi8; same_scale',\n]", ":4: .*is never reached"),
         ("[kernels]\nabs = ['qi8 -> qi8', 5]", ":2: .*neither a string nor a list"),
         ("[kernels]\nabs = 5", ":2: .*neither a string nor a list"),
-        ("[kernels]\nabz = 'qi8'", ":2: .*'abz' is no builtin"),
+        ("[kernels]\nabz = 'qi8'", ":2: .*'abz' is not an operator of TFLite; did you mean 'abs'"),
         ("[target]\nbase = 'all'", ":2: .*known are integer, kernels"),
         ("[target]\nbase = 1", ":2: .*not a string"),
         ("[target]\nbases = ''", ":2: .*'bases' is not known"),
-        ("[kernel]\n", ":1: 'kernel' is no section"),
+        ("[kernel]\n", ":1: 'kernel' is not a section"),
         ("kernels = 1", ":1: 'kernels' is not a section"),
         ("[rescale]\nunsigned = 'add'", ":2: .*not a list"),
-        ("[rescale]\nuniform = ['adds']", ":2: .*'adds' is no builtin"),
-        ("[rescale]\nsigned = [\n 'add',\n 'adds',\n]", ":4: .*'adds' is no builtin"),
-        ("[rescale]\nsign = []", ":2: .*'sign' is not known; known are unsigned, signed, uniform"),
+        ("[rescale]\nuniform = ['adds']", ":2: .*'adds' is not an operator of TFLite; did you mean 'add'"),
+        (
+            "[rescale]\nsigned = [\n 'add',\n 'adds',\n]",
+            ":4: .*'adds' is not an operator of TFLite; did you mean 'add'",
+        ),
+        (
+            "[rescale]\nsign = []",
+            r":2: .*'sign' is not known; did you mean 'signed'\? known are unsigned, signed, uniform",
+        ),
         ("[kernels]\nabs = 'qi8'\nabs = 'qi8'", ":3: 'kernels.abs' is said in line 2 already"),
         ("[target]\nprofiles = ['pro_int']", "is a target for TOSA files"),
         ("[profile.pro_int]\n", "is a target for TOSA files"),

@@ -53,19 +53,35 @@ def test_lines_of_its_own(tmp_path: Path) -> None:
         ("[target]\nprofiles = ['pro_int']\nextensions = ['bf16']", ":3: .*bf16 extends pro_fp"),
         ("[target]\nspecification = '2.0'", ":2: .*known are 1.0"),
         ("[target]\nextension = []", ":2: .*'extension' is not known"),
-        ("[targt]\n", ":1: 'targt' is no section"),
-        ("target = 1", ":1: 'target' is no section"),
+        ("[targt]\n", ":1: 'targt' is not a section"),
+        ("target = 1", ":1: 'target' is not a section"),
         ("[profile.pro_int]\nadds = 'i8 -> i8'", ":2: .*'adds' is not known"),
         ("[profile.pro_int]\nadd = 'i8 => i8'", ":2: .*not a signature"),
         ("[profile.pro_int]\nadd = 5", ":2: .*not a string"),
         ("[level.x]\nrank = 'a'", ":2: .*not an integer"),
         ("[level.x]\nrank = 3", ":1: .*kernel, stride.* not stated"),
-        ("[target\n[level]", r"\(at line 1"),
+        ("[target\n[level]", ":1: "),
     ],
 )
 def test_faults(text: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(TflqError, match=rf"mine\.toml.*{reason}"):
         load(text, tmp_path)
+
+
+FAULTS = """[target]
+profiles = ["pro_itn"]
+level = "9k"
+[profile.pro_int]
+addd = "i8 -> i8"
+[level.mine]
+rank = 3
+"""
+
+
+def test_all_faults_of_a_file_are_listed(tmp_path: Path) -> None:
+    with pytest.raises(TflqError, match="has 4 faults:") as caught:
+        load(FAULTS, tmp_path)
+    assert [reason.place for reason in caught.value.reasons] == ["2", "3", "5", "6"]
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -12,8 +12,12 @@ from support.recurrent import svdf_model
 from verification.chains import Step, chain
 
 import tflq
+from tflq.dialects.tfl import builtin_of
+from tflq.dialects.traits.kernels import Misreads
 from tflq.ir.core import Op, Value
+from tflq.ir.registry import dialect
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i32
+from tflq.verification.expected import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
 from tflq.verification.parts import indivisible
 
@@ -147,3 +151,11 @@ def test_a_change_behind_an_operator_that_runs_apart_is_found() -> None:
     assert result.layers is not None
     assert result.layers.first is not None
     assert (result.layers.first.opcode, result.layers.first.tensor) == ("RELU", "positive")
+
+
+def test_kernels_that_ask_for_one_scale_are_those_that_a_conversion_warns_of() -> None:
+    declared = dialect("tfl")
+    assert declared is not None
+    traits = {cls.op_name: [t for t in cls.traits if isinstance(t, Misreads)] for cls in declared.classes()}
+    asked = {builtin_of(name) for name, found in traits.items() if any("scales" in t.kinds for t in found)}
+    assert asked == _ONE_SCALE

@@ -117,3 +117,12 @@ def test_counts_that_are_accepted(tolerance: Tolerance, beyond: int) -> None:
 def test_floats_that_are_accepted(tolerance: Tolerance, beyond: int) -> None:
     want, got = np.array([0.0, 10.0, 1.0, 5.0]), np.array([0.05, 10.5, math.nan, 5.0])
     assert difference(got, want, tolerance).beyond == beyond
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_an_original_that_is_not_finite_accepts_nothing_else(value: float) -> None:
+    want, got = np.asarray([value, 1], np.float32), np.ones(2, np.float32)
+    for tolerance in (Tolerance(), Tolerance(rtol=0.1), Tolerance(atol=9, ulps=9)):
+        assert not difference(got, want, tolerance).accepted
+        assert not difference(want, got, tolerance).accepted
+        assert difference(want, want, tolerance).equal

@@ -35,7 +35,11 @@ _ALWAYS: Final = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Bytes that a function's activations need.
+    """Bytes that a function's activations need while it runs: `Conversion.arena`.
+
+        before = tflq.inspect("in.tflite").summary.functions[0].arena
+        after = tflq.convert("in.tflite").arena
+        print(before.bytes, after.bytes)
 
     shared: of the arena in which tensors take each other's place; None if the size of some follows from values, and
     `dynamic` says which operator's results they are. kept: variables, and what kernels keep for themselves. beside:
@@ -53,6 +57,7 @@ class Arena:
         return None if self.shared is None else self.shared + self.kept
 
     def to_json(self) -> dict[str, Any]:
+        """The numbers by name."""
         stated = {"bytes": self.bytes, "shared": self.shared, "kept": self.kept}
         return {**stated, "dynamic": self.dynamic or None, "beside": list(self.beside)}
 

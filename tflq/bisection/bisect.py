@@ -6,25 +6,28 @@ A pass counts that all later results differ after: some passes of selection need
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from tflq.arguments import check_choice, check_numbers
 from tflq.bisection.outcome import Bisection, Checked, Finding
 from tflq.bisection.running import Case, Results, evaluated, function_of, interpreted, run_file
 from tflq.contract import Pipeline, Step
 from tflq.errors import OptionError, Reason, TflqError
 from tflq.flatbuffer.writer import write
-from tflq.formats import Format, Source, read
+from tflq.formats import Source, read
 from tflq.ir.core import Location, Module, Op
-from tflq.options import Options, asked
+from tflq.options import Fallback, Options, Semantics, State, asked, format_for
 from tflq.pipelines import form_of, lowering, narrowing
 from tflq.records import Decision, Decisions
+from tflq.select.lowering import Mac
 from tflq.verification.difference import Tolerance, difference
 from tflq.verification.inputs import made
 from tflq.verification.runner import Resolver, RunError
@@ -38,33 +41,69 @@ _Ops = Mapping[Location, tuple[str, ...]]
 def bisect(
     source: Source,
     *,
-    format: Format = "tflite",
-    target: str | None = None,
+    target: str | os.PathLike[str] | None = None,
+    mac: Mac = "integer",
+    fallback: Fallback = "float",
+    semantics: Semantics = "interpreter",
+    state: State | None = None,
+    signature: str | None = None,
+    batch: int | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
     seeds: int = 1,
     seed: int = 0,
     resolver: Resolver = "reference",
-    tolerance: Tolerance | None = None,
+    max_lsb: float = 0,
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
     timeout: float = 600.0,
-    progress: Callable[[str], None] = lambda _: None,
-    **conversion: Any,
+    progress: Callable[[str], None] | None = None,
 ) -> Bisection:
-    """Which pass of a TFLite model's conversion first changed a result.
+    """Which pass of a TFLite model's conversion first changed a result: `finding` of what it returns, None if the end
+    gives what the original does.
 
-    conversion: as `tflq.convert` takes it. seeds: sets of random inputs, beside those of the edges. tolerance: what is
-    no difference that counts; by default floats that are 1e-5 of the original's away, since a kernel in float need not
-    add in the evaluator's order. UnsupportedError: the model cannot be converted; TflqError: there is no interpreter.
+        found = tflq.bisect("model.tflite", target="kernels").finding
+        if found is not None:
+            print(found.name, found.opcode, found.tensor, found.difference)
+
+    target: as `tflq.convert` takes it; its file says whether the conversion is to TFLite or to TOSA. mac, fallback,
+        semantics, state, signature, batch, shapes: likewise.
+    seeds: sets of random inputs, before those of the edges. seed: another one gives other random sets.
+    resolver: the interpreter's kernels, as `tflq.verify` takes it.
+    max_lsb, atol, rtol: differences that are accepted, as `tflq.verify` takes them. By default floats may be 1e-5 of
+        the original's away: a kernel in float need not add in the evaluator's order.
+    timeout: seconds that one run may take.
+    progress: called with what is being run.
+
+    InvalidModelError: it is not a valid model. UnsupportedError: it cannot be converted as asked. OptionError: an
+    option makes no sense, or the model is a TOSA file. TflqError: no interpreter is installed, or the original does
+    not run.
     """
-    options = asked(format, target, **conversion)
+    check_numbers(0, whole=True, seeds=seeds, seed=seed)
+    check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)
+    tell = progress or (lambda _: None)
+    check_choice("resolver", resolver, get_args(Resolver))
+    options = asked(
+        format_for(target),
+        target,
+        mac=mac,
+        fallback=fallback,
+        semantics=semantics,
+        state=state,
+        signature=signature,
+        batch=batch,
+        shapes=shapes,
+    )
     module = read(source)
     if form_of(module) == "tosa":
-        raise OptionError(Reason("a TOSA file has no original in the interpreter", module.source, remedy="tflq verify"))
+        what = "this is a TOSA file; bisecting needs a TFLite model, which the interpreter can run"
+        raise OptionError(Reason(what, module.source, remedy="compare two files with tflq verify"))
     module = Pipeline(narrowing(options, "tfl"), "tfl").run(module).module
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
         path = Path(folder) / "model.tflite"
-        search = _Search(path, (resolver, timeout), tolerance or Tolerance(0.0, 1e-6, 1e-5))
-        progress("running the original")
+        search = _Search(path, (resolver, timeout), Tolerance(max_lsb, atol, rtol))
+        tell("running the original")
         search.begin(module, seeds, seed)
-        return search.run(module, options, progress)
+        return search.run(module, options, tell)
 
 
 class _Search:

@@ -50,7 +50,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """What became of the results of `source`, pass by pass. finding: None if the end gives what the original does."""
+    """What became of a model's results, pass by pass: what `tflq.bisect` returns.
+
+    source: the model's path. interpreter: what ran the original.
+    steps: the model after each pass that changed something: `number`, `name`, what it was run `by`, whether the results
+        are `equal`, and a `note`.
+    finding: the pass that first changed a result (`name`, `opcode`, `operator`, `rule`, `tensor`, `difference`, ...);
+        None if the end gives what the original does.
+    sets: the sets of inputs.
+    """
 
     source: str
     interpreter: str
@@ -59,4 +67,5 @@ class Bisection:
     sets: tuple[str, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
+        """A versioned form."""
         return {"format": "tflq.bisection", "version": JSON_VERSION, **asdict(self)}

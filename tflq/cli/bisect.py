@@ -8,49 +8,42 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output, talk
+from tflq.cli.conversion_options import complete_target, conversion_options
 from tflq.cli.failures import DIFFERS
 from tflq.cli.output import Cell
-from tflq.cli.shapes import shape_option
+from tflq.cli.streams import FILE
 
 if TYPE_CHECKING:
     from tflq.bisection import Bisection, Finding
 
 __all__ = ["command"]
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("model", type=MODEL)
-@click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
-@click.option("--mac", type=click.Choice(["integer", "float32"]), default="integer", show_default=True)
-@click.option("--fallback", type=click.Choice(["float", "error"]), default="float", show_default=True)
-@click.option("--semantics", type=click.Choice(["interpreter", "real"]), default="interpreter", show_default=True)
-@click.option("--state", type=click.Choice(["kept", "variables"]), help="As `tflq convert` takes it.")
-@click.option("--signature", metavar="KEY", help="Convert this signature alone.")
-@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
-@shape_option()
-@click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")
+@click.argument("model", type=FILE)
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
+    "--target",
+    shell_complete=complete_target,
+    help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
 )
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
-@click.option("--atol", type=click.FloatRange(0), default=1e-6, help="Accept floats that are so far away ...")
-@click.option("--rtol", type=click.FloatRange(0), default=1e-5, help="... plus this times the original's.")
+@conversion_options("mac", "fallback", "semantics", "state", "signature", "batch", "shapes")
+@click.option("--seeds", type=click.IntRange(0), default=1, show_default=True, help="How many sets of random inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
+@click.option(
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
+)
+@click.option("--atol", type=click.FloatRange(0), default=1e-6, help="Accept floats that differ by at most this ...")
+@click.option("--rtol", type=click.FloatRange(0), default=1e-5, help="... plus this share of the original's value.")
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(
-    model: Path, target: str | None, *, max_lsb: float, atol: float, rtol: float, as_json: bool, **options: Any
-) -> None:
+def command(model: Path, *, as_json: bool, **options: Any) -> None:
     """Convert MODEL and find the pass that first changed a result.
 
     The model after each pass is run on the same inputs: by the interpreter as it was read and on the target's kernels,
     by tflq's evaluator between. Exit code 5 if the results of the end differ: then the pass is named, the rule and the
     operator, and the first tensor that shows it. 0 if they do not.
     """
-    from tflq.bisection import bisect
-    from tflq.targets import is_of_tosa
-    from tflq.verification import Tolerance
+    import tflq
 
     with talk.progress(f"bisecting {model}", silent=as_json, total=0) as display:
 
@@ -58,11 +51,7 @@ def command(
             if display is not None:
                 display.update(display.task_ids[0], description=what)
 
-        tosa = is_of_tosa(target)
-        tolerance = Tolerance(max_lsb, atol, rtol)
-        result = bisect(
-            model, format="mlir" if tosa else "tflite", target=target, tolerance=tolerance, progress=show, **options
-        )
+        result = tflq.bisect(model, progress=show, **options)
     output.print_json(result.to_json()) if as_json else print_bisection(result)
     click.get_current_context().exit(0 if result.finding is None else DIFFERS)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, streams, talk
+from tflq.cli.conversion_options import FORMS, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
-from tflq.cli.shapes import shape_option
 from tflq.cli.streams import MODEL, is_stream
-from tflq.cli.verdict import arena, print_report, print_timings, print_verdict
+from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
 from tflq.errors import FileError, OptionError, Reason
-from tflq.files import tidy
+from tflq.files import Output, check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.conversion import Conversion
@@ -26,12 +26,11 @@ JSON_VERSION = 2
 
 
 class _Convert(SectionedCommand):
+    most_used = ("target", "mac", "prefer", "fallback", "batch", "cut", "folder", "force", "report_path", "as_json")
     sections: ClassVar = {
-        "What the result is": (
-            *("target", "format", "mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules"),
-        ),
-        "Which part of the model, and which shapes": ("signature", "cut", "cut_before_custom", "batch", "shapes"),
-        "Where it goes, and what is said": ("folder", "workers", "force", "report_path", "as_json"),
+        "What the result is": ("target", "format", *FORMS),
+        "Which part of the model, and which shapes": PARTS,
+        "Where it goes, and what is said": ("folder", "workers", "force", "skip", "report_path", "as_json"),
         "What happens inside": ("cache", "dump_ir", "timings"),
     }
 
@@ -44,7 +43,7 @@ class _Convert(SectionedCommand):
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Convert any number of models into this folder, under their names, and print one summary.",
+    help="Convert any number of models, and all in folders, into this folder, under their names and paths.",
 )
 @click.option(
     "--workers",
@@ -53,70 +52,16 @@ class _Convert(SectionedCommand):
 )
 @click.option(
     "--target",
+    shell_complete=complete_target,
     metavar="NAME|PATH.toml",
-    help="What the result may hold: integer or kernels (.tflite), tosa (.tosa, .mlir), or a file that says so.",
+    help="Which operators the result may use: integer or kernels (.tflite), tosa (.tosa, .mlir), or a target file.",
 )
 @click.option(
     "--format",
     type=click.Choice(["tflite", "tosa", "mlir"]),
-    help="The format, where no suffix says it: OUT is `-`. By default tflite.",
+    help="The output format when OUT is `-`; otherwise its suffix says it. By default tflite.",
 )
-@click.option(
-    "--mac",
-    type=click.Choice(["integer", "float32"]),
-    default="integer",
-    show_default=True,
-    help="Multiply-accumulate: int8 matrix products, or float32 convolutions proven exact.",
-)
-@click.option(
-    "--prefer",
-    type=click.Choice(["speed", "size", "memory"]),
-    default="speed",
-    show_default=True,
-    help="Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(["float", "error"]),
-    default="float",
-    show_default=True,
-    help="What becomes of an operator without an integer form.",
-)
-@click.option(
-    "--semantics",
-    type=click.Choice(["interpreter", "real"]),
-    default="interpreter",
-    show_default=True,
-    help="Equal the interpreter to the last bit, or honour the quantization parameters where it does not.",
-)
-@click.option(
-    "--state",
-    type=click.Choice(["kept", "variables"]),
-    help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list them.",
-)
-@click.option(
-    "--reset-signature",
-    is_flag=True,
-    help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys then.",
-)
-@click.option(
-    "--rules",
-    metavar="FILE.py",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    help="Python with rules for operators, custom ones too, as its EXTENSION; they are tried first.",
-)
-@click.option("--batch", type=click.IntRange(1), help="Size of the inputs' first dim where the model leaves it open.")
-@shape_option()
-@click.option("--signature", metavar="KEY", help="Convert this signature alone; TOSA has one file for each.")
-@click.option(
-    "--cut",
-    metavar="TENSOR[,TENSOR]",
-    multiple=True,
-    callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
-    help="Convert the part up to these tensors, which become outputs.",
-)
-@click.option("--cut-before-custom", is_flag=True, help="Convert the part up to what custom operators read.")
+@conversion_options()
 @click.option(
     "--report",
     "report_path",
@@ -128,7 +73,8 @@ class _Convert(SectionedCommand):
     "--cache",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. For .tflite files.",
+    help="Keep proofs in this folder, 256 MiB at most, and read what was proven before. It rewrites files there. "
+    "For .tflite files.",
 )
 @click.option(
     "--dump-ir",
@@ -137,7 +83,13 @@ class _Convert(SectionedCommand):
     help="Write the text of the model as read, and after each pass that changed something, into this folder.",
 )
 @click.option("--timings", is_flag=True, help="Print what each pass took.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("--force", is_flag=True, help="Replace files that exist; what is read is never replaced.")
+@click.option(
+    "--skip-existing",
+    "skip",
+    is_flag=True,
+    help="With -o: leave models whose files are in DIR, and go on with the others, as after Ctrl-C.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_context
 def command(
@@ -151,40 +103,33 @@ def command(
     *,
     timings: bool,
     force: bool,
+    skip: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Convert model IN, TFLite or TOSA, to OUT, whose suffix says the format: .tflite, .tosa or .mlir.
 
-    `-` as IN is standard input, as OUT standard output; the summary goes to stderr then.
+    `-` as IN is standard input, as OUT standard output; the summary goes to stderr then. With -o DIR each IN is a model
+    or a folder: all .tflite and .tosa files in it are converted, and DIR gets its tree.
     """
     if folder is not None:
         if dump_ir is not None or timings:
             raise click.UsageError("--dump-ir and --timings are for one model.")
-        sources = _sources(context, paths, report_path)
-        from pathlib import Path
+        models = _sources(context, paths, report_path)
+        from tflq.cli.many import Many, convert_many
 
-        from tflq.cli.many import convert_many
-
-        count = workers or min(os.cpu_count() or 1, len(sources))
-        context.exit(convert_many(sources, Path(folder), options, workers=count, force=force, as_json=as_json))
+        many = Many(folder, options, force=force, skip=skip, workers=workers, as_json=as_json, quiet=talk.quiet())
+        context.exit(convert_many(models, many))
     if len(paths) != 2:
-        raise click.UsageError("Give a model IN and a file OUT, or models IN... and a folder: -o DIR.")
-    if workers is not None:
-        raise click.UsageError("--workers is for many models: IN... -o DIR.")
+        raise click.UsageError("Give a model IN and a file OUT, or models and folders IN... and a folder: -o DIR.")
+    if workers is not None or skip:
+        raise click.UsageError("--workers and --skip-existing are for many models: IN... -o DIR.")
     source, destination = _model(context, paths[0]), paths[1]
-    _check_paths(source, destination, report_path, force=force)
-    if is_stream(destination):
-        if as_json:
-            what = "--json and OUT '-' both go to standard output"
-            raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        streams.check_output(text=options["format"] == "mlir")
+    _check(source, destination, report_path, dump_ir, options, force=force, as_json=as_json)
     from tflq import convert
     from tflq.conversion import destinations, observed
-    from tflq.files import replace_file
 
     given = streams.source(source)
-    size = streams.size_of(given)
     place = None if is_stream(destination) else destination
     with talk.progress(f"converting {streams.name_of(source)}", silent=as_json):
         start = time.perf_counter()
@@ -194,18 +139,18 @@ def command(
             conversion = observed(given, place, force=force, dump_ir=dump_ir, **options)
         seconds = time.perf_counter() - start
     if place is None:
-        written, sizes = ["standard output"], (size, _write(conversion))
+        written = ["standard output"]
+        _write(conversion)
     else:
-        written = [path for path, _ in destinations(conversion, place, force=True)]
-        sizes = size, sum(os.stat(path).st_size for path in written)
+        written = [path for path, _ in destinations(conversion, place)]
     if report_path is not None:
         import json
 
-        replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"])
+        check_outputs([*zip(written, written, strict=True), ("--report", report_path)], force=True)
+        replace_file(report_path, [json.dumps(conversion.report.to_json(), indent=1).encode(), b"\n"], force=force)
     if as_json:
         document = {"format": "tflq.conversion", "version": JSON_VERSION, "source": source, "destination": destination}
-        planned = None if conversion.arena is None else conversion.arena.to_json()
-        measures = {"arena": planned, "bytes_in": sizes[0], "bytes_out": sizes[1], "seconds": round(seconds, 4)}
+        measures = {**conversion.cost.to_json(), "seconds": round(seconds, 4)}
         document |= {"files": written, "options": options, **measures, "report": conversion.report.to_json()}
         if timings:
             from dataclasses import asdict
@@ -213,59 +158,68 @@ def command(
             document["timings"] = [asdict(row) for row in conversion.timings]
         output.print_json(document)
     elif not talk.quiet():
-        err = place is None
-        print_verdict(conversion.report.rows, err=err)
-        output.line(f"{streams.name_of(source)} -> {', '.join(written)}", err=err)
-        output.line(f"{output.size(sizes[0])} -> {output.size(sizes[1])} in {seconds:.2f} s", err=err)
-        if conversion.arena is not None:
-            output.line(f"arena {arena(conversion.arena)}", err=err)
+        made = f"{streams.name_of(source)} -> {', '.join(written)} in {seconds:.2f} s"
+        _print(conversion, made, timings=timings, err=place is None)
+
+
+def _print(conversion: Conversion, made: str, *, timings: bool, err: bool) -> None:
+    """The verdict, what was `made`, what it costs, and the report."""
+    print_verdict(conversion.report.rows, err=err)
+    output.line(made, err=err)
+    print_cost(conversion.cost, err=err)
+    output.line(err=err)
+    print_report(conversion.report, err=err)
+    if timings:
         output.line(err=err)
-        print_report(conversion.report, err=err)
-        if timings:
-            output.line(err=err)
-            print_timings(conversion.timings, err=err)
+        print_timings(conversion.timings, err=err)
 
 
 def _sources(context: click.Context, paths: Sequence[str], report: str | None) -> list[str]:
-    """The models to convert into a folder."""
+    """The models and folders to convert into a folder."""
     if report is not None:
         raise click.UsageError("--report is for one model; --json prints the reports of all.")
     if "-" in paths:
         raise click.UsageError("Standard input has no name to write under: give files with -o DIR.")
-    return [_model(context, path) for path in paths]
+    return [path if os.path.isdir(path) else _model(context, path) for path in paths]
+
+
+def _check(
+    source: str,
+    destination: str,
+    report: str | None,
+    dump_ir: str | None,
+    options: Mapping[str, Any],
+    *,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Whether all that one conversion writes has a place of its own."""
+    if os.path.isdir(destination):
+        raise FileError(destination, "this is a folder", remedy="name a file, or say -o DIR")
+    outputs: list[Output] = [("OUT", streams.stream_or_path(destination, 1)), ("--report", report)]
+    inputs = streams.stream_or_path(source, 0), options["target"], *options["rules"]
+    check_outputs(outputs, inputs=inputs, force=force)
+    if report is not None and is_stream(report):
+        raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
+    if dump_ir is not None:
+        from tflq.dump import check_folder
+
+        check_folder(dump_ir, beside=[place for _, place in outputs], inputs=inputs, force=force)
+    if is_stream(destination):
+        if as_json:
+            what = "--json and OUT '-' both go to standard output"
+            raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
+        streams.check_output(text=options["format"] == "mlir")
 
 
 def _model(context: click.Context, path: str) -> str:
     """The path of a model, if there is one."""
-    try:
-        return str(MODEL.convert(path, None, context))
-    except click.BadParameter as error:
-        error.param_hint = "IN"
-        raise
+    return str(MODEL.convert(path, None, context))
 
 
-def _write(conversion: Conversion) -> int:
-    """Writes the one file of a conversion to standard output; its bytes."""
+def _write(conversion: Conversion) -> None:
+    """Writes the one file of a conversion to standard output."""
     if len(conversion.files) > 1:
         what = f"there is a file for each signature: {', '.join(conversion.files)}"
         raise OptionError(Reason(what, remedy="--signature says which"))
     streams.write_output([conversion.data])
-    return len(conversion.data)
-
-
-def _check_paths(source: str, destination: str, report: str | None, *, force: bool) -> None:
-    for path in (destination, report):
-        if path is None or is_stream(path):
-            continue
-        if os.path.exists(path) and not is_stream(source) and os.path.samefile(path, source):
-            raise FileError(path, "this is the model to convert", remedy="give another name")
-        if os.path.isdir(path):
-            raise FileError(path, "this is a folder", remedy="name a file, or say -o DIR")
-        if os.path.isfile(path) and not force:
-            raise FileError(path, "it exists already", remedy="--force replaces it")
-        if not os.path.isdir(parent := os.path.dirname(path) or os.curdir):
-            raise FileError(path, f"there is no folder {parent}")
-    if report is not None and is_stream(report):
-        raise OptionError(Reason("the report has no stream", value="-", remedy="--json prints it"))
-    if report is not None and tidy(report) == tidy(destination):
-        raise OptionError(Reason("OUT and --report are the same file", report))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import click
 
@@ -60,6 +60,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "sweep": (
         ("a folder of models, for two targets", "tflq sweep models -o after --target integer --target kernels"),
+        ("with options of `tflq convert`", "tflq sweep models -o floats --mac float32 --fallback error"),
         ("go on with one that was interrupted", "tflq sweep models -o after --resume"),
     ),
     "opt": (
@@ -77,11 +78,24 @@ COMPLETION: Final = {
 }
 
 
+_ALL: Final = "tflq.help_all"
+
+
 class SectionedCommand(click.Command):
     """A command whose options stand in sections: `sections` has the names of their parameters, and what is in none
-    comes last."""
+    comes last. most_used: those that `--help` shows; `--help-all`, and docs/cli.md, have all. Empty: `--help` has."""
 
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    most_used: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        if self.most_used:
+            shown = "Show all options and exit."
+            flag = click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all, help=shown
+            )
+            self.params.append(flag)
 
     def by_section(self, context: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
         """The heads of the sections, and their options."""
@@ -91,9 +105,20 @@ class SectionedCommand(click.Command):
         yield "Options", list(options.values())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for head, options in self.by_section(ctx):
+        sections = list(self.by_section(ctx))
+        if self.most_used and not ctx.meta.get(_ALL):
+            by_name = {option.name: option for _, options in sections for option in options}
+            sections = [("Options most used", [by_name[name] for name in (*self.most_used, "help_all")])]
+        for head, options in sections:
             with formatter.section(head):
                 formatter.write_dl([record for o in options if (record := o.get_help_record(ctx)) is not None])
+
+
+def _help_all(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
 
 
 def with_examples(command: click.Command, name: str) -> click.Command:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tflq.cli import output
+from tflq.cli.conversion_options import complete_target
 from tflq.cli.output import Cell
-from tflq.cli.streams import MODEL, is_stream, name_of, size_of, source
+from tflq.cli.streams import MODEL, name_of, source
 from tflq.cli.verdict import COLOURS, arena, print_verdict, types, warnings
 
 if TYPE_CHECKING:
-    from tflq.formats import Format
     from tflq.report import Report
     from tflq.summary import FunctionSummary, Summary, TensorSummary
 
@@ -26,7 +25,9 @@ __all__ = ["command"]
 @click.option("--ir", is_flag=True, help="Print the model as text, large constants left out.")
 @click.option("--why", is_flag=True, help="Print what a conversion does with each operator, and why.")
 @click.option(
-    "--target", help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file."
+    "--target",
+    shell_complete=complete_target,
+    help="The target that --why and --format convert for: integer (the default), kernels, tosa, or a file.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option(
@@ -41,46 +42,22 @@ def command(model: str, target: str | None, *, ir: bool, why: bool, as_json: boo
         raise click.UsageError("--format is a form of its own: give it without --ir, --why and --json.")
     if ir and (why or as_json):
         raise click.UsageError("--ir is a form of its own: give it without --why and --json.")
-    if form and is_stream(model):
-        raise click.UsageError("--format reads the model twice: give a file, not `-`.")
     import tflq
 
-    if form:
-        _print_graphs(Path(model), target)
-        return
-    given = source(model)
-    if why:
+    found = tflq.inspect(source(model), target=target)
+    if form or why:
         with output.progress(f"converting {name_of(model)}", quiet=as_json):
-            report = tflq.convert(given, format=_format(target), target=target).report
-        output.print_json(report.to_json()) if as_json else print_why(report)
-        return
-    module = tflq.read(given)
-    if ir:
-        from tflq.ir.printer import print_module
-
-        click.echo(print_module(module, elide=True))
-        return
-    from tflq.summary import Summary
-
-    summary = Summary.of(module)
-    output.print_json(summary.to_json()) if as_json else print_summary(summary, size_of(given))
-
-
-def _print_graphs(model: Path, target: str | None) -> None:
-    from tflq.explorer import explore
-
-    with output.progress(f"converting {model}", quiet=False):
-        explored = explore(model, target)
-    click.echo(json.dumps(explored.stages, allow_nan=False))
-    if explored.refused is not None:
-        raise explored.refused
-
-
-def _format(target: str | None) -> Format:
-    """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
-    from tflq.targets import is_of_tosa
-
-    return "mlir" if is_of_tosa(target) else "tflite"
+            _ = found.explored if form else found.report
+    if form:
+        click.echo(json.dumps(found.explored.stages, allow_nan=False))
+        if found.explored.refused is not None:
+            raise found.explored.refused
+    elif why:
+        output.print_json(found.report.to_json()) if as_json else print_why(found.report)
+    elif ir:
+        click.echo(found.text)
+    else:
+        output.print_json(found.to_json()) if as_json else print_summary(found.summary, found.bytes)
 
 
 def print_why(report: Report) -> None:
@@ -93,7 +70,7 @@ def print_why(report: Report) -> None:
             types(row.operands, row.results),
             (row.path, COLOURS[row.outcome]),
             str(row.made or "-"),
-            row.reason or row.note,
+            "; ".join(filter(None, (row.reason or row.note, row.not_kernel and f"no kernel: {row.not_kernel}"))),
         ]
         for row in report.rows
     ]

@@ -9,8 +9,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -18,9 +18,12 @@ from typing import Any, Final, NoReturn
 import click
 
 import tflq
+from tflq.arguments import choices
 from tflq.cli import talk
-from tflq.cli.failures import Failure, Stopped
+from tflq.cli.failures import USAGE, Failure, Stopped
 from tflq.cli.help import GROUPS, with_examples
+from tflq.cli.streams import Undelivered, open_standard_streams
+from tflq.errors import OptionError, Reason
 
 __all__ = ["COMMANDS", "group", "main"]
 
@@ -35,21 +38,15 @@ COMMANDS: Final = {
     "opt": "tflq.cli.opt",
 }
 
+CLOSED: Final = 141
+"""The exit code where what reads standard output ends early, as that of a process that SIGPIPE ends."""
 COLLECTED_AFTER: Final = 50_000
 """How many more objects than at the last collection of garbage begin one. Python's 700 have it run a hundred times
 while modules are imported, and find nothing."""
 
 
-class _ClosedPipe(Exception):  # noqa: N818 not an error
-    """The reader of a pipe, `head` say, has had enough. (click makes an error of a BrokenPipeError.)"""
-
-
-@contextmanager
-def _closed_pipes() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise _ClosedPipe from error
+class _SystemError(Exception):
+    """An error of the system, under a name that click does not know: it ends the process at a closed pipe, silently."""
 
 
 class LazyGroup(click.Group):
@@ -63,6 +60,14 @@ class LazyGroup(click.Group):
             return None
         return with_examples(talk.add_options(import_module(COMMANDS[cmd_name]).command), cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            what, remedy = f"there is no command '{args[0]}'", choices(args[0], COMMANDS)
+            raise OptionError(Reason(what, value=args[0], remedy=remedy))
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for head, commands in GROUPS.items():
             with formatter.section(head):
@@ -71,12 +76,13 @@ class LazyGroup(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         if os.environ.get("NO_COLOR"):
             extra["color"] = False
-        with _closed_pipes():
-            return super().make_context(*args, **extra)
+        return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _closed_pipes():
+        try:
             return super().invoke(ctx)
+        except OSError as error:
+            raise _SystemError(error) from error
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -86,7 +92,8 @@ def group() -> None:
 
     \b
     Exit codes: 0 done, 2 wrong usage, 3 invalid model, 4 not supported,
-    5 results differ, 70 a bug of tflq's own, 128 + n ended by signal n.
+    5 results differ, 70 a bug of tflq's own, 128 + n ended by signal n,
+    141 what reads the output ended early.
 
     `tflq COMMAND --help` ends with examples. Completion in the shell: docs/cli.md.
     """
@@ -96,9 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits. A signal to stop is an exception, so that no half-written file stays."""
     gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
     stop_by_exception()
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # names of tensors that the terminal cannot show
+    open_standard_streams()
     code = run(arguments)
     gc.freeze()  # what is left ends with the process, and need not be searched for garbage
     sys.exit(code)
@@ -122,9 +127,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _run(given)
         sys.stdout.flush()
-    except (_ClosedPipe, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except Undelivered as stop:
+        if stop.closed:
+            return CLOSED
+        with suppress(Undelivered):
+            Failure.of(stop.error).show()
+        return USAGE
     return code
 
 
@@ -134,12 +142,7 @@ def _run(arguments: list[str]) -> int:
         return int(group.main(args=arguments, prog_name="tflq", standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        if as_json:
-            return Failure.of(error).show(as_json=True)
-        error.show()
-        return error.exit_code
-    except _ClosedPipe:
-        raise
+    except _SystemError as error:
+        return Failure.of(error.args[0]).show(as_json=as_json)
     except (Exception, KeyboardInterrupt, Stopped) as error:  # noqa: BLE001 - what is left is a bug, and says so
         return Failure.of(error).show(as_json=as_json)

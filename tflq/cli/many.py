@@ -1,4 +1,8 @@
-"""`tflq convert IN... -o DIR`: many models, each on its own, and one summary."""
+"""`tflq convert IN... -o DIR`: many models, each on its own, and one summary.
+
+A folder among IN stands for all models in it, and keeps its tree. Each file is whole or not there, so what is in DIR
+after an interruption is done: `--skip-existing` goes on with the rest.
+"""
 
 from __future__ import annotations
 
@@ -10,92 +14,121 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tflq.cli import output, talk
-from tflq.cli.failures import BUG, Failure
+from tflq.cli.failures import BUG, Failure, Stopped
 from tflq.cli.output import Cell
-from tflq.cli.verdict import print_verdict, warnings
+from tflq.cli.verdict import print_cost, print_verdict, warnings
 from tflq.cli.workers import Died, in_processes
 from tflq.errors import FileError, OptionError, Reason
+from tflq.files import check_outputs, file_errors
 
 if TYPE_CHECKING:
-    from tflq.analysis.arena import Arena
+    from tflq.cost import Cost
+    from tflq.formats import Format
     from tflq.report import Report
 
-__all__ = ["convert_many"]
+__all__ = ["Many", "convert_many"]
 
 JSON_VERSION: Final = 2
 _WORDS: Final = {2: "failed", 3: "invalid model", 4: "not supported", BUG: "bug"}
+
+
+_SUFFIXES: Final = (".tflite", ".tosa")
+"""Of the files in a folder that are models."""
+
+
+@dataclass(frozen=True)
+class Many:
+    """What is asked of a conversion into a folder. skip: files that are there already stay, and are not made again.
+    workers: processes; None for as many as there are cores."""
+
+    folder: str
+    options: Mapping[str, Any]
+    force: bool = False
+    skip: bool = False
+    workers: int | None = None
+    as_json: bool = False
+    quiet: bool = False
+
+    @property
+    def format(self) -> Format:
+        return self.options.get("format") or "tflite"
 
 
 @dataclass(frozen=True)
 class _Job:
     source: str
     destination: Path
-    options: Mapping[str, Any]
+    inputs: tuple[object, ...]
+    many: Many
     verbosity: int
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What became of a model: its report, or why there is none."""
+    """What became of a model: its report, or why there is none: a failure, or its files were there already."""
 
     source: str
     destination: Path
     seconds: float
     files: tuple[str, ...] = ()
     report: Report | None = None
-    arena: Arena | None = None
+    cost: Cost | None = None
     failure: Failure | None = None
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of the model, and of what was made of it."""
-        return os.stat(self.source).st_size, sum(os.stat(path).st_size for path in self.files)
+    def skipped(self) -> bool:
+        return self.report is None and self.failure is None
 
     def to_json(self, options: Mapping[str, Any]) -> dict[str, Any]:
         if self.failure is not None:
             return {**self.failure.to_json(), "source": self.source}
-        assert self.report is not None
-        before, after = self.sizes
+        places = {"source": self.source, "destination": str(self.destination), "files": list(self.files)}
+        if self.report is None:
+            return {"format": "tflq.skipped", "version": JSON_VERSION, **places}
+        assert self.cost is not None
         return {
             "format": "tflq.conversion",
             "version": JSON_VERSION,
-            "source": self.source,
-            "destination": str(self.destination),
-            "files": list(self.files),
+            **places,
             "options": dict(options),
-            "bytes_in": before,
-            "bytes_out": after,
-            "arena": None if self.arena is None else self.arena.to_json(),
+            **self.cost.to_json(),
             "seconds": round(self.seconds, 4),
             "report": self.report.to_json(),
         }
 
 
-def convert_many(
-    sources: Sequence[str], folder: Path, options: Mapping[str, Any], *, workers: int, force: bool, as_json: bool
-) -> int:
-    """Converts models into a folder, which is made if it is not there; the worst of the exit codes. Nothing is written
-    if files would meet."""
-    format = options.get("format") or "tflite"
-    places = [folder / f"{Path(source).stem}.{format}" for source in sources]
-    _check_places(sources, places, force=force)
-    folder.mkdir(parents=True, exist_ok=True)
-    given = {**options, "format": format, "force": force}
-    jobs = [_Job(source, place, given, talk.verbosity()) for source, place in zip(sources, places, strict=True)]
+def convert_many(given: Sequence[str], many: Many) -> int:
+    """Converts models, and those in folders, into a folder, which is made if it is not there; the worst of the exit
+    codes. Nothing is written if files would meet."""
+    if many.force and many.skip:
+        raise OptionError("--force replaces files, --skip-existing leaves them: give one of them")
+    folder = Path(many.folder)
+    jobs = _jobs(given, folder, many)
+    with file_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     found: dict[int, _Outcome] = {}
-    with talk.progress("converting", silent=as_json, total=len(jobs)) as display:
-        for number, outcome in _run(jobs, workers):
-            found[number] = outcome
-            if display is not None:
-                display.advance(display.task_ids[0])
+    workers = many.workers or min(os.cpu_count() or 1, len(jobs))
+    try:
+        with talk.progress("converting", silent=many.as_json, total=len(jobs)) as display:
+            for number, outcome in _run(jobs, workers):
+                found[number] = outcome
+                if display is not None:
+                    display.advance(display.task_ids[0])
+    except (KeyboardInterrupt, Stopped):
+        done = f"{len(found)} of {len(jobs)} are done; the same command with --skip-existing goes on with the rest"
+        output.line(done, err=True)
+        raise
     outcomes = _apart([found[number] for number in range(len(jobs))])
     seconds = time.perf_counter() - start
     code = max(outcome.failure.code if outcome.failure else 0 for outcome in outcomes)
-    if as_json:
+    if many.as_json:
+        from tflq.cost import total
+
         document = {"format": "tflq.conversions", "version": JSON_VERSION, "destination": str(folder)}
-        document |= {"exit_code": code, "seconds": round(seconds, 4)}
-        output.print_json({**document, "conversions": [outcome.to_json(options) for outcome in outcomes]})
+        document |= {"exit_code": code, "seconds": round(seconds, 4), "cost": total(_costs(outcomes)).to_json()}
+        document |= {"skipped": sum(outcome.skipped for outcome in outcomes)}
+        output.print_json({**document, "conversions": [outcome.to_json(many.options) for outcome in outcomes]})
         return code
     if not talk.quiet():
         _print(outcomes, folder, seconds)
@@ -103,17 +136,32 @@ def convert_many(
     return code
 
 
-def _check_places(sources: Sequence[str], places: Sequence[Path], *, force: bool) -> None:
-    taken: dict[str, str] = {}
-    originals = {os.path.realpath(source) for source in sources}
-    for source, place in zip(sources, places, strict=True):
-        other = taken.setdefault(os.path.normcase(place), source)
-        if other is not source:
-            raise OptionError(Reason(f"it would be made of {other} and of {source}", str(place), remedy="rename one"))
-        if os.path.realpath(place) in originals:
-            raise FileError(str(place), "this is a model to convert", remedy="give another folder")
-        if place.is_file() and not force:
-            raise FileError(str(place), "it exists already", remedy="--force replaces it")
+def _jobs(given: Sequence[str], folder: Path, many: Many) -> list[_Job]:
+    """A job per model, all places checked."""
+    models = [model for path in given for model in _models(Path(path), folder)]
+    places = [folder / inside.parent / f"{inside.stem}.{many.format}" for _, inside in models]
+    sources = [os.fspath(source) for source, _ in models]
+    inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
+    check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
+    return [_Job(source, place, inputs, many, talk.verbosity()) for source, place in zip(sources, places, strict=True)]
+
+
+def _models(path: Path, folder: Path) -> list[tuple[Path, Path]]:
+    """A model, or those in a folder, each with its path in the output folder, but for its suffix. What is in the output
+    folder is a result, and no model to convert."""
+    if not path.is_dir():
+        return [(path, Path(path.name))]
+    root, results = path.resolve(), folder.resolve()
+    if root == results:
+        raise OptionError(Reason("the models to convert are in this folder", str(folder), remedy="write to another"))
+    inside = [
+        each.relative_to(path)
+        for each in sorted(path.rglob("*"))
+        if each.suffix in _SUFFIXES and not each.is_dir() and results not in each.resolve().parents
+    ]
+    if not inside:
+        raise FileError(str(path), f"there is no model in this folder: no {' or '.join(_SUFFIXES)} file")
+    return [(path / each, each) for each in inside]
 
 
 def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
@@ -133,20 +181,46 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
 
 def _convert(job: _Job) -> _Outcome:
     """One model: its outcome, whatever happens."""
-    from tflq.conversion import convert, destinations
+    from tflq.conversion import convert, destinations, write
 
     start = time.perf_counter()
+    options = {**job.many.options, "format": job.many.format}
     try:
+        if job.many.skip and (there := _there(job, options)):
+            return _Outcome(job.source, job.destination, 0.0, there)
         with talk.spoken(job.verbosity):
-            conversion = convert(job.source, job.destination, **job.options)
-        files = tuple(os.fspath(path) for path, _ in destinations(conversion, job.destination, force=True))
+            conversion = convert(job.source, **options)
+            places = destinations(conversion, job.destination)
+            files = tuple(place for place, _ in places)
+            missing = [(place, at) for place, at in places if not (job.many.skip and os.path.isfile(place))]
+            with file_errors(job.destination):
+                job.destination.parent.mkdir(parents=True, exist_ok=True)
+            write(conversion, missing, inputs=job.inputs, force=job.many.force)
     except Exception as error:  # noqa: BLE001 - of one model; the others go on
         failure = Failure.of(error)
         if job.source not in failure.message:
             failure = replace(failure, message=f"{job.source}: {failure.message}")
         return _Outcome(job.source, job.destination, time.perf_counter() - start, failure=failure)
     seconds = time.perf_counter() - start
-    return _Outcome(job.source, job.destination, seconds, files, conversion.report, conversion.arena)
+    cost = conversion.cost if job.many.as_json or not job.many.quiet else None
+    return _Outcome(job.source, job.destination, seconds, files, conversion.report, cost)
+
+
+def _there(job: _Job, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files of a conversion if all of them are there. TOSA has one for each of several signatures: which these are
+    is read from the model, if there is a file of such a name."""
+    from tflq.conversion import expected_places
+
+    if job.destination.is_file():
+        return (os.fspath(job.destination),)
+    folder, (stem, suffix) = job.destination.parent, os.path.splitext(job.destination.name)
+    if suffix == ".tflite" or not folder.is_dir():
+        return ()
+    if not any(name.startswith(f"{stem}.") and name.endswith(suffix) for name in os.listdir(folder)):
+        return ()
+    asked_for = {name: value for name, value in options.items() if name != "rules"}  # they change no entry
+    files = tuple(place for place, _ in expected_places(job.source, job.destination, **asked_for))
+    return files if all(map(os.path.isfile, files)) else ()
 
 
 def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
@@ -167,25 +241,45 @@ def _apart(outcomes: Sequence[_Outcome]) -> list[_Outcome]:
 
 def _print(outcomes: Sequence[_Outcome], folder: Path, seconds: float) -> None:
     done = [outcome.report for outcome in outcomes if outcome.report is not None]
-    colour = "green" if len(done) == len(outcomes) else "red"
-    output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models", "bold"))
-    print_verdict([row for report in done for row in report.rows])
+    skipped = sum(outcome.skipped for outcome in outcomes)
+    colour = "green" if len(done) + skipped == len(outcomes) else "red"
+    there = f", {skipped} of {len(outcomes)} were there" if skipped else ""
+    output.line(("converted: ", f"bold {colour}"), (f"{len(done)} of {len(outcomes)} models{there}", "bold"))
+    if done:
+        print_verdict([row for report in done for row in report.rows])
     output.line(f"{folder}{os.sep} in {seconds:.2f} s")
+    if costs := _costs(outcomes):
+        _print_total(costs)
     output.line()
-    output.table(["file", "outcome", "integer", "float", "kept", "size"], [*map(_row, outcomes)], right=(2, 3, 4))
+    head = ["file", "outcome", "integer", "float", "kept", "size", "arena"]
+    output.table(head, [_row(outcome, folder) for outcome in outcomes], right=(2, 3, 4))
     for outcome in outcomes:
         if outcome.report is not None:
             output.warnings([f"{outcome.source}: {text}" for text in warnings(outcome.report)])
 
 
-def _row(outcome: _Outcome) -> list[Cell]:
+def _print_total(costs: Sequence[Cost]) -> None:
+    from tflq.cost import total
+
+    print_cost(total(costs))
+    if unknown := sum(cost.arena is not None and cost.arenas is None for cost in costs):
+        output.line(f"not in this sum: {unknown} model{'s' * (unknown > 1)} whose arena is unknown before a run")
+
+
+def _row(outcome: _Outcome, folder: Path) -> list[Cell]:
+    name = os.path.relpath(outcome.destination, folder)
     if outcome.failure is not None:
-        return [outcome.destination.name, (_WORDS.get(outcome.failure.code, "failed"), "red"), "-", "-", "-", ""]
-    assert outcome.report is not None
-    before, after = map(output.size, outcome.sizes)
-    counts = outcome.report.counts
+        return [name, (_WORDS.get(outcome.failure.code, "failed"), "red"), *"---", "", ""]
+    if outcome.report is None or outcome.cost is None:
+        return [name, ("was there", "dim"), *"---", "", ""]
+    cost, counts = outcome.cost, outcome.report.counts
     numbers = [str(counts[path] or "-") for path in ("integer", "float", "kept")]
-    return [outcome.destination.name, ("converted", "green"), *numbers, f"{before} -> {after}"]
+    arenas = "-" if cost.arena is None else output.change(*cost.arenas) if cost.arenas else "unknown"
+    return [name, ("converted", "green"), *numbers, output.change(cost.bytes_in, cost.bytes_out), arenas]
+
+
+def _costs(outcomes: Sequence[_Outcome]) -> list[Cost]:
+    return [outcome.cost for outcome in outcomes if outcome.cost is not None]
 
 
 def _print_failures(outcomes: Sequence[_Outcome]) -> None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.conversion_options import complete_target
 from tflq.cli.output import Cell
 from tflq.cli.verdict import types
+from tflq.errors import OptionError, Reason
 
 if TYPE_CHECKING:
     from tflq.coverage.rows import CoverageRow
@@ -25,10 +27,17 @@ COLOURS = {"integer": "green", "table": "green", "float": "yellow", "refused": "
 
 @click.command()
 @click.option(
-    "--target", metavar="NAME|PATH.toml", help="integer (the default), kernels, tosa, or a file of TFLite kernels."
+    "--target",
+    shell_complete=complete_target,
+    metavar="NAME|PATH.toml",
+    help="integer (the default), kernels, tosa, or a file of TFLite kernels.",
 )
 @click.option("--operator", metavar="NAME", help="Only operators whose name contains this.")
-@click.option("--fresh", is_flag=True, help="Ask the engine, instead of the table that came with this version.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Compute the table anew (some seconds) instead of printing the one that comes with this version.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def command(target: str | None, operator: str | None, *, fresh: bool, as_json: bool) -> None:
     """Show what becomes of each operator, on each signature.
@@ -43,7 +52,9 @@ def command(target: str | None, operator: str | None, *, fresh: bool, as_json: b
     else:
         name, rows = _asked(target, operator or "", quiet=as_json)
     if not rows:
-        raise click.UsageError(f"no operator's name contains '{operator}'")
+        raise OptionError(
+            Reason(f"no operator's name contains '{operator}'", value=operator, remedy="tflq ops lists all")
+        )
     if as_json:
         document = {"format": "tflq.ops", "version": JSON_VERSION, "target": name}
         output.print_json({**document, "rows": [asdict(row) for row in rows]})

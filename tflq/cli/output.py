@@ -21,7 +21,10 @@ from tflq.plain_numbers import plain_numbers
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Cell", "field", "heading", "line", "print_json", "progress", "size", "table", "warnings", "width"]
+__all__ = [
+    *("Cell", "change", "field", "heading", "line", "print_json", "progress", "size", "table", "times", "warnings"),
+    "width",
+]
 
 Cell = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -70,6 +73,19 @@ def size(count: int) -> str:
             break
         amount /= 1024
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def change(before: int, after: int) -> str:
+    """Bytes before and after, and the ratio: "3.5 → 4.6 MiB (×1.3)"."""
+    first, last = size(before), size(after)
+    amount, unit = first.split()
+    told = f"{amount if last.endswith(f' {unit}') else first} → {last}"
+    return f"{told} ({times(after / before)})" if before else told
+
+
+def times(ratio: float) -> str:
+    """A ratio, to as many digits as say something: "×1.3", "×8", "×0.04", "×38"."""
+    return f"×{ratio:.0f}" if ratio >= 100 else f"×{round(ratio, 1):g}" if ratio >= 0.1 else f"×{ratio:.2g}"
 
 
 def table(
@@ -179,12 +195,7 @@ def _is_plain(err: bool) -> bool:
 def _console(err: bool) -> Console:
     from rich.console import Console
 
-    class Printer(Console):
-        def on_broken_pipe(self) -> None:
-            """Leaves what to do to whoever runs the command."""
-            raise
-
-    return Printer(stderr=err, highlight=False, markup=False, emoji=False)
+    return Console(stderr=err, highlight=False, markup=False, emoji=False)
 
 
 def _print(lines: Sequence[Sequence[Cell]], *, err: bool) -> None:

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tflq.cli import output
-from tflq.errors import FileError
+from tflq.cli.conversion_options import complete_target, conversion_options
+from tflq.cli.streams import FILE
 
 if TYPE_CHECKING:
     from tflq.reduction import Reduction
 
 __all__ = ["command"]
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("model", type=MODEL)
+@click.argument("model", type=FILE)
 @click.option(
     "-o",
     "--output",
@@ -28,15 +27,20 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where the part goes (.tflite), its inputs beside it (.npz). By default MODEL.reduced.tflite, in this folder.",
 )
-@click.option("--target", help="What the conversion is for: integer (the default), kernels, tosa, or a file.")
-@click.option("--mac", type=click.Choice(["integer", "float32"]), default="integer", show_default=True)
-@click.option("--fallback", type=click.Choice(["float", "error"]), default="float", show_default=True)
-@click.option("--inputs", type=MODEL, metavar="FILE.npz", help="Run on these arrays, by input name, instead.")
+@click.option(
+    "--target",
+    shell_complete=complete_target,
+    help="What the conversion is for: integer (the default), kernels, tosa, or a file.",
+)
+@conversion_options("mac", "fallback")
+@click.option(
+    "--inputs", type=FILE, metavar="FILE.npz", help="Run on these inputs (arrays by input name) instead of random ones."
+)
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
 @click.option(
     "--timeout", type=float, default=120.0, show_default=True, help="Seconds that a conversion or run may take."
 )
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--force", is_flag=True, help="Replace existing files; what is read is never replaced.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def command(
     model: Path,
@@ -56,22 +60,16 @@ def command(
     Parts are operators of the model on the tensors that they have there, recorded in the interpreter. The part and its
     inputs are written, ready for a bug report. Exit code 5 if there is one, 0 if the model's conversion does not fail.
     """
-    from tflq.reduction import Conversion, reduce
-    from tflq.targets import is_of_tosa
+    import tflq
 
     path = destination or Path(f"{model.stem}.reduced.tflite")
-    for place in (path, path.with_suffix(".npz")):
-        if place.exists() and not force:
-            raise FileError(str(place), "it exists already", remedy="give force (--force) to replace it")
     options: dict[str, Any] = {"target": target, "mac": mac, "fallback": fallback}
-    if is_of_tosa(target):
-        options["format"] = "tosa"
-    with output.progress(f"reducing {model}", quiet=as_json), Conversion(options, timeout=timeout) as predicate:
-        found = reduce(model, predicate, inputs=None if inputs is None else str(inputs), seeds=seeds, timeout=timeout)
+    with output.progress(f"reducing {model}", quiet=as_json):
+        found = tflq.reduce(model, path, inputs=inputs, seeds=seeds, timeout=timeout, force=force, **options)
     if found is None:
         output.print_json({"format": "tflq.reduction", "kind": ""}) if as_json else click.echo("it does not fail")
         return
-    arrays = found.save(path)
+    arrays = path.with_suffix(".npz")
     line = _line(path, arrays, options, verifies=found.kind in ("differs", "dies", "does not run"))
     if as_json:
         output.print_json(found.to_json() | {"model": str(path), "inputs": str(arrays), "command": line})
@@ -92,7 +90,9 @@ def print_reduction(found: Reduction, path: Path, arrays: Path, line: str) -> No
 
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
-    converted = path.with_suffix(f".converted.{options.get('format', 'tflite')}")
+    from tflq.targets import is_of_tosa
+
+    converted = path.with_suffix(".converted.tosa" if is_of_tosa(options["target"]) else ".converted.tflite")
     given = [
         word
         for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))

@@ -6,11 +6,13 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from tflq.cli import output, talk
+from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
+from tflq.cli.help import SectionedCommand
 
 if TYPE_CHECKING:
     from tflq.sweep import Change, Outcome
@@ -21,8 +23,10 @@ DIFFERS = 5
 INTERRUPTED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 CAUSES = 12
 
+OF_MANY = tuple(name for name in PARTS if name not in OF_ONE_MODEL)
 PLACE = click.Path(exists=True, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+SWEPT = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 class SweepGroup(click.Group):
@@ -49,35 +53,57 @@ def command() -> None:
     """
 
 
-@command.command("run")
+class _Run(SectionedCommand):
+    sections: ClassVar = {
+        "What models are converted to": ("targets", *FORMS),
+        "Which part of each model, and which shapes": OF_MANY,
+        "How results are compared with the originals": ("seeds", "xnnpack", "time", "max_lsb", "atol", "rtol"),
+        "Which of the models": ("only", "failed_from", "shard"),
+        "Where models run": ("workers", "scheduler", "timeout", "memory"),
+        "What is kept, and fetched": ("folder", "resume", "force", "cache", "no_cache", "offline", "pin"),
+        "What changed since another sweep": ("baseline", "fail_on"),
+    }
+
+
+@command.command("run", cls=_Run)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, required=True, help="Where results go.")
 @click.option(
     "--target",
     "targets",
+    shell_complete=complete_target,
     metavar="NAME|PATH.toml",
     multiple=True,
     default=("integer",),
     show_default=True,
     help="integer, kernels, tosa, or a target's file; may be repeated.",
 )
+@conversion_options(*FORMS, *OF_MANY)
 @click.option("--workers", type=click.IntRange(0), default=0, help="Processes at once; one per CPU by default.")
 @click.option("--scheduler", metavar="ADDRESS", default="", help="Run on a Dask cluster: tcp://HOST:PORT.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, help="Seconds for one model.")
 @click.option("--memory", type=click.IntRange(64), default=4096, show_default=True, help="MiB for one model.")
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="Sets of random inputs.")
 @click.option("--xnnpack/--no-xnnpack", default=True, show_default=True, help="Run the default kernels, too.")
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Counts that integers may differ by.")
-@click.option("--atol", type=click.FloatRange(0), default=0, help="What floats may differ by.")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="Share of their value that floats may differ by.")
-@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted.")
+@click.option("--time", is_flag=True, help="Measure what a run takes before and after: seconds more for each model.")
+@click.option(
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
+)
+@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that differ by at most this ...")
+@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this share of the original's value.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: rewrites its DIR.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 @click.option("--only", metavar="PATTERN", multiple=True, help="Only models whose id matches or contains this.")
-@click.option("--failed-from", metavar="DIR", type=FOLDER, help="Only what was not as expected in that sweep.")
+@click.option("--failed-from", metavar="DIR", type=SWEPT, help="Only what was not as expected in that sweep.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; `tflq sweep merge` puts them together.")
-@click.option("--cache", metavar="DIR", type=FOLDER, help="For fetched models and verifications: ~/.cache/tflq.")
+@click.option(
+    "--cache",
+    metavar="DIR",
+    type=FOLDER,
+    help="For fetched models and verifications, by default ~/.cache/tflq; rewrites files there.",
+)
 @click.option("--offline", is_flag=True, help="Fetch nothing: models of URLs and of Kaggle come from caches.")
-@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests.")
+@click.option("--pin", is_flag=True, help="Write the SHA-256 of what was fetched into the manifests: rewrites these.")
 @click.option("--no-cache", is_flag=True, help="Verify everything anew, and keep nothing.")
 @click.option("--baseline", metavar="DIR|FILE", type=PLACE, help="Compare with an earlier sweep, or its baseline.json.")
 @click.option(
@@ -87,46 +113,18 @@ def command() -> None:
     help="More changes that exit with 5: slower, larger, new, gone, renamed, content, cause ...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def run(
-    sources: tuple[str, ...],
-    folder: Path,
-    *,
-    timeout: float,
-    memory: int,
-    seeds: int,
-    xnnpack: bool,
-    max_lsb: float,
-    atol: float,
-    rtol: float,
-    only: tuple[str, ...],
-    failed_from: Path | None,
-    shard: str | None,
-    cache: Path | None,
-    no_cache: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def run(sources: tuple[str, ...], folder: Path, *, as_json: bool, **options: Any) -> None:
     """Convert the models of each SOURCE to each target, verify them against the originals, and write DIR.
 
     A SOURCE is a folder, a pattern, a model, a URL or a manifest (.toml). Each model has a process of its own, with
     limits. Exit code 5 if a status is not as expected; with a baseline, if something got worse.
     """
     from tflq.cli.sweep_progress import Display
-    from tflq.sweep import Limits, Plan, Selection, Settings, StoppedError, cache_folder, sweep
-    from tflq.sweep.selection import read_shard
+    from tflq.sweep import StoppedError, run_sweep
 
-    plan = Plan(
-        sources,
-        folder,
-        selection=Selection(only, failed_from, read_shard(shard) if shard else None),
-        settings=Settings(seeds, xnnpack, max_lsb, atol, rtol),
-        limits=Limits(timeout, memory << 20),
-        cache=None if no_cache else cache or cache_folder(),
-        **options,
-    )
     with _stopping() as received, Display(quiet=as_json or talk.quiet()) as display:
         try:
-            outcome = sweep(plan, observer=display, begin=display.begin, stop=lambda: bool(received))
+            outcome = run_sweep(sources, folder, observer=display, stop=lambda: bool(received), **options)
         except StoppedError:
             outcome = None
     if outcome is None:
@@ -140,11 +138,11 @@ def run(
 
 
 @command.command("merge")
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=FOLDER)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=SWEPT)
 @click.option("-o", "--output", "into", metavar="DIR", type=FOLDER, required=True, help="Where all of them go.")
 @click.option("--force", is_flag=True, help="Replace the results in DIR.")
 def merge_command(folders: tuple[Path, ...], into: Path, *, force: bool) -> None:
-    """Put the sweeps of several parts (--shard) into one."""
+    """Put the sweeps of several parts (--shard) into one. Exit code 5 also if something is missing."""
     from tflq.sweep.merging import merge
     from tflq.sweep.outputs import write_outputs
     from tflq.sweep.sweeping import Outcome
@@ -166,29 +164,34 @@ def diff_command(a: Path, b: Path, *, fail_on: tuple[str, ...], as_json: bool, a
 
     Times are not compared: only a sweep with --baseline runs again what seems slower.
     """
-    from tflq.sweep.baseline import read_entries
+    from tflq.sweep.baseline import options_of, read_entries
     from tflq.sweep.changes import compare, failing
+    from tflq.sweep.same import other_options
 
     changes = compare(read_entries(a), read_entries(b))
+    options = other_options(options_of(a), options_of(b))
     if as_json:
         document = {"format": "tflq.sweep-changes", "version": 1, "changes": [c.to_json() for c in changes]}
+        document |= {"options": options}
         output.print_json(document)
     elif as_markdown:
         from tflq.sweep.markdown import markdown_changes
 
         click.echo("\n".join(markdown_changes(changes)))
     else:
+        if options:
+            output.field("options", ", ".join(options))
         print_changes(changes, fail_on)
     click.get_current_context().exit(DIFFERS if failing(changes, fail_on) else 0)
 
 
 @command.command("page")
-@click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", metavar="DIR", type=SWEPT)
 @click.argument("earlier", metavar="[EARLIER]...", nargs=-1, type=PLACE)
 def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     """Write the page of the sweep in DIR again, other sweeps beside it: folders, or baseline.json files.
 
-    What changed since the first of them is listed.
+    It rewrites DIR/index.html. What changed since the first of them is listed.
     """
     from tflq.sweep import page, read_results
     from tflq.sweep.baseline import read_entries
@@ -245,11 +248,15 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     output.line("")
     for cause in [cause for cause in summary.grouped if cause.unexpected][:CAUSES]:
         output.line((f"{cause.count} × ", "red"), cause.text)
-        output.line(f"    {', '.join(cause.first)}{' ...' if cause.count > len(cause.first) else ''}")
+        output.line(f"    {cause.named(summary.prefix)}")
+    if summary.missing:
+        output.line((f"{len(summary.missing)} missing: ", "red"), summary.named_missing)
+    for text in summary.incomplete:
+        output.line(f"    {text}")
     if summary.passes:
         output.warnings([f"{summary.passes} ok that were not expected to be: change what is expected of them"])
     if outcome.changes is not None:
-        print_changes(outcome.changes, outcome.fail_on)
+        print_changes(outcome.changes, outcome.fail_on, summary.prefix)
     for manifest, ids in (outcome.pinned or {}).items():
         output.field("pinned", f"{len(ids)} {'model' if len(ids) == 1 else 'models'} in {manifest}")
     output.field("results", str(folder / "results.jsonl"))
@@ -257,18 +264,17 @@ def print_outcome(outcome: Outcome, folder: Path) -> None:
     if outcome.changes is not None:
         verdict = "worse than the baseline" if outcome.failed else "no worse than the baseline"
     else:
-        verdict = f"{summary.unexpected} of {summary.total} not as expected" if outcome.failed else "all as expected"
+        verdict = summary.verdict
     output.line((verdict.upper(), "bold red" if outcome.failed else "bold green"))
 
 
-def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = ()) -> None:
+def print_changes(changes: Sequence[Change], fail_on: Sequence[str] = (), prefix: str = "") -> None:
     from tflq.sweep.changes import failing
 
     worse = {id(change) for change in failing(changes, fail_on)}
     for change in changes:
-        output.line(
-            (f"{change.kind:<15} ", "red" if id(change) in worse else "yellow"), f"{change.place}: {change.what}"
-        )
+        colour = "red" if id(change) in worse else "yellow"
+        output.line((f"{change.kind:<15} ", colour), f"{change.place(prefix)}: {change.what}")
         if change.layer:
             output.line(f"{'':<16}first: {change.layer}")
     if not changes:

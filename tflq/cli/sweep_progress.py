@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import click
+
+if TYPE_CHECKING:
+    from tflq.sweep.result import Key
 
 __all__ = ["Display"]
 
@@ -24,6 +28,7 @@ class Display:
         self._bar: Any = None
         self._running: dict[tuple[str, str], tuple[str, float]] = {}
         self._counts: Counter[str] = Counter()
+        self._prefix = ""
         self._total = self._done = self._before = 0
         self._start = self._said = time.monotonic()
 
@@ -46,8 +51,13 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def begin(self, total: int, done: int) -> None:
-        self._total, self._done, self._before = total, done, done
+    def begin(self, jobs: Sequence[Key], done: int) -> None:
+        from tflq.sweep.result import shared_prefix
+
+        self._prefix = shared_prefix(id for id, _ in jobs)
+        self._total, self._done, self._before = len(jobs), done, done
+        if done and not self._quiet:
+            self._print(f"{done} of {len(jobs)} done")
         self._start = self._said = time.monotonic()
 
     def started(self, id: str, target: str) -> None:
@@ -63,11 +73,14 @@ class Display:
         if self._quiet:
             return
         if not result["expected"]:
-            line = f"{result['status']:<15} {result['id']} [{result['target']}] {result['why']}"
+            line = f"{result['status']:<15} {self._shown(result['id'])} [{result['target']}] {result['why']}"
             self._print(line[:300])
         if self._live is None and time.monotonic() - self._said > EVERY:
             self._said = time.monotonic()
             self._print(f"{self._done} of {self._total} {self._left()}")
+
+    def _shown(self, id: str) -> str:
+        return id.removeprefix(self._prefix)
 
     def _print(self, line: str) -> None:
         if self._live is None:
@@ -91,7 +104,7 @@ class Display:
         now = time.monotonic()
         counts = ", ".join(f"{count} {status}" for status, count in self._counts.most_common())
         lines = [
-            f"  {stage:<9} {now - since:5.0f} s  {id} [{target}]"
+            f"  {stage:<9} {now - since:5.0f} s  {self._shown(id)} [{target}]"
             for (id, target), (stage, since) in self._running.items()
         ]
         return Group(self._bar, Text(counts), *map(Text, lines))

@@ -32,14 +32,14 @@ def add_options(command: click.Command) -> click.Command:
                 count=True,
                 expose_value=False,
                 callback=_verbose,
-                help="Say what is done, and how long it takes, on stderr; -vv also each pass.",
+                help="Report each stage and its time on stderr; -vv reports each pass, too.",
             ),
             click.Option(
                 ["-q", "--quiet"],
                 is_flag=True,
                 expose_value=False,
                 callback=_quiet,
-                help="Say nothing but errors, and what the command is for.",
+                help="Print only the result of the command, and errors.",
             ),
         ]
     return command

@@ -13,9 +13,20 @@ from tflq.cli.output import Cell
 if TYPE_CHECKING:
     from tflq.analysis.arena import Arena
     from tflq.conversion import Timing
+    from tflq.cost import Cost
     from tflq.report import Outcome, Report, Row
 
-__all__ = ["COLOURS", "arena", "print_report", "print_timings", "print_verdict", "types", "verdict", "warnings"]
+__all__ = [
+    "COLOURS",
+    "arena",
+    "print_cost",
+    "print_report",
+    "print_timings",
+    "print_verdict",
+    "types",
+    "verdict",
+    "warnings",
+]
 
 LABELS: Final = {
     "float": "computed in float",
@@ -24,6 +35,8 @@ LABELS: Final = {
     "unquantized": "without quantized tensors",
 }
 COLOURS: Final = {"integer": "green", "float": "yellow", "kept": "yellow", "kernel": "green", "unquantized": ""}
+UNKNOWN: Final = "unknown before a run"
+"""An arena that depends on the values that are computed."""
 KINDS, NUMBERS = 5, 8
 """So many kinds of operators, and numbers of operators, are listed."""
 COUNTS = ("integer", "float", "kept")
@@ -48,13 +61,29 @@ def print_verdict(rows: Sequence[Row], *, err: bool = False) -> None:
         output.line((f"{label}: ", f"bold {colour}".strip()), (text, "bold"), err=err)
 
 
-def arena(planned: Arena) -> str:
-    """The memory of activations, in words."""
-    text = f"unknown before a run: {planned.dynamic} gives what it finds then"
-    if planned.bytes is not None:
+def arena(planned: Arena, before: Arena | None = None) -> str:
+    """The memory of activations in words, and what it was before, if that is told."""
+    if planned.bytes is None:
+        text = f"{UNKNOWN}: {planned.dynamic} gives what it finds then"
+    elif before is not None and before.bytes is not None:
+        text = output.change(before.bytes, planned.bytes)
+    else:
         text = output.size(planned.bytes)
-        text += f", {output.size(planned.kept)} of it kept" if planned.kept else ""
+    if before is not None and None in (before.bytes, planned.bytes) and before.bytes != planned.bytes:
+        text = f"{UNKNOWN if before.bytes is None else output.size(before.bytes)} → {text}"
+    if planned.bytes is not None and planned.kept:
+        text += f", {output.size(planned.kept)} of it kept"
     return f"{text}, and what {', '.join(planned.beside)} needs" if planned.beside else text
+
+
+def print_cost(cost: Cost, *, err: bool = False) -> None:
+    """File and arena before and after, and whether an interpreter runs the result slower."""
+    told = f"file {output.change(cost.bytes_in, cost.bytes_out)}"
+    if cost.arena is not None:
+        told += f", arena {arena(cost.arena, cost.arena_in)}"
+    output.line(told, err=err)
+    for text in filter(None, (cost.slower, cost.instead)):
+        output.line((text, "yellow"), err=err)
 
 
 def print_timings(timings: Sequence[Timing], *, err: bool = False) -> None:

@@ -10,6 +10,8 @@ import click
 
 from tflq.cli import output, talk
 from tflq.cli.shapes import shape_option
+from tflq.cli.streams import FILE
+from tflq.files import check_outputs, replace_file
 
 if TYPE_CHECKING:
     from tflq.verification import Difference, Verification
@@ -20,31 +22,28 @@ DIFFERS = 5
 COLOURS = {"equal": "green", "accepted": "yellow", "differs": "red", "failed": "red"}
 SHOWN = 10
 
-MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command()
-@click.argument("a", type=MODEL)
-@click.argument("b", type=MODEL)
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
 @click.option(
     "--inputs",
     type=click.Path(exists=True, path_type=Path),
     metavar="FILE.npz|FOLDER",
-    help="Run on these arrays instead: by input name, or a folder of .npy files by input, or of .npz files.",
+    help="Run on these inputs: an .npz file of arrays by name, a folder of .npz files, or one .npy file per input.",
 )
 @click.option("--seeds", type=click.IntRange(0), default=2, show_default=True, help="How many sets of random inputs.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another one gives other random sets."
-)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--layers", is_flag=True, help="Compare operator results too: where do the models begin to differ?")
 @click.option(
     "--html",
     "page",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="OUT",
-    help="With --layers: a page of every operator result, with the operator's parameters and formula. Replaces a file.",
+    help="With --layers: a page of every operator result, with the operator's parameters and formula.",
 )
-@click.option("--batch", type=click.IntRange(1), help="Resize the batch to this where the model leaves it open.")
+@click.option("--force", is_flag=True, help="Let --html replace a file; what is read is never replaced.")
+@click.option("--batch", type=click.IntRange(1), help="The batch size to run at where the model leaves it open.")
 @shape_option(" Open dims are else run at two sizes above any window.")
 @click.option(
     "--resolver",
@@ -58,18 +57,29 @@ MODEL = click.Path(exists=True, dir_okay=False, path_type=Path)
     default=True,
     help="Compare names, types, quantization and signatures, or only what the outputs hold, by position.",
 )
-@click.option("--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that are so many counts away.")
-@click.option("--atol", type=click.FloatRange(0), default=0, help="Accept floats that are so far away ...")
-@click.option("--rtol", type=click.FloatRange(0), default=0, help="... plus this times the original's.")
+@click.option(
+    "--max-lsb", type=click.FloatRange(0), default=0, help="Accept integers that differ by at most this many counts."
+)
+@click.option(
+    "--atol",
+    type=click.FloatRange(0),
+    help="Accept floats that differ by at most this ... Without both: 0, with a TOSA file what TOSA leaves open.",
+)
+@click.option("--rtol", type=click.FloatRange(0), help="... plus this share of the original's value.")
 @click.option(
     "--report",
-    type=MODEL,
+    type=FILE,
     metavar="FILE.json",
     help="The report of the conversion: operators that it warns of as not reproduced may differ.",
 )
+@click.option(
+    "--time",
+    is_flag=True,
+    help="Measure what a run takes in each: in turns, with the default kernels and delegate, on one thread.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds that one run may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
-def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: Any) -> None:
+def command(a: Path, b: Path, *, as_json: bool, page: Path | None, force: bool, **options: Any) -> None:
     """Run models A and B, in the interpreter or (TOSA files) on the TOSA reference model, and compare them.
 
     Both get the same inputs: random ones, then all minimum, all maximum and all zero point. Compared are outputs,
@@ -78,6 +88,11 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
     """
     if page is not None and not options["layers"]:
         raise click.UsageError("--html shows operator results: give it with --layers.")
+    if page is not None:
+        from tflq.verification.inputs import files_of
+
+        read = a, b, options["report"], *files_of(options["inputs"])
+        check_outputs([("--html", page)], inputs=read, force=force)
     import tflq
 
     with talk.progress("opening the models", silent=as_json, total=0) as display:
@@ -88,10 +103,9 @@ def command(a: Path, b: Path, *, as_json: bool, page: Path | None, **options: An
 
         result = tflq.verify(a, b, progress=show, **options)
     if page is not None:
-        from tflq.files import replace_file
         from tflq.pages.layers import layers_page
 
-        replace_file(page, [layers_page(a, result).encode()])
+        replace_file(page, [layers_page(a, result).encode()], force=force)
     output.print_json(result.to_json()) if as_json else print_verification(result)
     click.get_current_context().exit(0 if result.passed else DIFFERS)
 
@@ -100,7 +114,14 @@ def print_verification(result: Verification) -> None:
     output.heading(f"{result.a} <> {result.b}")
     if result.interpreter:
         output.field("run by", f"{result.interpreter}, {result.resolver} kernels")
+    if result.cut:
+        listed = ", ".join(f"'{name}'" for name in result.cut)
+        output.field("cut", f"the second model ends at {listed} of the first: compared with its values there")
     _print_runs(result)
+    for share in result.kernels:
+        output.field("kernels", str(share))
+    for agreement in result.top1:
+        output.field("top-1", str(agreement))
     for apart in result.apart:
         output.field("apart", str(apart))
     if result.interpreter:
@@ -109,6 +130,7 @@ def print_verification(result: Verification) -> None:
         click.echo(f"  {text}")
     _print_layers(result)
     _print_expected(result)
+    _print_time(result)
     for note in result.notes:
         output.field("note", note)
     for failure in result.failures:
@@ -128,6 +150,9 @@ def _print_runs(result: Verification) -> None:
         if run.skipped:
             where = f"signature '{run.entry}', " if run.entry else ""
             output.warnings([f"{where}inputs '{run.inputs}': the original does not run: {run.skipped}"])
+    if result.tolerance.ulps and any(found.unit == "absolute" for found in result.outputs.values()):
+        far = f"{result.tolerance.ulps:g} float32 ulps of their tensor's largest value"
+        output.field("tolerance", f"floats up to {far}: TOSA does not say them to the last bit")
     rows = [_row(f"{entry}: {name}" if entry else name, found) for (entry, name), found in result.outputs.items()]
     if rows:
         click.echo()
@@ -159,6 +184,15 @@ def _print_expected(result: Verification) -> None:
         output.field(verdict, f"{each}: {each.reason}")
     if result.expected:
         output.field("fed", f"{len(result.expected)} results of the original, to compare what follows them")
+
+
+def _print_time(result: Verification) -> None:
+    for each in result.time or ():
+        text = f"not measured: {each.problem}"
+        if each.before is not None and each.after is not None and each.ratio is not None:
+            unit, factor = ("ms", 1e3) if each.after >= 1e-3 else ("µs", 1e6)
+            text = f"{each.before * factor:.3g} → {each.after * factor:.3g} {unit} ({output.times(each.ratio)})"
+        output.field("time", f"signature '{each.entry}': {text}" if each.entry else text)
 
 
 def _print_layers(result: Verification) -> None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from tflq.conversion import convert
 from tflq.errors import Reason, UnsupportedError
 from tflq.explorer.graph import Describe, Json, graphs
-from tflq.formats import Format, is_tosa, read
+from tflq.formats import Source, held, is_tosa, read
 from tflq.ir.core import Op
-from tflq.options import Options
+from tflq.options import Options, format_for
 from tflq.pipelines import integer_form
 from tflq.report import Row
 from tflq.targets import is_of_tosa, load_target
@@ -38,37 +37,32 @@ class Explored(NamedTuple):
     refused: UnsupportedError | None = None
 
 
-def explore(model: str | os.PathLike[str], target: str | None = None) -> Explored:
+def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Explored:
     """The collections of a model (TFLite or TOSA) and of its conversion for a target, as `tflq.convert` takes it.
 
     Of a model that cannot be converted there is the first stage alone, which says at each operator that is refused
     why. InvalidModelError: it is no valid model.
     """
-    path = Path(model)
+    source = held(source)
     try:
-        conversion = convert(path, format=_format(target), target=target)
+        conversion = convert(source, format=format_for(target), target=target)
     except UnsupportedError as error:
-        return Explored([_refused(path, error)], error)
+        return Explored([_refused(source, error)], error)
     describe = _describer(_of_report(conversion.report.rows))
     kernels = load_target(None if is_of_tosa(target) else target)
-    source = read(path)
-    types = {v.name: v.type.element for f in source.functions for v in f.values() if v.name and v.type.quantized}
-    stages = [("before", graphs(source, "before", describe))]
-    if not (is_tosa(source) and is_of_tosa(target)):  # a TOSA file stays one
-        form = integer_form(source, Options(kernels=kernels))
+    module = read(source)
+    types = {v.name: v.type.element for f in module.functions for v in f.values() if v.name and v.type.quantized}
+    stages = [("before", graphs(module, "before", describe))]
+    if not (is_tosa(module) and is_of_tosa(target)):  # a TOSA file stays one
+        form = integer_form(module, Options(kernels=kernels))
         stages.append(("integer form", graphs(form, "integer form", describe, types)))
     stages.append(("after", graphs(conversion.module, "after", describe, types)))
     return Explored([{"label": label, "subgraphs": found} for label, found in stages])
 
 
-def _format(target: str | None) -> Format:
-    """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
-    return "mlir" if is_of_tosa(target) else "tflite"
-
-
-def _refused(path: Path, error: UnsupportedError) -> Json:
+def _refused(source: Source, error: UnsupportedError) -> Json:
     """The source alone, with why it is not converted."""
-    found = graphs(read(path), "before", _describer(_of_reasons(error.reasons)))
+    found = graphs(read(source), "before", _describer(_of_reasons(error.reasons)))
     for graph in found:
         graph["groupNodeAttributes"] = {"": {"not converted": str(error)}}
     return {"label": "before", "subgraphs": found}

@@ -13,6 +13,10 @@ __all__ = ["identify"]
 def identify(source: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Schema | None:
     """The schema whose identifier a file or its bytes have; None for anything else."""
     if isinstance(source, (str, os.PathLike)):
+        if os.path.isdir(source):
+            from tflq.flatbuffer.foreign import folder_error
+
+            raise folder_error(os.fspath(source))
         with file_errors(source), open(source, "rb") as file:
             head = file.read(8)
     else:

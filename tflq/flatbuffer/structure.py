@@ -37,11 +37,15 @@ _MOST_VTABLES = 20_000
 def check(data: memoryview, schema: Schema = TFLITE) -> None:
     """InvalidModelError unless every reference in `data`, the bytes of a whole file, stays inside it and is aligned."""
     size = len(data)
-    if size < _SMALLEST:
-        raise InvalidModelError("file", f"{size} bytes are too few for {schema.what}")
-    if (identifier := bytes(data[4:8])) != schema.identifier:
-        reason = f"identifier is {identifier!r}, not {schema.identifier!r}"
-        raise InvalidModelError("file", reason, hint=f"not {schema.what}")
+    if (identifier := bytes(data[4:8])) != schema.identifier or size < _SMALLEST:
+        from tflq.flatbuffer.foreign import foreign_error
+
+        if identifier != schema.identifier and (error := foreign_error(data)) is not None:
+            raise error
+        reason = f"bytes 4 to 7 are {identifier!r}, where {schema.what} has {schema.identifier!r}"
+        if size < _SMALLEST:
+            reason = "the file is empty" if not size else f"{size} bytes are too few"
+        raise InvalidModelError("", f"not {schema.what}: {reason}", hint="was it written, or downloaded, to the end?")
     _Walk(data, schema).run()
 
 

@@ -142,7 +142,7 @@ class CustomParser(OpParser):
         predicates = COMPARE_FLOAT if form.name.endswith("f") else COMPARE_INTEGER
         word = self.word("a predicate")
         if word not in predicates:
-            self.fail(f"'{word}' is none of {', '.join(predicates)}", form.at)
+            self.fail(f"'{word}' is not one of {', '.join(predicates)}", form.at)
         form.attributes["predicate"] = predicates.index(word)
         self.expect(",")
         form.operands = self.operand_names()

@@ -22,6 +22,7 @@ from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
+from tflq.errors import TflqError
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType
 from tflq.legalize.decision import MARK, Decision, Refusal, kept
@@ -66,7 +67,8 @@ class Policy(NamedTuple):
 @dataclass(slots=True)
 class _Case:
     """An operator on its way. `missing`: why no kernel of TFLite computes it as it is; `reasons`: why not by the paths
-    tried so far; `inexact`: how far from a kernel that computes it what takes these paths' place can be."""
+    tried so far; `not_kernel`: why not by a kernel that the target lists; `inexact`: how far from a kernel that
+    computes it what takes these paths' place can be."""
 
     op: Op
     recurrent: bool
@@ -75,6 +77,7 @@ class _Case:
     narrow: str
     reasons: list[str]
     inexact: dict[str, str]
+    not_kernel: str = ""
 
 
 class Decider:
@@ -99,6 +102,7 @@ class Decider:
         case = self._case(op)
         decision = self._as_it_is(case) or self._as_hybrid(case) or self._by_kernel(case) or self._by_rule(case)
         decision = decision or self._in_float(case)
+        decision.not_kernel = case.not_kernel
         if decision.exception != "broken" and all(0 in (v.type.shape or ()) for v in op.results):
             decision.warning = decision.exception = ""  # no value shows it
         return decision
@@ -124,7 +128,11 @@ class Decider:
                 del self.b.ops[start:]
                 continue
             except Exception as error:
-                error.add_note(f"in the rule '{rule.__name__}' for {op.location or op.name}")
+                from tflq.users_code import fault_of_rule, name_of
+
+                if not isinstance(error, TflqError):
+                    raise fault_of_rule(error, rule, op) from error
+                error.add_note(f"in the rule '{name_of(rule)}' for {op.location or op.name}")
                 raise
             floats = any(v.type.storage.is_float for made in self.b.ops[start:] for v in made.results)
             exception = answer.exception if answer.warning else ""
@@ -178,6 +186,7 @@ class Decider:
         if verdict.kept:
             return Decision(case.op, "kept", verdict.reason)
         case.reasons.append(verdict.reason)
+        case.not_kernel = self._policy.target.why_not(case.op)
         return None
 
     def _by_rule(self, case: _Case) -> Decision | None:

@@ -44,10 +44,14 @@ def disregarded(op: Op) -> str:
             return f"'{value.name}' is uint8: the kernel reads it as int8, without a zero point"
         blocks = isinstance(value.type.element, UniformQuantizedSubChannelType)
         if blocks and value.type.storage in _kernel(op).scaleless:
-            return f"'{value.name}' has scales per block: the kernel finds none, and takes 0"
+            return (
+                f"'{value.name}' has a scale per block, which the kernel takes for 0; to have them, convert with "
+                "--semantics real"
+            )
         if blocks and isinstance(op, FullyConnected):
             return (
-                f"'{value.name}' has scales per block: the reference kernel reads none, the other no fused activation"
+                f"'{value.name}' has a scale per block: the reference kernels ignore these, the optimized ones a fused "
+                "activation; to have both, convert with --semantics real"
             )
         if _zero_points(value).any():
             return f"the zero points of '{value.name}' are not 0: the kernel disregards them"

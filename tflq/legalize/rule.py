@@ -26,9 +26,12 @@ __all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rul
 
 
 class NotApplicable(Exception):  # noqa: N818 caught where the next rule is tried
-    """The rule does not cover this op; the engine tries the next one. `warning`: where a kernel computes it, how far
-    from that a later rule's answer can be. `unsettled`: what C++ leaves undefined in the kernel, where interpreters
-    differ; there is a warning of it if it shows."""
+    """What a rule raises that does not cover an operator: the next one is tried.
+
+    reason: why not, for the report.
+    warning: where a kernel computes it, how far from that a later rule's answer can be.
+    unsettled: what C++ leaves undefined in the kernel, where interpreters differ; there is a warning of it if it shows.
+    """
 
     def __init__(self, reason: str, warning: str = "", unsettled: str = "") -> None:
         super().__init__(reason)
@@ -69,7 +72,17 @@ def rewritten(answer: Answer) -> Rewritten:
 
 
 class RuleBuilder(Builder):
-    """A `Builder` that knows what the operands of the op at hand have become, and the module's variables.
+    """What a rule writes operators of the integer form with: it knows what the operands of the op at hand have become,
+    and the module's variables.
+
+        def negative(op, b: tflq.RuleBuilder):
+            x = b.value(op.operand(0))  # its stored integers
+            return b.sub(b.constant(0, i8), x)
+
+        EXTENSION = tflq.Extension(rules={"Negative": [negative]})
+
+    A method makes one operator and returns its result. A rule raises `tflq.NotApplicable` where it has no answer: the
+    next one is tried then. See docs/extending.md.
 
     real: quantization parameters hold where the reference kernel disregards them. memory: what the interpreter writes
     over, if that is known. probing: the ops serve to find out how far off a kernel is, no more.

@@ -11,7 +11,7 @@ from tflq.ir.core import Module, Op
 from tflq.legalize.engine import legalize
 from tflq.legalize.rule import Rule
 from tflq.light import dataclass, field
-from tflq.records import Decision, Decisions
+from tflq.records import Decision, Decisions, SourceFunctions
 from tflq.targets import INTEGER, Target
 
 __all__ = ["BuiltinsOfText", "CoreToInteger", "Legalize"]
@@ -79,10 +79,12 @@ class Legalize(Pass):
 
     def run(self, module: Module) -> PassResult:
         state = self.state or ("kept" if self.target.recurrent else "variables")
+        source = SourceFunctions(tuple(module.functions))
         module, decisions = legalize(
             module, fallback=self.fallback, state=state, semantics=self.semantics, target=self.target, rules=self.rules
         )
         module.record.note(Decisions(_by_source(decisions)))
+        module.record.note(source)
         return PassResult(module, modified=True)
 
 

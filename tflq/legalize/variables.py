@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
 
+from tflq.analysis.variables import variable_name
 from tflq.dialects.tfl.state import AssignVariable, VarHandle
 from tflq.ir.core import Module, Value
 from tflq.ir.types import ElementType
@@ -34,12 +35,12 @@ class Variables:
     def elements(self, handle: Value) -> Sequence[ElementType]:
         """What is written to the variable of a handle; nothing, if the handle is passed in."""
         made = handle.producer
-        return self.written.get(_name(made), ()) if made is not None and isinstance(made, VarHandle) else ()
+        return self.written.get(variable_name(made), ()) if made is not None and isinstance(made, VarHandle) else ()
 
 
 def variables_of(module: Module) -> Variables:
     """The resource variables of a module."""
-    handles = {op.result: _name(op) for op in module.ops() if isinstance(op, VarHandle)}
+    handles = {op.result: variable_name(op) for op in module.ops() if isinstance(op, VarHandle)}
     written: dict[str, list[ElementType]] = {}
     for op in module.ops():
         if isinstance(op, AssignVariable) and op.resource in handles:
@@ -47,7 +48,3 @@ def variables_of(module: Module) -> Variables:
             if op.value.type.element not in of:
                 of.append(op.value.type.element)
     return Variables(handles, written)
-
-
-def _name(handle: VarHandle) -> str:
-    return "/".join(word for word in (handle.container, handle.shared_name) if word)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +17,11 @@ from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv2D
 from tflq.dialects.tosa.indexing import Table
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.short_text import attribute_text, quantization, shape_text
 from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType
 
-__all__ = ["formula", "parameters", "real_multipliers"]
+__all__ = ["formula", "parameters", "real_multipliers", "steps"]
 
 _ROUNDINGS: Final[Mapping[str, str]] = {
     "SINGLE_ROUND": "rounded once, half up",
@@ -29,38 +30,83 @@ _ROUNDINGS: Final[Mapping[str, str]] = {
 }
 
 
-def formula(op: Op) -> str:
-    """One line: `y = sat_int8((x - 0) * 1814478563 >> 39 ...)`."""
-    special = _special(op)
+def steps(form: Module, operands: Mapping[tuple[int, int], Sequence[str]]) -> dict[tuple[int, int], list[str]]:
+    """The formulas of each operator of the source, by function and number, as the integer form computes it, in order.
+    A step that uses the result of another calls it by its number: `#1` is the first.
+
+    operands: names of each operator's operands, which are `input 0`, `input 1`, ...
+    """
+    found: dict[tuple[int, int], list[str]] = {}
+    numbers: dict[Value, tuple[tuple[int, int], str]] = {}
+    for op in form.ops():
+        if op.location is None:
+            continue
+        key = op.location.function, op.location.operator
+        lines = found.setdefault(key, [])
+        names = {value: _name(value, key, numbers, operands.get(key, ())) for value in op.operands if value is not None}
+        lines.append(formula(op, {value: name for value, name in names.items() if name}))
+        for i, value in enumerate(op.results):
+            numbers[value] = key, f"#{len(lines)}" + (f"[{i}]" if len(op.results) > 1 else "")
+    return found
+
+
+def _name(
+    value: Value,
+    key: tuple[int, int],
+    numbers: Mapping[Value, tuple[tuple[int, int], str]],
+    operands: Sequence[str],
+) -> str:
+    """What a step calls a value: the number of an earlier step, or an operand of its operator; "" for neither."""
+    if value.is_constant:
+        return ""
+    owner, number = numbers.get(value, (key, ""))
+    if number and owner == key:
+        return number
+    source = value
+    while source.producer is not None and source.producer.location is None and len(source.producer.operands) == 1:
+        before = source.producer.operands[0]
+        if before is None:
+            break
+        source = before
+    if source.name and source.name in operands:
+        return f"input {operands.index(source.name)}"
+    return f"{number} of operator {owner[1]}" if number else ""
+
+
+def formula(op: Op, names: Mapping[Value, str] = MappingProxyType({})) -> str:
+    """One line: `y = sat_int8((x - 0) * 1814478563 >> 39 ...)`. names: of operands; else they are x, or their type."""
+    special = _special(op, names)
     if special:
         return f"{_type(op.result)} = {special}"
     known = None if op.name.startswith("tfl.") else " ".join((type(op).__doc__ or "").split())
     numbers = ", ".join(f"{name} {attribute_text(value)}" for name, value in op.attributes.items() if value is not None)
-    operands = ", ".join("none" if v is None else _operand(v) for v in op.operands)
+    operands = ", ".join("none" if v is None else names.get(v) or _operand(v) for v in op.operands)
     results = ", ".join(map(_type, op.results))
     text = f"{results} = {op.name.partition('.')[2]}({operands})" if results else f"{op.name}({operands})"
     return "; ".join(part for part in (text, numbers, known) if part)
 
 
-def _special(op: Op) -> str:
+def _special(op: Op, names: Mapping[Value, str]) -> str:
     """What a class of ops computes in a formula of its own; empty for all others."""
+    first = op.operands[0] if op.operands else None
+    x = (names.get(first) if first is not None else "") or "x"
     match op:
         case Rescale():
-            return _rescale(op)
+            return _rescale(op, x)
         case RescaleF64():
             scale = f"{op.scale[0]:.17g}" if op.scale.size == 1 else f"scale[c], {_span(op.scale)}"
-            return f"saturate(round(x · {scale}) in float64, half away from zero{_plus(op.output_zp)})"
+            return f"saturate(round({x} · {scale}) in float64, half away from zero{_plus(op.output_zp)})"
         case Conv2D() | Conv3D() | DepthwiseConv2D() | TransposeConv2D():
-            return _convolution(op)
+            return _convolution(op, x)
         case Table() | Table2D() | Table16Bit():
-            return _table(op.table)
+            return _table(op.table, x)
         case Clamp():
-            return f"min(max(x, {attribute_text(op.min_val)}), {attribute_text(op.max_val)})"
+            return f"min(max({x}, {attribute_text(op.min_val)}), {attribute_text(op.max_val)})"
     return ""
 
 
-def _rescale(op: Rescale) -> str:
-    x, multiplier, shift = _less("x", op.input_zp), op.multiplier, op.shift
+def _rescale(op: Rescale, x: str) -> str:
+    x, multiplier, shift = _less(x, op.input_zp), op.multiplier, op.shift
     if multiplier.size == 1:
         real = multiplier / np.exp2(shift.astype(np.float64))
         scaled = f"{x} · {int(multiplier[0])} / 2^{int(shift[0])} (= {_span(real)})"
@@ -69,16 +115,18 @@ def _rescale(op: Rescale) -> str:
     return f"saturate({scaled}, {op.rounding or _ROUNDINGS[op.rounding_mode]}{_plus(op.output_zp)})"
 
 
-def _convolution(op: Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D) -> str:
-    taps = f"Σ {_less('x', op.input_zp)} · {_less('w', op.weight_zp)} + b"
+def _convolution(op: Conv2D | Conv3D | DepthwiseConv2D | TransposeConv2D, x: str) -> str:
+    taps = f"Σ {_less(x, op.input_zp)} · {_less('w', op.weight_zp)} + b"
     shown = {name: op.attributes[name] for name in ("pad", "out_pad", "stride", "dilation") if name in op.attributes}
     listed = ", ".join(f"{name} {attribute_text(value)}" for name, value in shown.items())
     return f"{taps}; w {shape_text(op.weight.type)}, {listed}"
 
 
-def _table(entries: Value) -> str:
+def _table(entries: Value, x: str) -> str:
     return (
-        f"table[x], {shape_text(entries.type)}: {attribute_text(entries.array)}" if entries.is_constant else "table[x]"
+        f"table[{x}], {shape_text(entries.type)}: {attribute_text(entries.array)}"
+        if entries.is_constant
+        else f"table[{x}]"
     )
 
 

@@ -4,9 +4,7 @@ it, and what the operator is, in the original's parameters and in the formulas o
 
 from __future__ import annotations
 
-import math
 import os
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,9 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import tflq
 from tflq.errors import TflqError
 from tflq.formats import is_tosa, read
-from tflq.ir.core import Module, Op
+from tflq.ir.core import Module, Op, Value
 from tflq.ir.short_text import shape_text
-from tflq.pages.formulas import formula, parameters, real_multipliers
+from tflq.pages.formulas import formula, parameters, real_multipliers, steps
+from tflq.pages.layer_plot import plots
 from tflq.pages.render import render
 from tflq.pipelines import integer_form
 
@@ -63,23 +62,17 @@ class Row:
         return f"{first}; …" if rest else first
 
     @property
-    def height(self) -> float:
-        """Of its bar in the plot, 0 to 100: the largest difference, on a scale of logarithms from 1 to 65536 counts; a
-        float's, from 1e-9 to 1."""
-        found = self.difference
-        if found is None or found.equal:
-            return 0.0
-        if found.problem or not math.isfinite(found.largest):
-            return 100.0
-        part = math.log2(max(found.largest, 1)) / 16 if found.unit == "LSB" else 1 + math.log10(found.largest) / 9
-        return 100 * min(max(part, 0.04), 1.0)
+    def place(self) -> str:
+        """Its operator's number, with the signature's key if there are several."""
+        return f"{self.entry}: {self.operator}" if self.entry else str(self.operator)
 
 
 def layers_page(model: str | os.PathLike[str], result: Verification) -> str:
     """The page, as HTML, of a verification with layers whose original is `model`."""
     formulas, problem = _formulas(read(model))
     rows = rows_of(read(model), result, formulas)
-    return render("layers.html", result=result, rows=rows, problem=problem, version=tflq.__version__)
+    values = {"result": result, "rows": rows, "plots": plots(rows), "problem": problem}
+    return render("layers.html", **values, version=tflq.__version__)
 
 
 def rows_of(module: Module, result: Verification, formulas: Formulas) -> list[Row]:
@@ -125,14 +118,19 @@ def _described(module: Module, entry: str) -> tuple[str, int, list[Op]]:
 
 def _formulas(module: Module) -> tuple[Formulas, str]:
     """The formulas of a model that is not to be used any more; why there are none."""
+    operands = {
+        (i, n): [value.name if value is not None else "" for value in op.operands]
+        for i, function in enumerate(module.functions)
+        for n, op in enumerate(function.ops)
+    }
     if is_tosa(module):
-        return {(i, n): [formula(op)] for i, f in enumerate(module.functions) for n, op in enumerate(f.ops)}, ""
-    lines: dict[tuple[int, int], list[str]] = defaultdict(list)
+        ops = {(i, n): op for i, function in enumerate(module.functions) for n, op in enumerate(function.ops)}
+        return {key: [formula(op, {v: f"input {i}" for i, v in _inputs(op)})] for key, op in ops.items()}, ""
     try:
-        form = integer_form(module)
+        return steps(integer_form(module), operands), ""
     except TflqError as error:
         return {}, str(error)
-    for op in form.ops():
-        if op.location is not None:
-            lines[op.location.function, op.location.operator].append(formula(op))
-    return lines, ""
+
+
+def _inputs(op: Op) -> list[tuple[int, Value]]:
+    return [(i, value) for i, value in enumerate(op.operands) if value is not None and not value.is_constant]

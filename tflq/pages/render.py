@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tflq.errors import TflqError
+from tflq.errors import Reason, TflqError, to_install
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -19,7 +19,9 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise TflqError("pages are made with jinja2, which is not installed: pip install 'tflq[verify]'") from error
+        raise TflqError(
+            Reason("pages are made with jinja2, which is not installed", remedy=to_install("verify"))
+        ) from error
     loader = PackageLoader("tflq.pages")
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
+from tflq.analysis.variables import variable_name
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.effects import is_pure
 from tflq.dialects.tfl.control import Custom
@@ -137,7 +138,7 @@ def _variable(op: _Read | _Write) -> object:
     if isinstance(op, (VariableRead, VariableWrite)):
         return op.variable
     handle = op.resource.producer
-    return (handle.container, handle.shared_name) if isinstance(handle, VarHandle) else None
+    return variable_name(handle) if isinstance(handle, VarHandle) else None
 
 
 def _drop_signatures(module: Module, lost: set[Value]) -> None:

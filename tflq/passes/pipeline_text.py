@@ -8,8 +8,9 @@ from dataclasses import MISSING, fields
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from tflq.arguments import nearest
 from tflq.contract import Pass, Pipeline
-from tflq.errors import OptionError
+from tflq.errors import OptionError, Reason
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
@@ -25,7 +26,7 @@ from tflq.passes.stablehlo_hybrid import HybridDequantizeThenOp
 from tflq.passes.strip_func_quant_types import StripFuncQuantTypes
 from tflq.passes.through_floats import DequantizeFallback
 
-__all__ = ["PASSES", "parse_pipeline"]
+__all__ = ["PASSES", "described", "parse_pipeline"]
 
 PASSES: dict[str, type[Pass]] = {
     item.name: item
@@ -62,10 +63,18 @@ def parse_pipeline(
     return Pipeline(found)
 
 
+def described(kind: type[Pass]) -> tuple[str, str]:
+    """What a pass does, in a sentence, and its options as text: "limit=int, semantics='interpreter' | 'real'"."""
+    said = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+    options = [f"{f.name.replace('_', '-')}={getattr(f.type, '__name__', f.type)}" for f in fields(kind)]
+    return re.split(r"(?<=\.) ", said)[0], ", ".join(options)
+
+
 def _make(name: str, options: str, passes: Mapping[str, type[Pass]], readers: Readers) -> Pass:
     kind = passes.get(name)
     if kind is None:
-        raise OptionError(f"there is no pass '{name}'; the passes are {', '.join(sorted(passes))}")
+        remedy = nearest(name, passes) or f"the passes are {', '.join(sorted(passes))}"
+        raise OptionError(Reason(f"there is no pass '{name}'", value=name, remedy=remedy))
     types = {field.name.replace("_", "-"): getattr(field.type, "__name__", str(field.type)) for field in fields(kind)}
     given: dict[str, Any] = {}
     for option in re.split(r"[\s,]+", options.strip()) if options.strip() else []:

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -29,8 +29,13 @@ class Predicate(Protocol):
         have the same kind, whatever else is in the model."""
 
 
-def _converted(model: bytes, options: Mapping[str, Any]) -> bytes:
-    return tflq.convert(model, **options).data
+Converted: TypeAlias = tuple[bytes, Mapping[str, Any]]
+"""A converted model, and the JSON form of its report: differences that it announces are no failures."""
+
+
+def _converted(model: bytes, options: Mapping[str, Any]) -> Converted:
+    conversion = tflq.convert(model, **options)
+    return conversion.data, conversion.report.to_json()
 
 
 class Conversion:
@@ -60,13 +65,15 @@ class Conversion:
             return f"crash: {error}"
         if isinstance(converted, str):
             return converted
+        result, report = converted
         try:
             want = self._original.run(model, inputs)
         except RunError:
             return ""
-        if identify(converted) is TOSA:
-            return self._of_tosa(model, converted, inputs)
-        return self._compared(want, converted, inputs)
+        if identify(result) is TOSA:
+            return self._verified(model, result, report, inputs)
+        kind = self._compared(want, result, inputs)
+        return self._verified(model, result, report, inputs) if kind == "differs" else kind
 
     def close(self) -> None:
         """Ends the interpreters' processes."""
@@ -87,15 +94,18 @@ class Conversion:
         equal = len(want) == len(got) and all(difference(g, w).equal for g, w in zip(got, want, strict=True))
         return "" if equal else "differs"
 
-    def _of_tosa(self, model: bytes, converted: bytes, inputs: Inputs) -> str:
-        verdict = verify(model, converted, inputs=inputs, interface=False, timeout=self._timeout).verdict
-        return {"equal": "", "failed": "does not run"}.get(verdict, verdict)
+    def _verified(self, model: bytes, converted: bytes, report: Mapping[str, Any], inputs: Inputs) -> str:
+        """The kind of failure, where differences are none that the conversion or the original's kernels explain."""
+        options: dict[str, Any] = {"report": report} if report else {}
+        options |= {"inputs": inputs, "interface": False, "timeout": self._timeout}
+        return {"differs": "differs", "failed": "does not run"}.get(verify(model, converted, **options).verdict, "")
 
 
-def _outcome(convert: Callable[[bytes], bytes], model: bytes) -> bytes | str:
-    """The converted model, or the kind of failure."""
+def _outcome(convert: Callable[[bytes], Converted | bytes], model: bytes) -> Converted | str:
+    """The converted model, or the kind of failure. A converter that makes no report gives the model alone."""
     try:
-        return convert(model)
+        converted = convert(model)
+        return converted if isinstance(converted, tuple) else (converted, {})
     except UnsupportedError as error:
         return f"refused: {error.reason.what}"
     except InvalidModelError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +20,9 @@ Recording: TypeAlias = Mapping[tuple[int, int], np.ndarray]
 """By function and number in its tensor table."""
 
 
-def input_sets(runner: Runner, entry: str, seeds: int, own: GivenInputs | str | None) -> Iterator[list[np.ndarray]]:
+def input_sets(
+    runner: Runner, entry: str, seeds: int, own: GivenInputs | str | os.PathLike[str] | None
+) -> Iterator[list[np.ndarray]]:
     """The inputs of an entry, as `tflq.verify` makes them, or the user's own."""
     side = runner.entries[entry]["inputs"]
     if own is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 import time
@@ -13,19 +14,25 @@ from typing import Any
 
 import numpy as np
 
+from tflq.arguments import check_flags, check_numbers, check_path
 from tflq.dialects.calls import callees
 from tflq.errors import OptionError, Reason, TflqError
-from tflq.files import replace_file
+from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
+from tflq.formats import Format
 from tflq.ir.core import Module
+from tflq.options import Fallback, asked
 from tflq.passes.entry import entries
 from tflq.reduction.candidate import Candidate, build
 from tflq.reduction.minimize import minimize
 from tflq.reduction.predicates import Conversion, Predicate
 from tflq.reduction.recording import Recording, input_sets, record
 from tflq.reduction.running import Inputs
+from tflq.select.lowering import Mac
+from tflq.targets import is_of_tosa
+from tflq.verification.inputs import GivenInputs, check_inputs, files_of
 from tflq.verification.runner import RunError, Runner
 
 __all__ = ["JSON_VERSION", "Reduction", "reduce"]
@@ -35,10 +42,14 @@ JSON_VERSION = 1
 
 @dataclass(frozen=True)
 class Reduction:
-    """A part of a model that fails as the model does.
+    """A part of a model that fails as the model does: what `tflq.reduce` returns.
 
-    kind: of the failure, as the predicate names it. operators: of the model, that are left, as "subgraph 0, operator 3
-    (ADD), tensor 'y'". total: how many it has. tried: parts. inputs: arrays by input name.
+    source: the model's path.
+    kind: of the failure: "differs", "does not run", "dies", "refused: REASON", "error: TYPE in FUNCTION" or "crash:
+        SIGNAL".
+    data: the part, a TFLite file. inputs: arrays by input name on which it fails.
+    operators: of the model, that are left, as "subgraph 0, operator 3
+    (ADD), tensor 'y'". total: how many it has. tried: how many parts were. seconds: what that took.
     """
 
     source: str
@@ -50,17 +61,18 @@ class Reduction:
     tried: int
     seconds: float
 
-    def save(self, path: Path) -> Path:
-        """Writes the model, and its inputs beside it; the path of these."""
-        arrays = path.with_suffix(".npz")
-        replace_file(path, [self.data])
-        with tempfile.TemporaryFile() as file:
-            np.savez(file, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
-            file.seek(0)
-            replace_file(arrays, [file.read()])
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Writes the model, and its inputs beside it, both or none; the path of these. force: replace existing files.
+        FileError if that cannot be."""
+        part, arrays = _places(Path(path))
+        check_outputs([("the part", part), ("its inputs", arrays)], inputs=[self.source], force=force)
+        held = io.BytesIO()
+        np.savez(held, **{f"arr_{i}": array for i, array in enumerate(self.inputs.values())})
+        replace_files([(part, [self.data]), (arrays, [held.getbuffer()])], force=force)
         return arrays
 
     def to_json(self) -> dict[str, Any]:
+        """A versioned form, without the model and its inputs."""
         return {
             "format": "tflq.reduction",
             "version": JSON_VERSION,
@@ -75,32 +87,78 @@ class Reduction:
 
 def reduce(
     model: str | os.PathLike[str] | bytes,
-    predicate: Predicate | None = None,
+    destination: str | os.PathLike[str] | None = None,
     *,
-    inputs: Inputs | str | None = None,
+    target: str | os.PathLike[str] | None = None,
+    mac: Mac = "integer",
+    fallback: Fallback = "float",
+    inputs: GivenInputs | str | os.PathLike[str] | None = None,
     seeds: int = 2,
     timeout: float = 120.0,
+    force: bool = False,
+    predicate: Predicate | None = None,
 ) -> Reduction | None:
-    """The smallest part of a TFLite model that fails as the whole does; None if it does not fail.
+    """The smallest part of a TFLite model whose conversion still differs, fails or crashes; None if that of the whole
+    model does not.
 
-    predicate: what failing is; by default `Conversion()`, that the converted model differs or there is none.
-    inputs: arrays by input name, or an .npz file of them; else those that `tflq.verify` makes: `seeds` random
+        found = tflq.reduce("model.tflite", "part.tflite", target="kernels")
+        if found is not None:
+            print(found.kind, found.operators)
+
+    destination: where the part goes, if anywhere; its inputs go beside it (.npz).
+    target, mac, fallback: of the conversion, as `tflq.convert` takes them.
+    inputs: arrays by input name, an .npz file of them, or a folder; else those that `tflq.verify` makes: `seeds` random
         sets, then edges. The first set on which an entry fails is taken.
-    timeout: seconds for a run of the original.
+    timeout: seconds that a conversion or a run may take.
+    force: replace existing files.
+    predicate: what failing is, in place of these options: a function of a model's bytes and of arrays by input name
+        that names the kind of failure, "" for none.
 
     Parts are operators of one function. What they read is what the model has there: every tensor is recorded in one run
-    in the interpreter (if the original does not run, random integers stand for them). InvalidModelError: it is no
-    valid model. OptionError: it is a TOSA file. TflqError: no interpreter is installed.
+    in the interpreter (if the original does not run, random integers stand for them).
+
+    InvalidModelError: it is not a valid model. OptionError: an option makes no sense, or the model is a TOSA file.
+    FileError: a destination exists already. TflqError: no interpreter is installed.
     """
     start = time.monotonic()
+    check_numbers(0, whole=True, seeds=seeds)
+    check_numbers(0, timeout=timeout)
+    check_flags(force=force)
+    check_inputs(inputs)
+    check_path("destination", destination)
+    if destination is not None:
+        part, arrays = _places(Path(destination))
+        read = model, target, *files_of(inputs)
+        check_outputs([("the part", part), ("its inputs", arrays)], inputs=read, force=force)
     if identify(model) is TOSA:
-        raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model)))
-    module = read(model)
+        remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
+        raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model), remedy=remedy))
+    format: Format = "tosa" if is_of_tosa(target) else "tflite"
+    asked(format, target, mac=mac, fallback=fallback)
+    options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:
-        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tflq-reduce-")), "model.tflite")
+        asked_for = predicate or stack.enter_context(Conversion(options, timeout=timeout))
+        found = _reduced(model, asked_for, start, seeds, inputs, timeout)
+    if found is not None and destination is not None:
+        found.save(Path(destination), force=force)
+    return found
+
+
+def _reduced(
+    model: str | os.PathLike[str] | bytes,
+    predicate: Predicate,
+    start: float,
+    seeds: int,
+    inputs: GivenInputs | str | os.PathLike[str] | None,
+    timeout: float,
+) -> Reduction | None:
+    """The smallest part that fails as the predicate says."""
+    module = read(model)
+    with tempfile.TemporaryDirectory(prefix="tflq-reduce-") as folder:
+        path = Path(folder, "model.tflite")
         data = model if isinstance(model, bytes) else Path(model).read_bytes()
         path.write_bytes(data)
-        search = _Search(data, module, predicate or stack.enter_context(Conversion(timeout=timeout)))
+        search = _Search(data, module, predicate)
         for entry, arrays in _runs(path, module, seeds, inputs, timeout):
             index = next((s.function for s in module.signatures or () if entry and s.key == entry), 0)
             search.recording = _given(module, entry, index, arrays)
@@ -111,12 +169,17 @@ def reduce(
     return None
 
 
+def _places(path: Path) -> tuple[Path, Path]:
+    """Where a part and its inputs go."""
+    return path, path.with_suffix(".npz")
+
+
 def _name(model: str | os.PathLike[str] | bytes) -> str:
     return "" if isinstance(model, bytes) else os.fspath(model)
 
 
 def _runs(
-    path: Path, module: Module, seeds: int, own: Inputs | str | None, timeout: float
+    path: Path, module: Module, seeds: int, own: GivenInputs | str | os.PathLike[str] | None, timeout: float
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Entries and inputs to try. A model that the interpreter does not open has its first function, on none."""
     try:

@@ -19,7 +19,7 @@ from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i32
 from tflq.select.lowering import Kernels, lowering
 
-__all__ = ["RESET", "declare_variables"]
+__all__ = ["RESET", "declare_variables", "retype_handles"]
 
 RESET: Final = "tflq_reset"
 """The signature that writes the initial values."""
@@ -50,6 +50,20 @@ def declare_variables(module: Module, *, reset: bool = False) -> bool:
     if reset:
         _add_signature(module, bool(initial), list(own))
     return bool(initial)
+
+
+def retype_handles(module: Module) -> bool:
+    """Makes handles INT32 that only READ_VARIABLE and ASSIGN_VARIABLE of their function take (`_handle` says why).
+    Whether there are any."""
+    modified = False
+    for function in module.functions:
+        others = {v for op in function.ops if not isinstance(op, (ReadVariable, AssignVariable)) for v in op.operands}
+        others.update(function.outputs)
+        for op in function.ops:
+            if isinstance(op, VarHandle) and op.resource not in others and op.resource.type.element != i32:
+                op.resource.type = op.resource.type.with_element(i32)
+                modified = True
+    return modified
 
 
 def _add_signature(module: Module, needed: bool, own: list[str]) -> None:

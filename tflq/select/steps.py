@@ -15,7 +15,7 @@ from tflq.select.equal_tables import share_tables
 from tflq.select.legality import check
 from tflq.select.naming import name_tensors
 from tflq.select.sharing import keep_apart, merge_views
-from tflq.select.state import declare_variables
+from tflq.select.state import declare_variables, retype_handles
 from tflq.select.strips import in_strips
 from tflq.targets import INTEGER, Target
 
@@ -34,7 +34,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DeclareVariables(Pass):
-    """Variables become resource variables that CALL_ONCE writes first. `reset`: a signature resets them."""
+    """Variables become resource variables that CALL_ONCE writes first. `reset`: a signature resets them. Handles of the
+    model's own become such that can be read."""
 
     name: ClassVar[str] = "declare-variables"
     title: ClassVar[str] = "declaration of variables"
@@ -42,7 +43,8 @@ class DeclareVariables(Pass):
     reset: bool = False
 
     def run(self, module: Module) -> PassResult:
-        return PassResult(module, declare_variables(module, reset=self.reset))
+        declared = declare_variables(module, reset=self.reset)
+        return PassResult(module, retype_handles(module) or declared)
 
 
 @dataclass(frozen=True)

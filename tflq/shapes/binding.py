@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tflq.analysis.variables import Accesses, is_handle
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
@@ -34,7 +36,8 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     bound = _bound(module, n, dims or {})
     open_dims = {v: _opened(v.type.shape, shape) for v, shape in bound.items()}
     what = "bound to known shapes" if n is None else f"bound to a batch of {n}"
-    inference = Inference(module, open_dims)
+    accesses = Accesses(module)
+    inference = Inference(module, open_dims, accesses)
     wrong = [
         reason(
             op,
@@ -47,7 +50,7 @@ def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence
     if wrong:
         raise UnsupportedError(f"the model cannot be {what}: shapes that it states are not those it computes:", wrong)
     if open_dims != bound:
-        inference = Inference(module, bound)
+        inference = Inference(module, bound, accesses)
     missing = _missing(module, inference)
     if missing:
         raise UnsupportedError(f"the model cannot be {what}: {len(missing)} operator(s) keep it from that:", missing)
@@ -126,12 +129,17 @@ def _missing(module: Module, inference: Inference) -> list[Reason]:
     for index, function in enumerate(module.functions):
         for op in function.ops:
             why = inference.reasons.get(op)
-            complete = all(v in inference.shapes and is_complete(inference.shapes[v]) for v in op.results)
+            complete = all(_is_known(v, inference.shapes.get(v)) for v in op.results)
             if complete and why is None:
                 continue
-            known = all(v is None or is_complete(inference.shape(v)) for v in op.operands)
+            known = all(v is None or _is_known(v, inference.shape(v)) for v in op.operands)
             (causes if known else others).append(reason(op, index, *_why(op, why)))
     return causes or others
+
+
+def _is_known(value: Value, shape: Shape) -> bool:
+    """Whether a shape is whole; a handle needs none."""
+    return is_complete(shape) or is_handle(value)
 
 
 def _why(op: Op, why: str | None) -> tuple[str, str]:
@@ -141,4 +149,6 @@ def _why(op: Op, why: str | None) -> tuple[str, str]:
         return what, "leave it out, or convert without a batch"
     if shape_of.get(type(op)) is None:
         return why, "put builtin operators in its place, or convert the model at the batch it was made for"
+    if isinstance(op, (AssignVariable, ReadVariable)):
+        return why, "give what is read from the variable and assigned to it one shape, and initialize it with that"
     return why, "make the model for this batch, or with an open one"

@@ -1,7 +1,8 @@
 """The walk over a module that infers every shape from those of the arguments.
 
 What the file says of results is not looked at, but for operators without a rule: theirs hold as long as their operands
-are as the file says. A function that is run from several places is inferred for what all of them have in common.
+are as the file says. What is inside of a function that is run from several places is inferred for what all of them
+have in common; each place gets the results that follow from its own arguments.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
+from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
 from tflq.dialects.tfl.control import Custom
@@ -27,19 +29,27 @@ def is_complete(shape: Shape) -> bool:
     return shape is not None and None not in shape
 
 
+def _alike(one: _Arguments, other: _Arguments) -> bool:
+    if list(one[0]) != list(other[0]):
+        return False
+    return all(a is b or (a is not None and b is not None and a.same(b)) for a, b in zip(one[1], other[1], strict=True))
+
+
 class Inference:
-    """Shapes of all values that a module's entry functions compute, for given shapes of their arguments.
+    """Shapes of all values that a module's entry functions compute, for given shapes of their arguments. `accesses`:
+    what the module does with variables, where each of these has one shape.
 
     `shapes` holds arguments and results, `known` what is known of their elements, `reasons` why an op's results
     could not be inferred, `misfits` the reasons for which an interpreter refuses an op.
     """
 
-    def __init__(self, module: Module, arguments: Mapping[Value, Shape]) -> None:
+    def __init__(self, module: Module, arguments: Mapping[Value, Shape], accesses: Accesses | None = None) -> None:
         self.shapes: dict[Value, Shape] = {}
         self.known: dict[Value, Known] = {}
         self.reasons: dict[Op, str] = {}
         self.misfits: dict[Op, str] = {}
         self._module = module
+        self._accesses = None if accesses is None else accesses.of
         self._arguments: dict[int, _Arguments] = {}
         self._results: dict[int, _Arguments] = {}
         self._active: set[int] = set()
@@ -64,18 +74,23 @@ class Inference:
             raise Misfit(f"{len(shapes)} arguments for the {len(function.inputs)} of function {index}")
         wanted = list(shapes), [None if k is None or k.array.size > LIMIT else k for k in known]
         before = self._arguments.get(index)
-        if before is not None:
-            joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
-            kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
-            if joined == before[0] and all(
-                a is b or (a is not None and b is not None and a.same(b)) for a, b in zip(before[1], kept, strict=True)
-            ):
-                return self._results[index]
-            wanted = joined, kept
-        self._arguments[index] = wanted
+        if before is None:
+            return self._enter(index, wanted)
+        if _alike(before, wanted):
+            return self._results[index]
+        joined = [join_shapes(a, b) for a, b in zip(before[0], wanted[0], strict=True)]
+        kept = [join_known(a, b) for a, b in zip(before[1], wanted[1], strict=True)]
+        exact = self._enter(index, wanted)
+        if not _alike(wanted, (joined, kept)):
+            self._enter(index, (joined, kept))
+        return exact
+
+    def _enter(self, index: int, arguments: _Arguments) -> _Arguments:
+        """The results of a function; its values are those of these arguments after that."""
+        self._arguments[index] = arguments
         self._active.add(index)
         try:
-            self._results[index] = self._run(function, *wanted)
+            self._results[index] = self._run(self._module.functions[index], *arguments)
         finally:
             self._active.discard(index)
         return self._results[index]
@@ -95,7 +110,7 @@ class Inference:
             self.known[value] = elements
 
     def _op(self, op: Op) -> None:
-        site = Site(self.shape, self._elements, self._call, ())
+        site = Site(self.shape, self._elements, self._call, self._accesses)
         self.reasons.pop(op, None)
         self.misfits.pop(op, None)
         elements: Sequence[Known | None] = ()

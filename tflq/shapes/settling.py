@@ -3,7 +3,12 @@
 An interpreter disregards what a file says of results: it computes their shapes from those of the inputs. A file may say
 less (an unknown dim, an unknown rank), something else, or a number where the input is open. Rules and casts rely on
 shapes that agree, so every result gets what follows from the inputs as they are stated; what does not follow stays as
-the file says. What callers see of an entry's results is put back when the conversion is done (`Stated`).
+the file says. What callers see of an entry's inputs and results is put back when the conversion is done (`Stated`).
+
+The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
+to be inferred, whatever its number. Where the batch shows up in another dim of a result (transposed, folded into the
+rows), or beside an open one, that does not do: all dims that follow from the batch are open there. Which those are is
+found with a second batch, in numbers, which says more than an unknown one would.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
@@ -24,22 +30,28 @@ from tflq.shapes.stating import stored_shape
 
 __all__ = ["Stated", "settle"]
 
+_FACTOR = 3
+"""The second batch is so many times the one stated: what divides that one divides it."""
+
 _Row = tuple[Shape, Mapping[str, Any]]
 
 
 class Stated(NamedTuple):
-    """What a file says of the shapes of each entry's results: by function, in order."""
+    """What a file says of the shapes of each entry's inputs and results: by function, in order."""
 
     rows: Mapping[int, tuple[_Row, ...]]
 
+    @classmethod
+    def of(cls, module: Module) -> Stated:
+        return cls({i: tuple(map(_row, _edges(module.functions[i]))) for i in entry_functions(module)})
+
     def put_back(self, module: Module) -> bool:
-        """States it again of the results of a module converted from that file (changed in place); whether that is
-        something else."""
+        """States it again of a module converted from that file (changed in place); whether that is something else."""
         modified = False
         for index, rows in self.rows.items():
             function = module.functions[index]
-            for value, (shape, said) in zip(function.outputs, rows, strict=True):
-                if _is_computed(value, function):
+            for place, (value, (shape, said)) in enumerate(zip(_edges(function), rows, strict=True)):
+                if place < len(function.inputs) or _is_computed(value, function):
                     before = _row(value)
                     value.type = TensorType(shape, value.type.element)
                     rest = {key: item for key, item in value.info.items() if key not in SHAPE_INFO}
@@ -48,27 +60,35 @@ class Stated(NamedTuple):
         return modified
 
 
-def settle(module: Module) -> Stated:
+def _edges(function: Function) -> Sequence[Value]:
+    return *function.inputs, *function.outputs
+
+
+def settle(module: Module, *, resizable: bool = True) -> Stated:
     """Gives every result of a module (changed in place) the shape that an interpreter computes, as far as it is known.
+    `resizable`: so that the result can be run with other batches; else each variable has one shape, too.
 
     UnsupportedError lists the operators whose operands' shapes do not fit: no interpreter runs those.
     """
     for op in module.ops():
         if isinstance(op, ReadVariable) and op.result.type.shape:
             set_shape(op.result, stored_shape(op.result))  # its kernel goes by what the file says
-    inference = Inference(module, {})
+    accesses = None if resizable else Accesses(module)
+    inference = Inference(module, {}, accesses)
     misfits = {op: f"{why}; no interpreter runs it on these shapes" for op, why in inference.misfits.items()}
     _refuse(module, misfits)
-    stated = {i: tuple(map(_row, module.functions[i].outputs)) for i in entry_functions(module)}
-    sized = _sized(module)
+    stated = Stated.of(module)
+    sized = _sized(module, accesses)
+    batched = _batched(module, sized or inference) if resizable else {}
     for value, shape in inference.shapes.items():
-        set_shape(value, _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None))
+        settled = _settled(value.type.shape, shape, sized.shapes.get(value) if sized else None)
+        _open(value, settled, batched.get(value, ()))
     _settle_axes(module)
     _refuse(module, {op: why for op in module.ops() if (why := _unfit(op.results, "result"))})
     wrong = [why for function in module.functions if (why := _unfit(function.inputs, "input"))]
     if wrong:
         raise UnsupportedError("inputs have shapes that do not fit:", wrong)
-    return Stated(stated)
+    return stated
 
 
 def _refuse(module: Module, reasons: Mapping[Op, str]) -> None:
@@ -106,12 +126,53 @@ def _is_computed(value: Value, function: Function) -> bool:
     return value not in function.inputs and not value.is_constant
 
 
-def _sized(module: Module) -> Inference | None:
+def _sized(module: Module, accesses: Accesses | None) -> Inference | None:
     """What follows from the sizes that the file gives open dims of the inputs; None if there are none."""
-    inputs = {v for i in entry_functions(module) for v in module.functions[i].inputs}
+    inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
     if all(is_complete(v.type.shape) for v in inputs):
         return None
-    return Inference(module, {v: stored_shape(v) for v in inputs})
+    return Inference(module, _stored(inputs), accesses)
+
+
+def _stored(inputs: Sequence[Value]) -> Mapping[Value, Shape]:
+    return {v: stored_shape(v) for v in inputs}
+
+
+def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
+    """The dims that change with the first dim of an input that the file states in numbers: of all inputs at once, or of
+    each alone, as the model can be resized. `sized`: the shapes before that."""
+    inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
+    larger = {v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v))}
+    if all((v.type.shape or (None,))[0] is None for v in larger):
+        return {}
+    resized = [Inference(module, {**_stored(inputs), **larger})]
+    if resized[0].misfits and len(larger) > 1:
+        resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
+    found: dict[Value, set[int]] = {}
+    for other in resized:
+        if not other.misfits:
+            for value, shape in sized.shapes.items():
+                if dims := _changed(shape, other.shapes.get(value)):
+                    found.setdefault(value, set()).update(dims)
+    return {value: sorted(dims) for value, dims in found.items()}
+
+
+def _changed(before: Shape, after: Shape) -> list[int]:
+    if before is None or after is None or len(before) != len(after) or before == after:
+        return []
+    return [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+
+
+def _open(value: Value, shape: Shape, batched: Sequence[int]) -> None:
+    """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
+    other is open. An input goes on saying what it is allocated with."""
+    if shape is None or not batched or (tuple(batched) == (0,) and None not in shape[1:]):
+        set_shape(value, shape)
+        return
+    stored = stored_shape(value)
+    set_shape(value, tuple(None if i in batched else d for i, d in enumerate(shape)))
+    if value.producer is None:
+        value.info = {**value.info, "shape": stored}
 
 
 def _settled(stated: Shape, found: Shape, sized: Shape) -> Shape:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from tflq.analysis.known import Known
+from tflq.analysis.variables import Access
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass
@@ -60,6 +61,8 @@ class Site:
     shape: Callable[[Value], Shape]
     known: Callable[[Value], Known | None]
     call: Caller
+    accesses: Callable[[Value], Sequence[Access]] | None = None
+    """What is done with the variables of a handle; None if their shapes may change."""
     results: Sequence[Known | None] = ()
     """Known elements of the results, where a rule finds them on its way."""
 

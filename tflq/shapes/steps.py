@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from tflq.analysis.variables import is_handle
 from tflq.contract import Pass, PassResult
 from tflq.dialects.forms import Form
 from tflq.ir.core import Module
@@ -27,24 +28,28 @@ class BindShapes(Pass):
 
     def run(self, module: Module) -> PassResult:
         given = self.batch is not None or bool(self.shapes)
-        if not given and not all(v.type.is_static for f in module.functions for v in f.inputs):
+        if not given and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
             return PassResult(module, modified=False)
         from tflq.shapes.binding import bind_batch
 
         return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
 
 
+@dataclass(frozen=True)
 class SettleShapes(Pass):
-    """Gives every result the shape that an interpreter computes. What the file says of results is noted (`Stated`)."""
+    """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
+    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated; else
+    what is read from a variable has its shape, too."""
 
     name: ClassVar[str] = "settle-shapes"
     title: ClassVar[str] = "inference of shapes"
     takes: ClassVar[Form] = "tfl"
+    resizable: bool = True
 
     def run(self, module: Module) -> PassResult:
         values = [v for function in module.functions for v in function.values()]
         before = [(v.type, v.info) for v in values]
-        module.record.note(settle(module))
+        module.record.note(settle(module, resizable=self.resizable))
         changed = any(v.type is not t or v.info is not info for v, (t, info) in zip(values, before, strict=True))
         return PassResult(module, changed)
 
@@ -64,7 +69,7 @@ class StateShapes(Pass):
 
 
 class RestateResults(Pass):
-    """States of an entry's results what the source did, as `settle-shapes` noted it."""
+    """States of an entry's inputs and results what the source did, as `settle-shapes` noted it."""
 
     name: ClassVar[str] = "restate-results"
     takes: ClassVar[Form] = "kernels"

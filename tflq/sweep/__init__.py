@@ -3,6 +3,7 @@
 sources → jobs → executor (a warm server forks a process for each) → results.jsonl → summary, page, comparison
 """
 
+from tflq.sweep.call import run_sweep
 from tflq.sweep.changes import Change
 from tflq.sweep.driver import Observer, StoppedError
 from tflq.sweep.fetching import Fetcher, UnavailableError
@@ -34,6 +35,7 @@ __all__ = [
     "cache_folder",
     "find_models",
     "read_results",
+    "run_sweep",
     "summarize",
     "sweep",
 ]

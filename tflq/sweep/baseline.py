@@ -13,7 +13,7 @@ from tflq.files import file_errors, replace_file
 from tflq.sweep.result import Key, Result
 from tflq.sweep.store import read_results
 
-__all__ = ["BASELINE", "Entry", "entry_of", "read_entries", "write_baseline"]
+__all__ = ["BASELINE", "Entry", "entry_of", "options_of", "read_entries", "write_baseline"]
 
 BASELINE: Final = "baseline.json"
 FORMAT: Final = "tflq.sweep-baseline"
@@ -89,9 +89,15 @@ def _numbers(result: Result) -> Iterator[str]:
 
 def write_baseline(results: Iterable[Result], path: Path) -> None:
     """Writes the baseline of some results: one line per model and target, sorted, so that its changes can be read."""
-    entries = sorted((entry_of(result) for result in results), key=lambda entry: entry.key)
+    options: dict[str, Any] = {}
+    entries = []
+    for result in results:
+        options = options or _options(result)
+        entries.append(entry_of(result))
+    entries.sort(key=lambda entry: entry.key)
     lines = (json.dumps(entry.to_json(), sort_keys=True) for entry in entries)
-    head = f'{{"format": "{FORMAT}", "version": {VERSION}, "entries": [\n'
+    said = f'"options": {json.dumps(options, sort_keys=True)}, ' if options else ""
+    head = f'{{"format": "{FORMAT}", "version": {VERSION}, {said}"entries": [\n'
     replace_file(path, [head.encode(), ",\n".join(lines).encode(), b"\n]}\n"])
 
 
@@ -99,6 +105,25 @@ def read_entries(place: Path) -> list[Entry]:
     """The entries of a baseline's file, or of a sweep's folder. FileError or InvalidModelError if it is neither."""
     if place.is_dir():
         return [entry_of(result) for result in read_results(place)]
+    return [_entry(entry) for entry in _document(place)["entries"]]
+
+
+def options_of(place: Path) -> dict[str, Any]:
+    """The options of the conversion that a baseline, or a sweep, was made with, but for those that were as by default.
+    Errors as of `read_entries`."""
+    if place.is_dir():
+        return next((_options(result) for result in read_results(place)), {})
+    found: dict[str, Any] = _document(place).get("options", {})
+    return found
+
+
+def _options(result: Result) -> dict[str, Any]:
+    found: dict[str, Any] = result["fingerprint"].get("convert", {})
+    return found
+
+
+def _document(place: Path) -> dict[str, Any]:
+    """A baseline's file."""
     with file_errors(place):
         text = place.read_text("utf-8")
     try:
@@ -107,7 +132,7 @@ def read_entries(place: Path) -> list[Entry]:
         raise InvalidModelError("", f"not a baseline: {error}", path=str(place)) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("version") != VERSION:
         raise InvalidModelError("", f"not a baseline of version {VERSION}", path=str(place))
-    return [_entry(entry) for entry in document["entries"]]
+    return document
 
 
 def _entry(document: dict[str, Any]) -> Entry:

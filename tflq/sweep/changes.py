@@ -44,9 +44,9 @@ class Change:
     what: str
     layer: str = ""
 
-    @property
-    def place(self) -> str:
-        return f"{self.id} [{self.target}]"
+    def place(self, prefix: str = "") -> str:
+        """Model and target, without what all ids of a sweep begin with."""
+        return f"{self.id.removeprefix(prefix)} [{self.target}]"
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "id": self.id, "target": self.target, "what": self.what, "layer": self.layer}

@@ -19,13 +19,13 @@ from shutil import rmtree
 from typing import Any, Final
 from uuid import uuid4
 
-from tflq.errors import OptionError, TflqError
+from tflq.errors import OptionError, Reason, TflqError
 from tflq.sweep.cluster_worker import Order, forget_file, run_order, store_file
 from tflq.sweep.executor import Ended, Event, Staged
 from tflq.sweep.measure import JOB
 from tflq.sweep.task import Ending, Limits, Task
 
-__all__ = ["ClusterExecutor"]
+__all__ = ["ClusterExecutor", "connected"]
 
 LOOK: Final = 1.0  # seconds between looks at the cluster
 DEATHS: Final = 5
@@ -54,6 +54,19 @@ class _Worker:
     files: OrderedDict[str, Any] = field(default_factory=OrderedDict)
 
 
+def connected(scheduler: str) -> Any:
+    """A client of the Dask scheduler at an address. OptionError if none answers there."""
+    from distributed import Client
+
+    try:
+        return Client(scheduler, set_as_default=False, timeout=10)
+    except (OSError, ValueError) as error:
+        what = f"no Dask scheduler answers at {scheduler}: {error}"
+        raise OptionError(
+            Reason(what, value=scheduler, remedy="start one with `dask scheduler`, or leave --scheduler out")
+        ) from error
+
+
 class ClusterExecutor:
     """Tasks on the workers of a Dask scheduler, as many at once as these have threads."""
 
@@ -61,16 +74,9 @@ class ClusterExecutor:
         """scheduler: its address, such as tcp://host:8786. folder: for what tasks leave; it is emptied.
 
         workers: at most so many tasks at once; 0 for one per thread of the cluster. OptionError if there is no such
-        scheduler, or dask is not installed.
+        scheduler.
         """
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise OptionError("a scheduler needs dask: pip install 'tflq[dask]'") from error
-        try:
-            self._client = Client(scheduler, set_as_default=False, timeout=10)
-        except (OSError, ValueError) as error:
-            raise OptionError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        self._client = connected(scheduler)
         self._most = workers
         self._folder = folder
         self._job = job
@@ -151,7 +157,7 @@ class ClusterExecutor:
     def _start(self, number: int) -> None:
         """On the worker that has most threads free; without any, `_look` tries again."""
         flight = self._flights[number]
-        names = [name for name in (flight.task.path, flight.task.inputs) if name]
+        names = flight.task.files
         flight.files = tuple(_content_name(name, *_stamp(name)) for name in names)
         busy = Counter(other.worker for other in self._flights.values() if other.future is not None)
         free = {a: (w.threads - busy[a], flight.files[0] in w.files) for a, w in self._workers.items()}
@@ -169,8 +175,7 @@ class ClusterExecutor:
         flight.future = self._client.submit(
             run_order,
             order,
-            stored[0],
-            stored[1] if len(stored) > 1 else "",
+            *stored,
             key=f"tflq-run-{uuid4().hex}",
             workers=[flight.worker],
             allow_other_workers=False,

@@ -45,21 +45,21 @@ def forget_file(path: str) -> None:
     Path(path).unlink(missing_ok=True)
 
 
-def run_order(order: Order, path: str, inputs: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+def run_order(order: Order, *files: str) -> tuple[dict[str, Any], dict[str, bytes]]:
     """A task run on this worker: its ending, and the files that it left if it did not end with the status ok.
 
-    path, inputs: its files, as `store_file` returned them.
+    files: those of the task, as `store_file` returned them.
     """
     if order.version != tflq.__version__:
         raise TflqError(f"this worker has tflq {tflq.__version__}, the sweep {order.version}")
     cache = str(_folder()) if order.task["cache"] else ""
-    task = Task.of_json({**order.task, "path": path, "inputs": inputs, "cache": cache})
+    task = Task.of_json({**order.task, "cache": cache}).moved(files)
     ending = asdict(_run(order, task))
     folder = Path(ending.pop("folder"))
     answer = ending["answer"]
     wanted = answer is None or answer["status"] != "ok"
-    files = sorted(path for path in folder.rglob("*") if path.is_file()) if wanted else []
-    return ending, {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    left = sorted(path for path in folder.rglob("*") if path.is_file()) if wanted else []
+    return ending, {str(path.relative_to(folder)): path.read_bytes() for path in left}
 
 
 def _run(order: Order, task: Task) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 
 from tflq.sweep.executor import Ended, Executor, Staged
 from tflq.sweep.models import Model, as_expected, expectation_for
-from tflq.sweep.result import Result, from_ending, new_result
+from tflq.sweep.result import Key, Result, from_ending, new_result
 from tflq.sweep.status import RETRIED
 from tflq.sweep.store import Store
 from tflq.sweep.supply import Supplied
 from tflq.sweep.task import Ending, Limits, Settings, Task
 
-__all__ = ["Driver", "Observer", "StoppedError"]
+__all__ = ["Driver", "Observer", "Silent", "StoppedError", "task_for"]
 
 POLL: Final = 0.5  # seconds between looks at whether to stop
 
@@ -29,6 +29,10 @@ class StoppedError(Exception):
 class Observer(Protocol):
     """Who is told what goes on."""
 
+    def begin(self, jobs: Sequence[Key], done: int) -> None:
+        """All there is to do, and how much of it is done already, by the sweep that this one resumes."""
+        ...
+
     def started(self, id: str, target: str) -> None: ...
 
     def staged(self, id: str, target: str, stage: str) -> None: ...
@@ -38,6 +42,9 @@ class Observer(Protocol):
 
 class Silent:
     """Nobody."""
+
+    def begin(self, jobs: Sequence[Key], done: int) -> None:
+        """The sweep begins."""
 
     def started(self, id: str, target: str) -> None:
         """A task begins."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -11,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import tflq
+from tflq.files import file_errors
 from tflq.sweep.task import Settings
 
-__all__ = ["MACHINE", "cpu_name", "fingerprint"]
+__all__ = ["MACHINE", "by_content", "cpu_name", "fingerprint"]
 
 MACHINE = ("cpu", "platform", "python")
 """Parts that times depend on; results do not."""
@@ -34,7 +38,21 @@ def fingerprint(settings: Settings) -> dict[str, Any]:
         "platform": f"{platform.system()}-{platform.machine()}",
         "cpu": cpu_name(),
         **settings.to_json(),
+        "convert": by_content(settings.convert),
     }
+
+
+def by_content(convert: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a conversion as JSON has them; files of rules by name and content, wherever they are."""
+    told: dict[str, Any] = json.loads(json.dumps(convert))
+    if "rules" in told:
+        told["rules"] = [_file(Path(path)) for path in told["rules"]]
+    return told
+
+
+def _file(path: Path) -> str:
+    with file_errors(path):
+        return f"{path.name} (SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]})"
 
 
 @cache

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from tflq.files import replace_file
 from tflq.sweep.changes import Change
 from tflq.sweep.layer import first_layer
-from tflq.sweep.result import Result
+from tflq.sweep.result import Key, Result
 
 __all__ = ["write_junit"]
 
@@ -19,8 +19,14 @@ BUGS: Final = frozenset({"crash", "internal-error", "timeout", "out-of-memory"})
 _NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(results: Iterable[Result], path: Path, regressions: Sequence[Change] | None = None) -> None:
-    """One test case for each model and target. What fails is what is not as expected, or the regressions.
+def write_junit(
+    results: Iterable[Result],
+    path: Path,
+    regressions: Sequence[Change] | None = None,
+    missing: Sequence[Key] = (),
+) -> None:
+    """One test case for each model and target. What fails is what is not as expected, or the regressions; and what is
+    missing.
 
     An expected failure is skipped, with its reason.
     """
@@ -45,10 +51,13 @@ def write_junit(results: Iterable[Result], path: Path, regressions: Sequence[Cha
         seconds += taken
         name, group = _quoted(result["id"]), _quoted("tflq." + result["target"])
         cases.append(f'<testcase name={name} classname={group} time="{taken:.3f}">{body}</testcase>\n'.encode())
-    for change in (worse or {}).values():
+    gone: list[tuple[str, str, str, str]]
+    gone = [(change.id, change.target, change.kind, change.what) for change in (worse or {}).values()]
+    gone += [(id, target, "missing", "there is no result") for id, target in missing]
+    for id, target, kind, what in gone:
         failures += 1
-        name, group = _quoted(change.id), _quoted("tflq." + change.target)
-        body = f"<failure type={_quoted(change.kind)} message={_quoted(change.what)}/>"
+        name, group = _quoted(id), _quoted("tflq." + target)
+        body = f"<failure type={_quoted(kind)} message={_quoted(what)}/>"
         cases.append(f"<testcase name={name} classname={group}>{body}</testcase>\n".encode())
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}" time="{seconds:.3f}"'
     head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuites {counts}>\n<testsuite name="tflq sweep" {counts}>\n'

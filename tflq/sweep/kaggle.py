@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
+from tflq.errors import to_install
 from tflq.sweep.fetching import TRIES, UnavailableError
 from tflq.sweep.globs import is_pattern
 from tflq.sweep.models import Model
@@ -92,8 +93,7 @@ def _hub() -> Any:
     try:
         import kagglehub
     except ImportError as error:
-        remedy = "pip install 'tflq[kaggle]'"
-        raise UnavailableError(f"kagglehub is not installed; {remedy}") from error
+        raise UnavailableError(f"kagglehub is not installed; {to_install('kaggle')}") from error
     if "KAGGLEHUB_VERBOSITY" not in os.environ:
         logging.getLogger("kagglehub").setLevel(logging.ERROR)
     return kagglehub

@@ -120,7 +120,7 @@ class _Manifest:
             self._known(where, entry, EXPECT_KEYS)
             status, reason = self._text(where, entry, "status"), self._text(where, entry, "reason")
             if status not in get_args(Status):
-                raise self._wrong(f"{where}.status", f"'{status}' is none of {', '.join(get_args(Status))}")
+                raise self._wrong(f"{where}.status", f"'{status}' is not one of {', '.join(get_args(Status))}")
             if not reason:
                 raise self._wrong(where, "an expectation has a reason")
             targets = self._texts(where, entry, "targets")

@@ -35,9 +35,13 @@ def _lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
         yield f"| {_cell(target)} | {' | '.join(str(counts[c] or '') for c in columns)} |"
     yield ""
     yield f"{summary.total} results, {summary.unexpected} not as expected."
+    if summary.missing or summary.incomplete:
+        yield ""
+        yield f"**{len(summary.missing)} missing**: {_cell(summary.named_missing)}"
+        yield from (f"- {_cell(text)}" for text in summary.incomplete)
     if changes is not None:
         yield ""
-        yield from markdown_changes(changes)
+        yield from markdown_changes(changes, summary.prefix)
     causes = [cause for cause in summary.grouped if cause.unexpected]
     if causes:
         yield ""
@@ -46,11 +50,11 @@ def _lines(summary: Summary, changes: Sequence[Change] | None) -> Iterator[str]:
         yield "| count | cause | first |"
         yield "|---:|---|---|"
         for cause in causes[:SHOWN]:
-            yield f"| {cause.count} | {_cell(cause.text)} | {_cell(', '.join(cause.first[:3]))} |"
+            yield f"| {cause.count} | {_cell(cause.text)} | {_cell(cause.named(summary.prefix))} |"
 
 
-def markdown_changes(changes: Sequence[Change]) -> Iterator[str]:
-    """The lines of what changed."""
+def markdown_changes(changes: Sequence[Change], prefix: str = "") -> Iterator[str]:
+    """The lines of what changed. prefix: what ids are shown without."""
     yield "### Since the baseline"
     yield ""
     if not changes:
@@ -62,7 +66,7 @@ def markdown_changes(changes: Sequence[Change]) -> Iterator[str]:
         listed = list(group)
         name = f"**{kind}**" if kind in FAILING else kind
         for change in listed[:SHOWN]:
-            yield f"| {name} | {_cell(change.place)} | {_cell(change.what)} | {_cell(change.layer)} |"
+            yield f"| {name} | {_cell(change.place(prefix))} | {_cell(change.what)} | {_cell(change.layer)} |"
         if len(listed) > SHOWN:
             yield f"| {name} | and {len(listed) - SHOWN} more | | |"
 

@@ -40,7 +40,7 @@ def measure(document: Mapping[str, Any], folder: Path, stage: Callable[[str], No
     if "status" in found:
         return found
     with times("verify"):
-        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder)
+        found |= verified(task, found["model"]["sha256"], found["converted"], places, folder, found.get("batch"))
     first = next(iter(places.values()))
     if first.suffix == ".tflite" and found["status"] in ("ok", "differs"):
         with times("allocate"):
@@ -70,8 +70,9 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
             return found | _failure(error), {}
     try:
         with times("convert"):
-            conversion = _convert(task, module)
+            batch = _batch(task, module)
             del module
+            conversion = _convert(task, batch)
             places = _write(conversion, folder)
             report = json.dumps(plain_numbers(conversion.report.to_json()), indent=1).encode()
             (folder / REPORT).write_bytes(report)
@@ -79,7 +80,8 @@ def _converted(task: Task, folder: Path, times: _Times) -> tuple[dict[str, Any],
         raise  # a pass left invalid IR behind: a bug
     except TflqError as error:
         return found | _failure(error), {}
-    return found | _described(conversion, places) | {"peak_convert": _peak()}, places
+    bound = {} if batch is None else {"batch": batch}
+    return found | bound | _described(conversion, places) | {"peak_convert": _peak()}, places
 
 
 class _Times:
@@ -124,15 +126,21 @@ def _plain(reason: Reason) -> dict[str, Any]:
     return {key: value for key, value in reason.to_json().items() if value not in (None, "") and key != "path"}
 
 
-def _convert(task: Task, module: Module) -> Conversion:
-    """The conversion, for TOSA at shapes that are known: an open batch is 1."""
-    options: dict[str, Any] = {"target": task.target, "shapes": task.shapes or None, **task.settings.convert}
+def _batch(task: Task, module: Module) -> int | None:
+    """What inputs whose first dim is open are bound to, if they are: as the sweep says, for TOSA to 1 otherwise."""
+    entries = {0, *(signature.function for signature in module.signatures or ())}
+    inputs = [value.type.shape for entry in entries for value in module.functions[entry].inputs]
+    if task.shapes or not any(shape and shape[0] is None for shape in inputs):
+        return None
+    batch: int | None = task.settings.convert.get("batch")
+    return 1 if batch is None and is_of_tosa(task.target) else batch
+
+
+def _convert(task: Task, batch: int | None) -> Conversion:
+    options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
     if is_of_tosa(task.target):
         options["format"] = "tosa"
-        inputs = [value.type.shape for function in module.functions[:1] for value in function.inputs]
-        if not task.shapes and any(shape and shape[0] is None for shape in inputs):
-            options.setdefault("batch", 1)
-    return tflq.convert(task.path, **options)
+    return tflq.convert(task.path, **{**options, "batch": batch})
 
 
 def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
@@ -159,6 +167,7 @@ def _described(conversion: Conversion, places: Mapping[str, Path]) -> dict[str, 
             "after": dict(sorted(Counter(op.name for op in conversion.module.ops()).items())),
             "reasons": _reasons(report),
         },
+        "cost": conversion.cost.to_json(),
         "warnings": report.warnings[:LISTED],
         "warning_count": len(report.warnings),
         "exceptions": sorted({row.exception for row in report.rows if row.exception}),

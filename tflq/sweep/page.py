@@ -109,6 +109,8 @@ def _json(document: Any) -> str:
 def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
     """As the script's COLUMNS have it; null where nothing is known."""
     counts = result.get("operators", {}).get("counts", {})
+    cost = result.get("cost", {})
+    arenas = [(cost.get(name) or {}).get("bytes") for name in ("arena_in", "arena")]
     was = next((entry.status for entry in earlier if entry is not None), "new") if earlier else ""
     return [
         result["id"],
@@ -118,11 +120,23 @@ def _row(result: Result, earlier: Sequence[Entry | None]) -> list[Any]:
         was,
         result["why"],
         *(counts.get(path) for path in ("integer", "float", "kept")),
-        result["model"].get("bytes"),
-        result.get("converted", {}).get("bytes"),
+        *_pair(result["model"].get("bytes"), result.get("converted", {}).get("bytes")),
+        *_pair(*arenas),
+        *_pair(*(_seconds(result, name) for name in ("before", "after"))),
         result.get("cpu", {}).get("total"),
         result.get("peak_bytes"),
     ]
+
+
+def _pair(before: float | None, after: float | None) -> tuple[float | None, float | None, float | None]:
+    """What something was, what it is, and how many times as much that is."""
+    return before, after, round(after / before, 6) if before and after is not None else None
+
+
+def _seconds(result: Result, when: str) -> float | None:
+    """What a run of all entries takes; None where that was not measured."""
+    times = [each[when] for each in result.get("run_time", [])]
+    return None if not times or None in times else sum(times)
 
 
 def _details(result: Result, earlier: Sequence[Entry | None]) -> dict[str, Any]:

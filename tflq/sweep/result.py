@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from tflq.sweep.models import Model, as_expected, expectation_for
@@ -19,6 +21,8 @@ __all__ = [
     "from_ending",
     "key_of",
     "new_result",
+    "part_of",
+    "shared_prefix",
     "stable",
 ]
 
@@ -29,7 +33,9 @@ Result = dict[str, Any]
 Key = tuple[str, str]
 """Model and target."""
 
-VOLATILE: Final = frozenset({"cpu", "seconds", "peak_bytes", "peak_convert", "cached", "recorded", "ended", "log"})
+VOLATILE: Final = frozenset(
+    {"cpu", "seconds", "peak_bytes", "peak_convert", "run_time", "cached", "recorded", "ended", "log"}
+)
 HOW: Final[Mapping[str, Status]] = {
     "error": "internal-error",
     "timeout": "timeout",
@@ -41,6 +47,18 @@ HOW: Final[Mapping[str, Status]] = {
 
 def key_of(result: Mapping[str, Any]) -> Key:
     return result["id"], result["target"]
+
+
+def shared_prefix(ids: Iterable[str]) -> str:
+    """The folders that all ids are in, which says nothing where they are shown: "zoo/vision/"."""
+    folders = [id.split("/")[:-1] for id in ids]
+    common = takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False))
+    return "".join(f"{names[0]}/" for names in common)
+
+
+def part_of(id: str, count: int) -> int:
+    """Which of so many parts of a sweep a model is in, from 1; it is always the same."""
+    return zlib.crc32(id.encode()) % count + 1
 
 
 def new_result(model: Model, target: str, found: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> Result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from tflq.errors import OptionError
 from tflq.sweep.models import Model
-from tflq.sweep.result import Key, key_of
+from tflq.sweep.result import Key, key_of, part_of
 from tflq.sweep.store import read_results
 
 __all__ = ["Job", "Selection", "jobs_of", "read_shard"]
@@ -42,7 +41,7 @@ class Selection:
         def selected(key: Key) -> bool:
             if not self.names(key[0]) or (failed is not None and key not in failed):
                 return False
-            return self.shard is None or zlib.crc32(key[0].encode()) % self.shard[1] == self.shard[0] - 1
+            return self.shard is None or part_of(key[0], self.shard[1]) == self.shard[0]
 
         return selected
 

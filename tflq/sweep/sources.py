@@ -31,7 +31,9 @@ def find_models(sources: Sequence[str | os.PathLike[str]]) -> list[Model]:
     for text in texts:
         found = list(_models(text, labels))
         if not found:
-            raise FileError(text, f"there is no model: no {SUFFIX} file")
+            raise FileError(
+                text, f"no {SUFFIX} file is in it", remedy="name a folder, a file or a pattern that has models"
+            )
         models += found
     models = list({(m.id, m.place, m.targets): m for m in models}.values())
     _check_ids(models)

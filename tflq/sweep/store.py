@@ -12,20 +12,25 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tflq.errors import FileError, InvalidModelError, OptionError
-from tflq.files import file_errors, replace_file
+from tflq.errors import FileError, InvalidModelError, OptionError, Reason
+from tflq.files import check_outputs, file_errors, replace_file, replace_files
 from tflq.sweep.fingerprint import MACHINE
-from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Result
+from tflq.sweep.result import RESULT_FORMAT, RESULT_VERSION, Key, Result, part_of
+from tflq.sweep.same import differences
 
-__all__ = ["RESULTS", "Store", "read_results", "read_settings"]
+__all__ = ["FILES", "RESULTS", "Store", "expected_keys", "read_results", "read_settings"]
 
 RESULTS: Final = "results.jsonl"
 SETTINGS: Final = "sweep.json"
+FILES: Final = (RESULTS, SETTINGS, "baseline.json", "summary.md", "junit.xml", "changes.json", "index.html")
+"""All files of a sweep but those in the folders below."""
+ARTIFACTS: Final = "artifacts"
+WORK: Final = "work"
 FORMAT: Final = "tflq.sweep"
 VERSION: Final = 1
 
@@ -34,10 +39,12 @@ class Store:
     """The folder, opened by the one driver that may write to it."""
 
     def __init__(self, folder: Path) -> None:
-        """Makes the folder and takes its lock. OptionError if another sweep has it."""
+        """Makes the folder and takes its lock. OptionError if another sweep has it; FileError if it has a file of that
+        name that is no lock."""
         self.folder = folder
         with file_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            _check_lock(folder / "lock")
             self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,28 +67,56 @@ class Store:
     @property
     def work(self) -> Path:
         """Where tasks put their files."""
-        return self.folder / "work"
+        return self.folder / WORK
 
-    def begin(self, settings: Mapping[str, Any], *, resume: bool, force: bool = False) -> None:
-        """Starts the results, or goes on with them. OptionError if there are some already, or other settings."""
+    def begin(
+        self, settings: Mapping[str, Any], *, inputs: Iterable[object] = (), resume: bool, force: bool = False
+    ) -> None:
+        """Starts the results, or goes on with them. inputs: what the sweep reads.
+
+        OptionError if there are some already, or other settings; FileError if there are other files of such names, or
+        an input is among what is replaced.
+        """
         path = self.folder / RESULTS
-        if path.exists() and not resume:
-            if not force:
-                raise OptionError(f"{path} exists already: --resume goes on with it, --force starts over")
-            path.unlink()
-            shutil.rmtree(self.folder / "artifacts", ignore_errors=True)
-        if path.exists():
+        if path.exists() and not resume and not force:
+            raise OptionError(f"{path} exists already: --resume goes on with it, --force starts over")
+        goes_on = resume and (path.exists() or (self.folder / SETTINGS).exists())
+        self._check(inputs, force=force or goes_on)
+        if goes_on and path.exists():
             self._same_settings(settings)
             _drop_torn_line(path)
-        document = {"format": FORMAT, "version": VERSION, **settings}
-        replace_file(self.folder / SETTINGS, [json.dumps(document, indent=1).encode(), b"\n"])
+        replace_file(self.folder / SETTINGS, [_document(settings)])
+        if not goes_on:
+            self._start_over()
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         _sync_folder(self.folder)
+
+    def put(
+        self, settings: Mapping[str, Any], results: Iterable[Result], *, inputs: Iterable[object] = (), force: bool
+    ) -> None:
+        """Writes all results at once, whole or not at all. FileError as of `begin`."""
+        self._check(inputs, force=force)
+        lines = (_line(result) for result in results)
+        replace_files([(self.folder / SETTINGS, [_document(settings)]), (self.folder / RESULTS, lines)])
+        shutil.rmtree(self.folder / ARTIFACTS, ignore_errors=True)
+
+    def _check(self, inputs: Iterable[object], *, force: bool) -> None:
+        read = list(inputs)
+        check_outputs([(name, self.folder / name) for name in FILES], inputs=read, force=force)
+        replaced = [(self.folder / name).resolve() for name in (ARTIFACTS, WORK)]
+        for place in read:
+            if isinstance(place, (str, os.PathLike)) and any(map(Path(place).resolve().is_relative_to, replaced)):
+                what = f"this is an input, in a folder that the sweep in {self.folder} replaces"
+                raise FileError(os.fspath(place), what, remedy="give another folder, or move it")
+
+    def _start_over(self) -> None:
+        (self.folder / RESULTS).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / ARTIFACTS, ignore_errors=True)
 
     def append(self, result: Result) -> None:
         """Writes one result, which is on disk when this returns."""
         assert self._file is not None
-        data = memoryview(json.dumps(result, allow_nan=False).encode() + b"\n")
+        data = memoryview(_line(result))
         while data:
             data = data[os.write(self._file, data) :]
         os.fsync(self._file)
@@ -91,7 +126,7 @@ class Store:
 
     def keep(self, id: str, target: str, left: Path) -> str:
         """Moves what a failure left to its place under the folder, and names that."""
-        name = f"artifacts/{_file_name(id)}--{_file_name(target)}"
+        name = f"{ARTIFACTS}/{_file_name(id)}--{_file_name(target)}"
         place = self.folder / name
         shutil.rmtree(place, ignore_errors=True)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -104,19 +139,33 @@ class Store:
         os.close(self._lock)
 
     def _same_settings(self, settings: Mapping[str, Any]) -> None:
-        before = read_settings(self.folder)
-        now = json.loads(json.dumps(settings))
-        other = [
-            f"{part}.{key}"
-            for part in ("settings", "fingerprint")
-            for key in sorted({*before.get(part, {}), *now[part]})
-            if key not in MACHINE and before.get(part, {}).get(key) != now[part].get(key)
-        ]
+        other = differences(read_settings(self.folder), json.loads(json.dumps(settings)), MACHINE)
         if other:
-            raise OptionError(
-                f"{self.folder}: the sweep there was started with another {', '.join(other)}: "
-                "go on with the same, or start over with --force"
-            )
+            what = f"the sweep there was started with {', '.join(other)}"
+            remedy = "give the same options to go on with it; --force starts over, -o names another folder"
+            raise OptionError(Reason(what, str(self.folder), remedy=remedy))
+
+
+def _document(settings: Mapping[str, Any]) -> bytes:
+    return json.dumps({"format": FORMAT, "version": VERSION, **settings}, indent=1).encode() + b"\n"
+
+
+def _line(result: Result) -> bytes:
+    return json.dumps(result, allow_nan=False).encode() + b"\n"
+
+
+def _check_lock(path: Path) -> None:
+    """FileError if a file is there that is not what a sweep leaves: the number of its process."""
+    if path.exists() and not re.fullmatch(rb"\d*\s*", path.read_bytes()):
+        raise FileError(str(path), "it exists already, and is not the lock of a sweep", remedy="give another folder")
+
+
+def expected_keys(settings: Mapping[str, Any]) -> list[Key]:
+    """The models and targets that a sweep of these settings has results of when it is done; none are known of a sweep
+    of tflq 1."""
+    shard = settings["settings"].get("shard")
+    keys = [(id, target) for id, target in settings.get("jobs", ())]
+    return [key for key in keys if shard is None or part_of(key[0], shard[1]) == shard[0]]
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

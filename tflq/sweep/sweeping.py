@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tflq.sweep.baseline import read_entries
+from tflq.errors import OptionError, Reason
+from tflq.sweep.baseline import options_of, read_entries
 from tflq.sweep.changes import Change, failing
+from tflq.sweep.checking import check
 from tflq.sweep.comparing import changes_since
 from tflq.sweep.driver import Driver, Observer, Silent, task_for
 from tflq.sweep.executor import Executor, LocalExecutor
@@ -22,9 +24,10 @@ from tflq.sweep.measure import JOB
 from tflq.sweep.outputs import write_outputs
 from tflq.sweep.pinning import hashes_of, pin
 from tflq.sweep.result import Key, key_of
+from tflq.sweep.same import other_options
 from tflq.sweep.selection import Job, Selection, jobs_of
 from tflq.sweep.sources import find_models
-from tflq.sweep.store import Store
+from tflq.sweep.store import RESULTS, Store
 from tflq.sweep.summary import Summary
 from tflq.sweep.supply import Supply
 from tflq.sweep.task import Limits, Settings, Task
@@ -86,7 +89,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         if self.changes is None:
-            return self.summary.unexpected > 0
+            return self.summary.failed
         return bool(failing(self.changes, self.fail_on))
 
 
@@ -95,39 +98,42 @@ def sweep(
     *,
     observer: Observer | None = None,
     stop: Callable[[], bool] = lambda: False,
-    begin: Callable[[int, int], None] = lambda _, __: None,
     executor: Callable[..., Executor] | None = None,
     fetchers: Sequence[Fetcher] = (),
 ) -> Outcome:
     """Sweeps. Results are in the plan's folder; beside them `index.html`, `summary.md`, `junit.xml` and
     `baseline.json`.
 
-    begin: told how many jobs there are, and how many of them are done already. stop: asked now and then; the sweep ends
-    with StoppedError then, and can be resumed. executor: makes one of a folder, the number of workers and a job, by
-    default as the plan says. fetchers: beside those of files, URLs and Kaggle.
-    OptionError, FileError or InvalidModelError if the plan makes no sense, or a source or the baseline is not there.
+    observer: told what goes on. stop: asked now and then; the sweep ends with StoppedError then, and can be resumed.
+    executor: makes one of a folder, the number of workers and a job, by default as the plan says. fetchers: beside
+    those of files, URLs and Kaggle.
+    OptionError, FileError or InvalidModelError, before anything is run or written, if the plan makes no sense, a
+    package that it needs is not installed, or a source or the baseline is not there.
     """
-    jobs = jobs_of(find_models(plan.sources), plan.targets, plan.selection)
-    if plan.baseline is not None:
-        read_entries(plan.baseline)  # rather now than when all is done
+    models = find_models(plan.sources)
+    jobs = jobs_of(models, plan.targets, plan.selection)
+    check(jobs, plan.settings, plan.scheduler, kaggle=not fetchers)
     marks = fingerprint(plan.settings)
+    if plan.baseline is not None:
+        read_entries(plan.baseline)
+        _check_options(plan.baseline, marks["convert"])
     make = executor or _executor(plan)
+    who = observer or Silent()
     with Store(plan.folder) as store:
-        settings = {"settings": plan.to_json(), "fingerprint": marks, "sources": [str(s) for s in plan.sources]}
-        store.begin(settings, resume=plan.resume, force=plan.force)
+        whole = jobs_of(models, plan.targets, replace(plan.selection, shard=None))
+        settings: dict[str, Any] = {
+            "settings": plan.to_json(),
+            "fingerprint": marks,
+            "sources": [str(s) for s in plan.sources],
+        }
+        settings |= {"jobs": [(model.id, target) for model, target in whole]}
+        store.begin(settings, inputs=_inputs(plan, jobs), resume=plan.resume, force=plan.force)
         done = {key_of(result) for result in store.results()}
         left = [(model, target) for model, target in jobs if (model.id, target) not in done]
-        begin(len(jobs), len(jobs) - len(left))
-        cache = plan.cache or store.folder / "cache"
-        known = (
-            *fetchers,
-            FileFetcher(),
-            UrlFetcher(cache / "models", offline=plan.offline),
-            KaggleFetcher(offline=plan.offline),
-        )
+        who.begin([(model.id, target) for model, target in jobs], len(jobs) - len(left))
+        known = _fetchers(plan, store.folder / "cache", fetchers)
         if left:
             with closing(make(store.work, plan.workers, JOB)) as runner, Supply(left, known) as supply:
-                who = observer or Silent()
                 Driver(store, runner, plan.settings, plan.limits, marks, plan.cache, who, stop).run(iter(supply))
         changes = None
         if plan.baseline is not None:
@@ -143,6 +149,32 @@ def sweep(
         summary = write_outputs(plan.folder, changes, plan.fail_on, earlier)
         pinned = _pinned(plan, hashes_of(store.results())) if plan.pin else None
         return Outcome(summary, changes, plan.fail_on, pinned)
+
+
+def _inputs(plan: Plan, jobs: Sequence[Job]) -> Iterator[object]:
+    """The files that a sweep reads, and folders of them."""
+    yield from plan.sources
+    yield from plan.targets
+    yield from plan.settings.rules
+    for model, target in jobs:
+        yield from filter(None, (model.path, model.inputs, target))
+    for place in (plan.baseline, plan.selection.failed_from):
+        if place is not None:
+            yield place / RESULTS if place.is_dir() else place
+
+
+def _check_options(baseline: Path, now: Mapping[str, Any]) -> None:
+    """OptionError if a baseline is of a sweep with other options of the conversion: what changed would be theirs."""
+    if other := other_options(options_of(baseline), now):
+        what = f"the baseline is of a sweep with {', '.join(other)}"
+        remedy = "give the same options, or compare the two with `tflq sweep diff`"
+        raise OptionError(Reason(what, str(baseline), remedy=remedy))
+
+
+def _fetchers(plan: Plan, cache: Path, others: Sequence[Fetcher]) -> Sequence[Fetcher]:
+    """Those that get a plan's models; cache: for models, if the plan has no folder for them."""
+    folder = (plan.cache or cache) / "models"
+    return *others, FileFetcher(), UrlFetcher(folder, offline=plan.offline), KaggleFetcher(offline=plan.offline)
 
 
 def _pinned(plan: Plan, hashes: Mapping[str, str]) -> dict[str, list[str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 __all__ = ["Ending", "Limits", "Settings", "Task"]
@@ -24,8 +24,10 @@ class Settings:
     """What is the same for all models of a sweep and changes results.
 
     seeds: sets of random inputs, beside the edges. xnnpack: verify with the interpreter's default kernels, too.
-    max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`.
-    convert: options of `tflq.convert`, such as {"fallback": "error"}.
+    max_lsb, atol, rtol: differences that are accepted, as by `tflq.verify`. time: measure what a run takes in both
+        models, anew for each.
+    convert: keywords of `tflq.convert` that change its result, where they are not as by default: {"mac": "float32"}.
+        Rules are paths of files.
     """
 
     seeds: int = 2
@@ -34,11 +36,17 @@ class Settings:
     atol: float = 0.0
     rtol: float = 0.0
     convert: Mapping[str, Any] = field(default_factory=dict)
+    time: bool = False
 
     @property
     def tolerance(self) -> dict[str, Any]:
         """As keywords of `tflq.verify`."""
         return {"max_lsb": self.max_lsb, "atol": self.atol, "rtol": self.rtol}
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The files of a user's rules."""
+        return tuple(map(str, self.convert.get("rules", ())))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,6 +71,18 @@ class Task:
     cache: str = ""
     layers: bool = False
     seconds: float = 300.0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What it reads: the model, its inputs if it has some, files of rules."""
+        return (self.path, *filter(None, [self.inputs]), *self.settings.rules)
+
+    def moved(self, files: Sequence[str]) -> Task:
+        """The same task where its `files` have these names."""
+        path, *rest = files
+        inputs = rest.pop(0) if self.inputs else ""
+        convert = {**self.settings.convert, "rules": rest} if rest else self.settings.convert
+        return replace(self, path=path, inputs=inputs, settings=replace(self.settings, convert=convert))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

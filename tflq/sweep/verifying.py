@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from tflq.errors import TflqError
 from tflq.sweep.cache import Cache, Originals, Shelves
+from tflq.sweep.fingerprint import by_content
 from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
 from tflq.targets import is_of_tosa
 from tflq.verification import Tolerance, Verification
-from tflq.verification.comparison import Options, compare_models
+from tflq.verification.comparison import compare_models
+from tflq.verification.options import Options
 from tflq.verification.outcome import Divergence
 from tflq.verification.start import forked_ahead
 
@@ -24,22 +26,36 @@ __all__ = ["REPORT", "layers_of", "verified"]
 REPORT: Final = "report.json"
 """The report of the conversion, in the folder of a task."""
 
+COMPARING: Final = 2
+"""Which way of comparing it is: what another one found is not taken from the cache."""
 LISTED: Final = 50  # outputs, layers: the first of them
 
 
 def verified(
-    task: Task, original: str, converted: Mapping[str, Any], places: Mapping[str, Path], folder: Path
+    task: Task,
+    original: str,
+    converted: Mapping[str, Any],
+    places: Mapping[str, Path],
+    folder: Path,
+    batch: int | None = None,
 ) -> dict[str, Any]:
     """The status that verification gives, with what it found: `verification` on made inputs, `given` on the user's,
-    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs.
+    `xnnpack` on made ones with the interpreter's default kernels (both models), `layers` of a model that differs,
+    `run_time` of both models if the sweep measures it.
 
-    original, converted: hashes of the content. The runs with the default kernels say how the two models fare there;
-    the status is that of the reference kernels.
+    original, converted: hashes of the content. batch: what the converted model has where the original's first dims are
+    open: then interfaces are not compared. The runs with the default kernels say how the two models fare there; the
+    status is that of the reference kernels.
     """
     report = hashlib.sha256((folder / REPORT).read_bytes()).hexdigest()
-    contents = f"{original} {converted['sha256']} {report} {sorted(task.shapes.items())} {task.settings.tolerance}"
-    one = _Verifier(task, original, contents, places, folder)
-    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds)}
+    options = json.dumps(by_content(task.settings.convert), sort_keys=True)
+    shapes = sorted(task.shapes.items())
+    contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
+    one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
+    timed: dict[str, Any] = {"time": True} if task.settings.time and not is_of_tosa(task.target) else {}
+    found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
+    if timed:
+        found["run_time"] = found["verification"].pop("time")
     if task.inputs:
         inputs = Path(task.inputs)
         try:
@@ -61,8 +77,18 @@ def verified(
 class _Verifier:
     """Verifies one pair of models in several ways."""
 
-    def __init__(self, task: Task, original: str, contents: str, places: Mapping[str, Path], folder: Path) -> None:
+    def __init__(
+        self,
+        task: Task,
+        original: str,
+        contents: str,
+        places: Mapping[str, Path],
+        folder: Path,
+        same: Mapping[str, Any],
+    ) -> None:
+        """same: options of every verification."""
         self.cached: list[str] = []
+        self._same = same
         self._task = task
         self._contents = contents
         self._places = places
@@ -71,17 +97,19 @@ class _Verifier:
         self._originals = Originals(Shelves(Path(task.cache, "outputs")), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
-        """The verification of every file, in short; found in the cache if all is as it was before."""
+        """The verification of every file, in short; found in the cache if all is as it was before, and no time is to
+        be measured."""
+        cache = None if "time" in options else self._cache
         key = f"{self._contents} {inputs_digest} {json.dumps({k: str(v) for k, v in sorted(options.items())})}"
-        known = self._cache.get(key) if self._cache else None
+        known = cache.get(key) if cache else None
         if known is not None:
             self.cached.append(name)
             return known
         done = [self._verify(place, options) for place in self._places.values()]
         found = _short(done)
         self._keep(name, done)
-        if self._cache and found["verdict"] != "failed":
-            self._cache.put(key, found)
+        if cache and found["verdict"] != "failed":
+            cache.put(key, found)
         return found
 
     @property
@@ -97,10 +125,11 @@ class _Verifier:
                 place,
                 Options(
                     shapes=self._task.shapes,
-                    tolerance=Tolerance(settings.max_lsb, settings.atol, settings.rtol),
+                    tolerance=Tolerance.asked(settings.max_lsb, settings.atol or None, settings.rtol or None),
                     report=self._folder / REPORT,
                     recorded=self._originals,
                     timeout=self._task.seconds,
+                    **self._same,
                     **options,
                 ),
             )
@@ -122,7 +151,9 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         for v in done
         for failure in v.failures
     ]
+    times = [each.to_json() for verification in done for each in verification.time or ()]
     return {
+        **({"time": times} if done[0].time is not None else {}),
         "verdict": next((v for v in ("failed", "differs", "accepted") if v in verdicts), "equal"),
         "interpreter": done[0].interpreter,
         "resolver": done[0].resolver,
@@ -132,6 +163,9 @@ def _short(done: list[Verification]) -> dict[str, Any]:
         "interface": [text for verification in done for text in verification.interface],
         "original_failures": [text.lstrip(":, ") for of_original, text in failures if of_original],
         "failures": [text.lstrip(":, ") for of_original, text in failures if not of_original],
+        "cut": done[0].cut,
+        "kernels": [each.to_json() for verification in done for each in verification.kernels],
+        "top1": [each.to_json() for verification in done for each in verification.top1],
         "expected": [each.to_json() for verification in done for each in verification.expected],
         "apart": [each.to_json() | {"model": _which(each.model, v)} for v in done for each in v.apart],
         "layers": layers_of(done),

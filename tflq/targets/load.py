@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from tflq.arguments import choices
 from tflq.errors import OptionError, Reason
 from tflq.ir.registry import op_names
 from tflq.resources import resource
@@ -53,7 +54,7 @@ def load_target(target: str | os.PathLike[str] | None = None) -> Target:
         remedy = "a .tflite file has 'integer' or 'kernels'"
         raise OptionError(Reason("target 'tosa' is for TOSA files (.tosa, .mlir)", value=target, remedy=remedy))
     if not path.endswith(".toml") and not os.path.exists(path):
-        remedy = "known are integer, kernels, and files of kernels (.toml)"
+        remedy = f"{choices(path, ('integer', 'kernels'))}, and files of kernels (.toml)"
         raise OptionError(Reason(f"target '{target}' is not known", value=target, remedy=remedy))
     return _File(path).target()
 
@@ -91,6 +92,7 @@ class _File(RulesFile):
     def kernels(self) -> Kernels:
         """Its kernels, also those that are no builtins, and those of its base."""
         own = {name: self._signatures(name, lines, None) for name, lines in self._section("kernels").items()}
+        self.check_faults()
         return {**_measured().kernels, **own} if self._section("target").get("base") == "kernels" else own
 
     def target(self) -> Target:
@@ -99,71 +101,87 @@ class _File(RulesFile):
             raise OptionError(Reason(what, self.path, remedy="one for .tflite files has [kernels]"))
         for name in self.content:
             if name not in _SECTIONS:
-                self.fail(f"'{name}' is no section", "", name, known=_SECTIONS)
-        said = self._checked("target")
-        for key, value in said.items():
-            if not isinstance(value, str):
-                self.fail(f"{key} is not a string", "target", key)
-        base = said.get("base", "integer")
-        if base not in _BASES:
-            self.fail(f"base: '{base}' is not known", "target", "base", known=_BASES)
+                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
         builtins = {name.removeprefix("tfl.") for name in op_names("tfl")}
-        kernels: dict[str, Sequence[Signature]] = {
+        said = self._said()
+        own: dict[str, Sequence[Signature]] = {
             name: self._signatures(name, lines, builtins) for name, lines in self._section("kernels").items()
         }
         shifts = {key: self._names(key, names, builtins) for key, names in self._checked("rescale").items()}
-        recurrent = True
-        agreed = kernels
-        if self.path != resource("rules/kernels.toml"):
-            measured = _measured()
-            agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
-            agreed = {} if shifts else dict(measured.kernels)
-            shifts = agreeing | shifts
-            kernels = {**(dict(measured.kernels) if base == "kernels" else {}), **kernels}
-            recurrent = base == "kernels"
-        own, _ = os.path.splitext(os.path.basename(self.path))
-        return Target(said.get("name", own), kernels, **shifts, recurrent=recurrent, agreed=agreed)
+        self.check_faults()
+        name = said.get("name", os.path.splitext(os.path.basename(self.path))[0])
+        if self.path == resource("rules/kernels.toml"):
+            return Target(name, own, **shifts, recurrent=True, agreed=own)
+        measured, based = _measured(), said.get("base") == "kernels"
+        agreeing = {"unsigned": measured.unsigned, "signed": measured.unsigned, "uniform": measured.uniform}
+        kernels = {**(measured.kernels if based else {}), **own}
+        agreed = {} if shifts else dict(measured.kernels)
+        return Target(name, kernels, **agreeing | shifts, recurrent=based, agreed=agreed)
+
+    def _said(self) -> dict[str, str]:
+        """What [target] says."""
+        said = self._checked("target")
+        for key, value in said.items():
+            if not isinstance(value, str):
+                self.fault(f"{key} is not a string", "target", key, remedy=f'write {key} = "..."')
+            elif key == "base" and value not in _BASES:
+                self.fault(f"base: '{value}' is not known", "target", key, item=value, known=_BASES)
+        return said
 
     def _section(self, name: str) -> dict[str, Any]:
         section = self.content.get(name, {})
-        if not isinstance(section, dict):
-            self.fail(f"'{name}' is not a section", "", name)
-        return section
+        if isinstance(section, dict):
+            return section
+        self.fault(f"'{name}' is not a section", "", name, remedy=f"write [{name}], and its keys below")
+        return {}
 
     def _checked(self, name: str) -> dict[str, Any]:
+        """What a section says of the keys that it can have."""
         section = self._section(name)
         for key in section:
             if key not in _KEYS[name]:
-                self.fail(f"'{key}' is not known", name, key, known=_KEYS[name])
-        return section
+                self.fault(f"'{key}' is not known", name, key, known=_KEYS[name])
+        return {key: value for key, value in section.items() if key in _KEYS[name]}
 
     def _signatures(self, name: str, lines: object, builtins: set[str] | None) -> tuple[Signature, ...]:
         """`builtins`: what a kernel can be; None: any, since it is a logical one."""
         if builtins is not None and name not in builtins:
-            self.fail(f"'{name}' is no builtin of TFLite", "kernels", name)
-        found = [lines] if isinstance(lines, str) else lines
-        if not isinstance(found, list) or not all(isinstance(line, str) for line in found):
-            self.fail(f"{name} is neither a string nor a list of strings", "kernels", name)
+            remedy = choices(name, builtins) or "tflq ops lists them"
+            self.fault(f"'{name}' is not an operator of TFLite", "kernels", name, remedy=remedy)
+            return ()
+        texts = [lines] if isinstance(lines, str) else lines
+        if not isinstance(texts, list) or not all(isinstance(line, str) for line in texts):
+            what = f"{name} is neither a string nor a list of strings"
+            self.fault(what, "kernels", name, remedy=f'write {name} = "qi8 -> qi8"')
+            return ()
         signatures: list[Signature] = []
-        for line in found:
-            try:
-                signature = parse_signature(line)
-            except ValueError as error:
-                self.fail(f"{name}: {error}", "kernels", name, item=line)
-            reason = None if builtins is None else signature.misfit(name)
-            if reason is not None:
-                self.fail(f"{name}: '{line}': {reason}", "kernels", name, item=line)
-            first = next((s for s in signatures if s.alternatives == signature.alternatives), None)
-            if first is not None:
-                reason = f"is never reached: the first that fits wins, and '{first.text}' takes the same types"
-                self.fail(f"{name}: '{line}' {reason}", "kernels", name, item=line)
-            signatures.append(signature)
+        for line in texts:
+            self._add(signatures, name, line, known=builtins is not None)
         return tuple(signatures)
+
+    def _add(self, signatures: list[Signature], name: str, line: str, *, known: bool) -> None:
+        """Adds the signature that a line says, unless it has a fault."""
+        try:
+            signature = parse_signature(line)
+        except ValueError as error:
+            self.fault(f"{name}: {error}", "kernels", name, item=line)
+            return
+        reason = signature.misfit(name) if known else None
+        first = next((s for s in signatures if s.alternatives == signature.alternatives), None)
+        if reason is not None:
+            self.fault(f"{name}: '{line}': {reason}", "kernels", name, item=line)
+        elif first is not None:
+            reason = f"is never reached: the first that fits wins, and '{first.text}' takes the same types"
+            self.fault(f"{name}: '{line}' {reason}", "kernels", name, item=line, remedy="leave one of them out")
+        else:
+            signatures.append(signature)
 
     def _names(self, key: str, names: object, builtins: set[str]) -> frozenset[str]:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            self.fail(f"{key} is not a list of strings", "rescale", key)
+            self.fault(f"{key} is not a list of strings", "rescale", key, remedy=f'write {key} = ["add"]')
+            return frozenset()
         for name in names:
             if name not in builtins:
-                self.fail(f"'{name}' is no builtin of TFLite", "rescale", key, item=name)
+                remedy = choices(name, builtins) or "tflq ops lists them"
+                self.fault(f"'{name}' is not an operator of TFLite", "rescale", key, item=name, remedy=remedy)
         return frozenset(names)

@@ -89,6 +89,22 @@ class Port:
         zero = element.zero_point if isinstance(element, UniformQuantizedType) else element.zero_points
         return bool(np.all(zero == self.zero_point))
 
+    def why_not(self, value: Value) -> str:
+        """Why a tensor does not fit, in the words of ports; empty if it does."""
+        if self.may_take(kind_of(value)) and self.takes(value):
+            return ""
+        element = value.type.element
+        words = value.type.storage.name
+        if isinstance(element, QUANTIZED_TYPES):
+            words = f"q{words}"
+            if isinstance(element, UniformQuantizedPerAxisType):
+                words += f"/axis{element.axis}"
+            elif isinstance(element, UniformQuantizedSubChannelType):
+                words += "/blocks"
+            elif self.zero_point is not None and isinstance(element, UniformQuantizedType):
+                words += f":{element.zero_point}"
+        return f"'{value.name}' is {words}, not {self.text}"
+
     def _holds(self, value: Value, low: int, high: int) -> bool:
         if self.low is None or self.high is None or (self.low <= low and high <= self.high):
             return True

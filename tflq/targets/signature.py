@@ -60,6 +60,11 @@ class Signature:
         left_over = tuple((left, right) for left, right in sides if left is not None and right is not None)
         return Possible(self, left_over) if left_over else None
 
+    def why_not(self, op: Op) -> list[str]:
+        """What keeps an op's types from fitting, by the alternative that is nearest; empty if they do."""
+        found = (_why_not(left, op.operands) + _why_not(right, op.results) for left, right in self.alternatives)
+        return min(found, key=len)
+
     def broken(self, op: Op) -> str | None:
         """The constraint that an op, whose types fit, does not keep, in words."""
         for name, numbers in self.constraints:
@@ -126,6 +131,25 @@ def _asked(slots: _Side, kinds: Kinds) -> _Asked | None:
         elif slot.port.asks_more:
             asked.append((i, slot.port))
     return tuple(asked)
+
+
+def _why_not(slots: _Side, values: Sequence[Value | None]) -> list[str]:
+    """Why the values of a side do not fit its ports."""
+    many = slots[-1].many if slots else ""
+    if many == _REST:
+        slots, values = slots[:-1], values[: len(slots) - 1]
+    elif many == "*":
+        slots = (*slots[:-1], *slots[-1:] * (len(values) - len(slots) + 1))
+    words = []
+    for i in range(max(len(slots), len(values))):
+        value = values[i] if i < len(values) else None
+        if i >= len(slots):
+            words += [] if value is None else [f"'{value.name}' is one more than it takes"]
+        elif value is not None:
+            words += filter(None, [slots[i].port.why_not(value)])
+        elif slots[i].many not in ("?", "*"):
+            words.append(f"a tensor {slots[i].port.text} is missing")
+    return words
 
 
 def _misfit(kind: str, slots: _Side, declared: Sequence[Slot]) -> str | None:

@@ -61,6 +61,15 @@ class Target:
             return Verdict(False, f"the target '{self.name}' has no such kernel on these types")
         return Verdict(False, f"the target '{self.name}' has no such kernel")
 
+    def why_not(self, op: Op) -> str:
+        """Why none of the kernels that it lists under an op's name runs it; empty if it lists none."""
+        listed = self.kernels.get(op.short_name, ())
+        verdict = self.judge(op)
+        if not listed or verdict.kept or verdict.listed:
+            return verdict.reason if verdict.listed and not verdict.kept else ""
+        words, signature = min(((s.why_not(op), s) for s in listed), key=lambda pair: len(pair[0]))
+        return f"{', '.join(words)}, in the target '{self.name}': {signature.text}"
+
     def _possible(self, op: Op, name: str) -> Sequence[Possible]:
         """The signatures of a kernel that ops on tensors of these kinds may fit, remembered."""
         from tflq.targets.signature import kinds_of

@@ -70,15 +70,17 @@ def read_rules(path: str | os.PathLike[str], default: str | None = None) -> tupl
     file = _File(path)
     content = file.content
     if default is not None:
-        content = _merged(_File(default).content, content)
         file.check()
+        content = _merged(_File(default).content, content)
     rules = Rules(
         {name: file.kernels("profile", name, lines) for name, lines in content["profile"].items()},
         {name: file.kernels("extension", name, lines) for name, lines in content["extension"].items()},
         file.levels(content["level"]),
         content["extends"],
     )
-    return rules, file.choices(content["target"], rules)
+    chosen = file.choices(content["target"], rules)
+    file.check_faults()
+    return rules, chosen
 
 
 def _merged(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -97,43 +99,56 @@ class _File(RulesFile):
     """One rules file."""
 
     def check(self) -> None:
-        """The file's own sections and keys, and the kinds of their values."""
-        for name, section in self.content.items():
+        """Notes the faults of the file's own sections and keys, and of the kinds of their values; `content` is then
+        without them."""
+        for name, section in list(self.content.items()):
             if name not in _SECTIONS or not isinstance(section, dict):
-                self.fail(f"'{name}' is no section", "", name, known=_SECTIONS)
+                self.fault(f"'{name}' is not a section", "", name, known=_SECTIONS)
+                del self.content[name]
         operators = {"const", *(name.removeprefix("tosa.") for name in op_names("tosa"))}
-        for kind in ("profile", "extension"):
-            for name, lines in self.content.get(kind, {}).items():
-                self._table(f"{kind}.{name}", lines, operators, str)
-                for key, line in lines.items():
-                    self._signature(f"{kind}.{name}", key, line)
         limits = {field.name for field in fields(Limits)}
-        for name, level in self.content.get("level", {}).items():
-            self._table(f"level.{name}", level, limits, int)
-        self._table("extends", self.content.get("extends", {}), None, str)
+        for kind, keys, of in (("profile", operators, str), ("extension", operators, str), ("level", limits, int)):
+            tables = self.content.get(kind, {})
+            for name in list(tables):
+                if not self._is_table(f"{kind}.{name}", tables[name], keys, of):
+                    del tables[name]
+        if not self._is_table("extends", self.content.get("extends", {}), None, str):
+            del self.content["extends"]
 
-    def _table(self, section: str, table: object, keys: set[str] | None, kind: type) -> None:
+    def _is_table(self, section: str, table: object, keys: set[str] | None, kind: type) -> bool:
+        """Whether it is a table; lines with faults are taken out."""
         if not isinstance(table, dict):
             above, _, name = section.rpartition(".")
-            self.fail(f"'{name}' is not a section", above, name)
-        for key, value in table.items():
+            self.fault(f"'{name}' is not a section", above, name, remedy=f"write [{section}], and its keys below")
+            return False
+        for key, value in list(table.items()):
             if keys is not None and key not in keys:
-                self.fail(f"'{key}' is not known", section, key, known=sorted(keys))
-            if type(value) is not kind:
-                self.fail(f"{key} is not {'a string' if kind is str else 'an integer'}", section, key)
+                self.fault(f"'{key}' is not known", section, key, known=sorted(keys))
+            elif type(value) is not kind:
+                self.fault(f"{key} is not {'a string' if kind is str else 'an integer'}", section, key)
+            elif section.startswith(("profile.", "extension.")) and not self._is_signature(key, str(value)):
+                self.fault(f"{key}: '{value}' is not a signature of known types", section, key)
+            else:
+                continue
+            del table[key]
+        return True
 
-    def _signature(self, section: str, key: str, line: str) -> None:
+    def _is_signature(self, key: str, line: str) -> bool:
         try:
             KernelRules({key: line} if line else {}, os.path.basename(self.path)).parse()
         except TflqError:
-            self.fail(f"{key}: '{line}' is not a signature of known types", section, key)
+            return False
+        return True
 
     def levels(self, tables: dict[str, dict[str, int]]) -> dict[str, Limits]:
         """The levels, each with all of its limits."""
+        found = {}
         for name, level in tables.items():
             if missing := [field.name for field in fields(Limits) if field.name not in level]:
-                self.fail(f"{', '.join(missing)} not stated", f"level.{name}")
-        return {name: Limits(**level) for name, level in tables.items()}
+                self.fault(f"{', '.join(missing)} not stated", f"level.{name}", remedy="a level has all limits")
+            else:
+                found[name] = Limits(**level)
+        return found
 
     def kernels(self, kind: str, name: str, lines: dict[str, str]) -> KernelRules:
         """The signatures of a section; an operator with an empty line is not in it."""
@@ -149,23 +164,30 @@ class _File(RulesFile):
             "extensions": tuple(rules.extensions),
             "level": tuple(rules.levels),
         }
-        for key, value in target.items():
-            if key not in known:
-                self.fail(f"'{key}' is not known", "target", key, known=known)
-            several = key in ("profiles", "extensions")
-            names = value if several else [value]
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                self.fail(f"{key} is not {'a list of strings' if several else 'a string'}", "target", key)
-            for name in names:
-                if name not in known[key]:
-                    self.fail(f"{key}: '{name}' is not known", "target", key, known=known[key])
-        if not target["profiles"]:
-            self.fail("profiles is empty: a device has at least one", "target", "profiles", known=known["profiles"])
+        self._check_choices(target, known)
+        self.check_faults()
         profiles, extensions = frozenset(target["profiles"]), set(target["extensions"])
         for name in sorted(extensions):
             if not {rules.extends.get(name)} <= {None, *profiles}:
                 if "extensions" in self.content.get("target", {}):
                     reason = f"the extension {name} extends {rules.extends[name]}, which is not among the profiles"
-                    self.fail(reason, "target", "extensions")
+                    self.fault(reason, "target", "extensions", remedy="add that profile, or leave the extension out")
                 extensions.remove(name)
         return Choices(target["specification"], profiles, frozenset(extensions), target["level"])
+
+    def _check_choices(self, target: dict[str, Any], known: Mapping[str, tuple[str, ...]]) -> None:
+        """Notes the keys and names of [target] that are not known."""
+        for key, value in target.items():
+            if key not in known:
+                self.fault(f"'{key}' is not known", "target", key, known=known)
+                continue
+            several = key in ("profiles", "extensions")
+            names = value if several else [value]
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                self.fault(f"{key} is not {'a list of strings' if several else 'a string'}", "target", key)
+                continue
+            for name in names:
+                if name not in known[key]:
+                    self.fault(f"{key}: '{name}' is not known", "target", key, item=name, known=known[key])
+        if target["profiles"] == []:
+            self.fault("profiles is empty: a device has at least one", "target", "profiles", known=known["profiles"])

@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflq.verification.difference import Difference, Tolerance
-    from tflq.verification.outcome import Apart, Divergence, Expected, Layers, Run, Verification
+    from tflq.verification.outcome import (
+        Agreement,
+        Apart,
+        Divergence,
+        Expected,
+        KernelShare,
+        Layers,
+        Run,
+        Verification,
+    )
+    from tflq.verification.timing import RunTime
     from tflq.verification.verifying import verify
 
 __all__ = [
+    "Agreement",
     "Apart",
     "Difference",
     "Divergence",
     "Expected",
+    "KernelShare",
     "Layers",
     "Run",
+    "RunTime",
     "Tolerance",
     "Verification",
     "verify",
@@ -26,8 +39,10 @@ __all__ = [
 _HOME = {
     **dict.fromkeys(("Difference", "Tolerance"), "tflq.verification.difference"),
     **dict.fromkeys(
-        ("Apart", "Divergence", "Expected", "Layers", "Run", "Verification"), "tflq.verification.outcome"
+        ("Agreement", "Apart", "Divergence", "Expected", "KernelShare", "Layers", "Run", "Verification"),
+        "tflq.verification.outcome",
     ),
+    "RunTime": "tflq.verification.timing",
     "verify": "tflq.verification.verifying",
 }
 

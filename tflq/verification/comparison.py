@@ -4,69 +4,41 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tflq.errors import FileError
+from tflq.flatbuffer.foreign import folder_error, refuse_foreign
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.verification.alignment import align, tosa_differences
-from tflq.verification.difference import EXACT, Difference, Tolerance, difference
+from tflq.verification.cases import Case, Cases
+from tflq.verification.cut import Cut, cut_of, renumber, written
+from tflq.verification.difference import Difference, difference
 from tflq.verification.division import divide
-from tflq.verification.expected import Expectation, ReportLike, reported
-from tflq.verification.inputs import EDGES, GivenInputs, Side, given, loaded, made
+from tflq.verification.expected import Expectation, broken, reported
+from tflq.verification.filled import FilledOutputs, Rows, cropped
+from tflq.verification.float_error import allowed_ulps
 from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
-from tflq.verification.outcome import Divergence, Expected, Layers, Run, Verification
-from tflq.verification.recorded import Recorded
+from tflq.verification.model_file import entry_of
+from tflq.verification.options import Options, Source
+from tflq.verification.outcome import Agreement, Divergence, Expected, KernelShare, Layers, Run, Verification
 from tflq.verification.runner import Resolver, RunError
-from tflq.verification.shapes import Shapes, bound, chosen, is_open, open_in_both
+from tflq.verification.scores import agreement
 from tflq.verification.tflite_runner import TfliteRunner
+from tflq.verification.timing import run_time
 from tflq.verification.tosa_runner import TosaRunner
-from tflq.verification.windows import largest_window
 
-__all__ = ["Options", "Source", "compare_models"]
+__all__ = ["compare_models"]
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Options:
-    """How two models are compared: the options of `verify`, by the same names; and outputs of the original that are
-    `recorded`, which spare it a run where nothing else of it is looked at."""
-
-    inputs: GivenInputs | str | os.PathLike[str] | None = None
-    seeds: int = 2
-    seed: int = 0
-    layers: bool = False
-    batch: int | None = None
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    resolver: Resolver = "reference"
-    interface: bool = True
-    tolerance: Tolerance = EXACT
-    report: ReportLike | None = None
-    recorded: Recorded | None = None
-    timeout: float = 600.0
-    progress: Progress = lambda _, __, ___: None
-
-
-@dataclass(frozen=True)
-class Case:
-    """One set of inputs of an entry."""
-
-    key: str
-    name: str
-    arrays: list[np.ndarray]
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +55,7 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
     with ExitStack() as stack:
         path_a, path_b = (stack.enter_context(_path(source)) for source in (a, b))
         result = Verification(_label(a, path_a), _label(b, path_b), options.resolver, tolerance=options.tolerance)
+        result.time = [] if options.time else None
         _Comparison(result, options, stack).run(path_a, path_b)
         return result
 
@@ -91,8 +64,11 @@ def compare_models(a: Source, b: Source, options: Options) -> Verification:
 def _path(source: Source) -> Iterator[str]:
     """The path of a source; bytes become a temporary file."""
     if isinstance(source, (str, os.PathLike)):
+        if Path(source).is_dir():
+            raise folder_error(os.fspath(source))
         if not Path(source).is_file():
             raise FileError(os.fspath(source), "there is no such file")
+        refuse_foreign(source)
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -103,11 +79,6 @@ def _path(source: Source) -> Iterator[str]:
 
 def _label(source: Source, path: str) -> str:
     return path if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "") or "<bytes>")
-
-
-def _open(path: str, resolver: Resolver, timeout: float) -> AnyRunner:
-    """A TOSA file on the reference model, anything else in the interpreter."""
-    return TosaRunner(path, timeout) if identify(path) is TOSA else TfliteRunner(path, resolver, timeout)
 
 
 class _Comparison:
@@ -121,26 +92,71 @@ class _Comparison:
         self._fatal = False
         self._done = self._total = 0
         self._expected: dict[tuple[str, str], Expected] = {}
+        self._kernels: dict[tuple[str, str], KernelShare] = {}
+        self._top1: dict[tuple[str, str], Agreement] = {}
         self._inner: list[_Inner] = []
+        self._filled: dict[str, FilledOutputs] = {}
+        self._cases = Cases(options)
+        self._cut: Cut | None = None
+        self._on_reference: AnyRunner | None = None
+        self._to_time: list[Case] = []
 
     def run(self, path_a: str, path_b: str) -> None:
         reports = reported(self._options.report) if self._options.report is not None else {}
-        opened = partial(_open, resolver=self._options.resolver, timeout=self._options.timeout)
-        openings = [self._pool.submit(opened, path) for path in (path_a, path_b)]
-        runners = [self._get(opening, label) for opening, label in zip(openings, self._labels, strict=True)]
-        for runner in runners:
-            if runner is not None:
-                self._stack.callback(runner.close)
-        a, b = runners
+        a, b = self._opened(path_a, path_b)
         if a is None or b is None:
             return
         self.result.interpreter = " and ".join(dict.fromkeys((a.interpreter, b.interpreter)))
+        self._settle_tolerance(a, b)
+        if self._cut is not None:
+            reports = self._cut.reports(reports)
         for key in self._comparable(a, b):
             if not self._fatal:
                 self._entry(a, b, key, reports)
+        self.result.notes += self._cases.notes
         self.result.expected = list(self._expected.values())
+        self.result.kernels = list(self._kernels.values())
+        self.result.top1 = list(self._top1.values())
         if self._options.layers and not self._fatal:
             self._layers(a, b)
+        if self._options.time and not self._fatal:
+            self._say("time")
+            self.result.time = [run_time(a, b, case.key, case.arrays) for case in self._to_time]
+        if self._cut is not None:
+            renumber(self.result, self._cut)
+
+    def _opened(self, path_a: str, path_b: str) -> tuple[AnyRunner | None, AnyRunner | None]:
+        """Both models; of the original what is before a cut, where the other ends at one."""
+        openings = [self._pool.submit(self._open, path) for path in (path_a, path_b)]
+        wait(openings)
+        if openings[1].exception() is None and identify(path_a) is not TOSA:
+            self._cut = cut_of(path_a, openings[1].result())
+        if self._cut is None:
+            return self._get(openings[0], self.result.a), self._get(openings[1], self.result.b)
+        self.result.cut = self._cut.names
+        with suppress(RunError):  # what is behind the cut need not run
+            openings[0].result().release()
+        return self._get(self._pool.submit(self._open_cut, self._cut), self.result.a), openings[1].result()
+
+    def _open_cut(self, cut: Cut) -> AnyRunner:
+        """The original up to a cut."""
+        return self._open(self._stack.enter_context(written(cut)))
+
+    def _open(self, path: str, resolver: Resolver | None = None) -> AnyRunner:
+        """A TOSA file on the reference model, anything else in the interpreter; open until the comparison ends."""
+        timeout = self._options.timeout
+        if identify(path) is TOSA:
+            runner: AnyRunner = TosaRunner(path, timeout)
+        else:
+            runner = TfliteRunner(path, resolver or self._options.resolver, timeout)
+        self._stack.callback(runner.close)
+        return runner
+
+    def _settle_tolerance(self, *runners: AnyRunner) -> None:
+        """Puts a number in the place of what TOSA leaves open."""
+        if self.result.tolerance.ulps is None:
+            allowed = [allowed_ulps(runner.module.main) for runner in runners if isinstance(runner, TosaRunner)]
+            self.result.tolerance = replace(self.result.tolerance, ulps=float(max(allowed, default=0)))
 
     @property
     def _labels(self) -> tuple[str, str]:
@@ -180,6 +196,8 @@ class _Comparison:
         divided = divide(a, b, key, reports, self._labels, self._options.resolver)
         self.result.apart += divided.apart
         self.result.notes += divided.notes
+        self._filled[key] = FilledOutputs(a, key)
+        self.result.notes += self._filled[key].operators
         cases = list(self._cases(a, b, key))
         self._total += len(cases)
         wanted = set()
@@ -188,91 +206,98 @@ class _Comparison:
             fed = self._run(a, b, case, divided.expected)
             if self._fatal:
                 return
+            if fed is not None and key not in (timed.key for timed in self._to_time):
+                self._to_time.append(case)
             if fed is not None and self._options.layers and case.shapes not in wanted:
                 wanted.add(case.shapes)
                 self._inner.append(_Inner(case, plan(a, b, key, divided.expected), fed))
             self._done += 1
+            if fed is None and case.step is not None:
+                return  # the two sides may have kept different state
 
     def _say(self, what: str) -> None:
         self._options.progress(what, self._done, self._total)
-
-    def _cases(self, a: AnyRunner, b: AnyRunner, key: str) -> Iterator[Case]:
-        side, options = a.entries[key]["inputs"], self._options
-        if options.inputs is not None:
-            for name, source in self._given:
-                yield Case(key, name, given(side, source))
-            return
-        for i, shapes in enumerate(self._shapes(a, key, open_in_both(side, b.entries[key]["inputs"]))):
-            named = tuple(zip((name for name, _ in side), shapes, strict=True))
-            for name, arrays in made(side, options.seeds, shapes, options.seed):
-                if i == 0 or name not in EDGES:
-                    yield Case(key, name, arrays, named)
-
-    @cached_property
-    def _given(self) -> list[tuple[str, GivenInputs]]:
-        assert self._options.inputs is not None
-        return loaded(self._options.inputs)
-
-    def _shapes(self, a: AnyRunner, key: str, side: Side) -> list[Shapes]:
-        """The shapes that an entry runs with: one choice, or two where the file leaves dims open."""
-        options = self._options
-        stated = bound(side, options.batch, options.shapes)
-        if not isinstance(a, TfliteRunner) or not is_open(side):
-            return [stated]
-        fixed = [name in options.shapes for name, _ in side]
-        open_ones = [(name, d) for (name, d), kept in zip(side, fixed, strict=True) if not kept]
-        if not any(-1 in d["shape_signature"][options.batch is not None :] for _, d in open_ones):
-            return [stated]
-        graph = a.file.graphs[a.file.entries[key].graph]
-        trial = TfliteRunner(a.path, a.kernels, options.timeout)
-        try:
-            runs = partial(self._runs, trial, key, side)
-            found = chosen(side, largest_window(graph), stated, fixed, options.batch, runs)
-        finally:
-            trial.close()
-        if not found:
-            self.result.notes.append("open dims are 1: the original does not run with other sizes; give --shape")
-        return found or [stated]
-
-    def _runs(self, trial: TfliteRunner, key: str, side: Side, shapes: Shapes) -> bool:
-        """Whether a model runs with inputs of these shapes: on any, since some values are none for it."""
-        for _, arrays in made(side, 1, shapes):
-            try:
-                trial.run(key, arrays)
-            except RunError as error:
-                if error.fatal:
-                    return False
-            else:
-                return True
-        return False
 
     def _run(
         self, a: AnyRunner, b: AnyRunner, case: Case, expected: Mapping[str, tuple[Named, Expectation]]
     ) -> dict[str, np.ndarray] | None:
         """Runs both on a set of inputs; answers what the original fed to the other, None where either did not run."""
-        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {})
+        ahead = None if expected else self._pool.submit(b.run, case.key, case.arrays, {}, case.step)
         try:
-            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {})
+            want = self._original(a, case) if ahead else a.run(case.key, case.arrays, {}, case.step)
         except RunError as error:
             self._original_failed(case, error, ahead)
             return None
         fed = a.cut(case.key) if isinstance(a, TfliteRunner) else {}
-        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed)
+        ahead = ahead or self._pool.submit(b.run, case.key, case.arrays, fed, case.step)
         got = self._get(ahead, self._place(self.result.b, case))
         if got is None:
             return None
-        pairs = zip(a.entries[case.key]["outputs"], got, want, strict=False)  # one missing is a difference already
-        outputs = [(name, self._difference(g, w, description)) for (name, description), g, w in pairs]
-        self.result.runs.append(Run(case.key, case.name, tuple(outputs), shapes=case.shapes))
-        if fed and isinstance(b, TfliteRunner):
+        self._compare(a, case, got, want, self._filled[case.key].rows(want, case.arrays, fed))
+        if fed:
             self._record_expected(case.key, expected, fed, b.cut(case.key))
         return fed
+
+    def _compare(
+        self, a: AnyRunner, case: Case, got: Sequence[np.ndarray], want: Sequence[np.ndarray], rows: Rows
+    ) -> None:
+        """Records how far the outputs of a run are from those of the original."""
+        outputs: list[tuple[str, Difference]] = []
+        shares = self._options.resolver != "reference" and isinstance(a, TfliteRunner) and not case.step
+        named = a.entries[case.key]["outputs"]
+        for place, ((name, description), *pair) in enumerate(zip(named, got, want, strict=False)):
+            g, w = cropped(rows, place, pair)  # an output that one has not is a difference already
+            outputs.append((name, self._difference(g, w, description)))
+            if self._options.inputs is not None and place not in rows:
+                found = agreement(case.key, name, seen_as(g, w.dtype), w, description)
+                known = self._top1.get((case.key, name))
+                if found is not None:
+                    self._top1[case.key, name] = found if known is None else known + found
+        self.result.runs.append(Run(case.key, case.name, tuple(outputs), shapes=case.shapes))
+        differing = [place for place, (_, found) in enumerate(outputs) if not found.accepted]
+        if shares and differing:
+            self._share_of_kernels(a, case, {place: (got[place], want[place]) for place in differing}, rows)
+
+    def _share_of_kernels(
+        self, a: AnyRunner, case: Case, differing: Mapping[int, tuple[np.ndarray, np.ndarray]], rows: Rows
+    ) -> None:
+        """Records how far the original is from itself on the reference kernels, and the other from these."""
+        recorded = self._options.recorded if self._cut is None else None
+        reference = recorded.get("reference", case.key, case.arrays) if recorded is not None else None
+        try:
+            if reference is None:
+                reference = self._reference(a.path, case.key).run(case.key, case.arrays, {})
+        except RunError as error:
+            note = (
+                f"the original does not run on the reference kernels, to tell what of a difference is theirs: {error}"
+            )
+            self.result.notes += [note] if note not in self.result.notes else []
+            return
+        for place, (got, want) in differing.items():
+            name, description = a.entries[case.key]["outputs"][place]
+            g, w, plain = cropped(rows, place, [got, want, reference[place]])
+            own, other = (self._difference(x, plain, description) for x in (w, g))
+            known = self._kernels.get((case.key, name))
+            if known is not None:
+                own, other = known.original + own, known.other + other
+            self._kernels[case.key, name] = KernelShare(case.key, name, own, other)
+
+    def _reference(self, path: str, key: str) -> TfliteRunner:
+        """The original on the reference kernels, but where these are wrong."""
+        if self._on_reference is None:
+            self._on_reference = self._open(path, "reference")
+        runner = self._on_reference
+        assert isinstance(runner, TfliteRunner)
+        wrong = broken(entry_of(runner.file, key)[1])
+        runner.divide(key, {i: why.reason for i, why in wrong.items() if why.apart}, {})
+        return runner
 
     def _original(self, a: AnyRunner, case: Case) -> list[np.ndarray]:
         """The original's outputs; recorded ones, unless inner tensors are wanted, too. RunError if it does not run."""
         recorded, kernels = self._options.recorded, self._options.resolver
-        if recorded is None or self._options.layers or not isinstance(a, TfliteRunner):
-            return a.run(case.key, case.arrays, {})
+        inner = self._options.layers or self._cut is not None
+        if recorded is None or inner or case.step is not None or not isinstance(a, TfliteRunner):
+            return a.run(case.key, case.arrays, {}, case.step)
         want = recorded.get(kernels, case.key, case.arrays)
         if want is None:
             want = a.run(case.key, case.arrays, {})
@@ -282,7 +307,7 @@ class _Comparison:
     def _difference(
         self, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any] | None = None
     ) -> Difference:
-        return difference(seen_as(got, want.dtype), want, self._options.tolerance, description)
+        return difference(seen_as(got, want.dtype), want, self.result.tolerance, description)
 
     def _record_expected(
         self,
@@ -340,7 +365,8 @@ class _Comparison:
         """The differences of some operator results; one that has no data after a run, in either, is not compared."""
         key, names = inner.case.key, [named.tensor for named in chunk]
         found: list[Divergence] = []
-        with a.fetching(key, names) as before, b.fetching(key, names) as after:
+        filled = self._filled[key]
+        with a.fetching(key, [*names, *filled.count_names(names)]) as before, b.fetching(key, names) as after:
             jobs = [self._pool.submit(fetcher.run, inner.case.arrays, inner.fed) for fetcher in (before, after)]
             wait(jobs)
             for job in jobs:
@@ -349,6 +375,7 @@ class _Comparison:
                 fetched = self._pool.submit(after.fetch, named.tensor)
                 want, got = before.fetch(named.tensor), fetched.result()
                 if want is not None and got is not None:
+                    got, want = filled.part(named.tensor, before, [got, want])
                     apart = self._difference(got, want)
                     found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
         return found

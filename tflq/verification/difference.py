@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,11 +18,25 @@ _BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|."""
+    """What is no difference that counts: integers up to `lsb` counts away; floats up to atol + rtol * |original|, or up
+    to so many `ulps` of the largest value of their tensor. None: as many as TOSA leaves open in the files compared."""
 
     lsb: float = 0.0
     atol: float = 0.0
     rtol: float = 0.0
+    ulps: float | None = 0.0
+
+    @classmethod
+    def asked(cls, lsb: float, atol: float | None, rtol: float | None) -> Tolerance:
+        """What a user says; where they say nothing of floats, these may differ by what TOSA leaves open."""
+        return cls(lsb, atol or 0.0, rtol or 0.0, None if atol is None and rtol is None else 0.0)
+
+    def for_tensor(self, want: np.ndarray) -> Tolerance:
+        """The same, with the ulps of a float tensor as a number."""
+        if not self.ulps or want.dtype.kind != "f" or not want.size:
+            return self
+        largest = np.max(np.abs(want), initial=0, where=np.isfinite(want))
+        return replace(self, atol=max(self.atol, self.ulps * float(np.spacing(largest))))
 
 
 EXACT: Final = Tolerance()
@@ -41,17 +55,25 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference of two results. `largest` is in `unit`; `problem` says why they cannot be compared, if so; `beyond` is
-    how many elements differ by more than the tolerance.
+    """How far two results are from each other; of an output, in `Verification.outputs`.
 
-    `largest` is infinite where only one of two floats is finite. `histogram` has, for a power p of two, how many
-    elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that differ without end are in none.
+        for (entry, name), difference in tflq.verify("in.tflite", "out.tflite").outputs.items():
+            print(name, difference)  # "equal, 10 elements"
+
+    elements: how many there are. differing: how many of them differ, by more than nothing.
+    largest: the largest difference, in `unit`; infinite where only one of two floats is finite.
+    unit: "LSB" (counts of the stored integers) or "absolute" (of floats).
+    problem: why they cannot be compared, if so.
+    beyond: how many elements differ by more than the tolerance.
+    moments: sums that `mean`, `cosine` and `snr` are computed from.
+    histogram: for a power p of two, how many elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that
+        differ without end are in none.
     """
 
     elements: int
     differing: int
     largest: float
-    unit: str  # "LSB" or "absolute"
+    unit: str
     problem: str = ""
     beyond: int = field(default=0, compare=False)
     moments: Moments = field(default=Moments(), compare=False)
@@ -59,6 +81,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
+        """Whether every element is the same."""
         return not self.differing and not self.problem
 
     @property
@@ -106,6 +129,7 @@ class Difference:
         return f"up to {size}, {self.differing} of {self.elements} elements ({self.share:.2%})"
 
     def to_json(self) -> dict[str, Any]:
+        """The numbers by name; one that is not finite is None."""
         counts = {"elements": self.elements, "differing": self.differing, "beyond": self.beyond}
         numbers = {"largest": self.largest, "mean": self.mean, "cosine": self.cosine, "snr_db": self.snr}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
@@ -139,6 +163,7 @@ def difference(
     if quantization is None and want.dtype.kind in "biu" and np.array_equal(got, want):
         return Difference(want.size, 0, 0.0, unit)
     scale, zero = _grid(want, quantization or {})
+    tolerance = tolerance.for_tensor(want)
     total = Difference(0, 0, 0.0, unit)
     for start in range(0, want.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -180,7 +205,8 @@ def _block(
         if not differing:
             return Difference(want.size, 0, 0.0, unit, "", 0, Moments(0.0, signal, other, signal, 0.0))
         gap = _gaps(got, want, same)
-        most = tolerance.lsb if unit == "LSB" else tolerance.atol + tolerance.rtol * np.abs(_wide(want))
+        share = tolerance.rtol * np.where(np.isfinite(want), np.abs(_wide(want)), 0.0)
+        most = tolerance.lsb if unit == "LSB" else tolerance.atol + share
         beyond = int(np.count_nonzero(gap > most))
         noise = np.where(same, 0.0, np.abs(a - b))
         products = float(np.vdot(b, a).real), float(np.vdot(noise, noise))

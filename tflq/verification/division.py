@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from tflq.verification.expected import Expectation, broken
 from tflq.verification.layers import AnyRunner, Named
@@ -12,8 +13,12 @@ from tflq.verification.model_file import entry_of
 from tflq.verification.outcome import Apart
 from tflq.verification.runner import Resolver
 from tflq.verification.tflite_runner import OTHER, Division, TfliteRunner
+from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["Divided", "divide"]
+
+
+_AS_TOSA_HAS_THEM: Final = (("int64", "int32"), ("uint8", "int8"))
 
 
 @dataclass
@@ -56,28 +61,30 @@ def divide(
         else:
             cuts = [{name: r.names(key)[name] for name in found.expected} for r in (a, b)]
     for runner, label, cut in zip((a, b), labels, cuts, strict=True):
-        if isinstance(runner, TfliteRunner):
+        if isinstance(runner, TosaRunner):
+            runner.divide(cut)
+        else:
             own = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
             division = runner.divide(key, {i: why.reason for i, why in own.items() if why.apart}, cut)
             found.apart += _listed(runner, label, key, division)
-    if found.expected and not all(isinstance(r, TfliteRunner) and r.feeds(key) for r in (a, b)):
+    if found.expected and not all(r.feeds(key) for r in (a, b)):
         found.notes.append(
             "a model cannot be divided: what follows operators of which a difference is expected may differ"
         )
         found.expected = {}
+        for runner in (a, b):
+            if isinstance(runner, TosaRunner):
+                runner.divide(())
     return found
 
 
 def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Mapping[str, object]) -> str:
     """Why results of the original cannot be fed to the other model; empty if they can."""
-    if not (isinstance(a, TfliteRunner) and isinstance(b, TfliteRunner)):
-        return "a TOSA file is run as it is"
-    graphs = [entry_of(runner.file, key)[1] for runner in (a, b)]
     for name in expected:
-        if not name or any(name not in graph.named for graph in graphs):
+        if not name or any(name not in runner.names(key) for runner in (a, b)):
             return f"tensor '{name}' is not in both models"
-        types = [graph.tensor(graph.named[name]).type for graph in graphs]
-        if types[0] != types[1]:
+        types = a.type_of(key, name), b.type_of(key, name)
+        if types[0] != types[1] and not (isinstance(b, TosaRunner) and types in _AS_TOSA_HAS_THEM):
             return f"tensor '{name}' is {types[1]} instead of {types[0]}"
     return ""
 

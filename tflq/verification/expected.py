@@ -10,21 +10,33 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tflq.arguments import not_expected
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import file_errors
-from tflq.verification.model_file import Graph
+from tflq.verification.model_file import Graph, Operator
+
+if TYPE_CHECKING:
+    from tflq.report import Report
 
 __all__ = ["Expectation", "ReportLike", "broken", "reported"]
 
-ReportLike = Mapping[str, Any] | str | os.PathLike[str]
-"""The JSON form of a conversion's report, or a file of it."""
+ReportLike: TypeAlias = "Report | Mapping[str, Any] | str | os.PathLike[str]"
+"""The report of a conversion, its JSON form, or a file of that."""
 
 _NOT_REPRODUCED: Final = frozenset({"broken", "inexact", "unsettled"})
 """The exceptions in docs/exceptions.md whose results are not the interpreter's."""
 
 _SUM: Final = "the reference kernel of SUM reads {type} as uint8; the optimized kernel computes in float32"
+
+_SEVERAL: Final = "the kernel finds no scale where '{}' has several, and its result says nothing of the model"
+
+_ONE_SCALE: Final = frozenset(
+    "ABS BATCH_MATMUL DIV ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC MEAN MUL NEG PRELU QUANTIZE REDUCE_MAX "
+    "REDUCE_MIN REDUCE_PROD RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1 RSQRT SQRT SUB SUM TANH".split()
+)
+"""Operators whose kernels run on tensors of several scales, and ask them for their one."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +56,31 @@ def broken(graph: Graph) -> dict[int, Expectation]:
 
 def _wrong(graph: Graph, index: int) -> Iterator[Expectation]:
     op = graph.operators[index]
+    several = next((name for name in _several_scales(graph, op)), None)
+    if several is not None:
+        yield Expectation(_SEVERAL.format(several))
+        return
     operand = graph.tensor(op.inputs[0]) if op.inputs and op.inputs[0] >= 0 else None
     if op.opcode == "SUM" and operand is not None and operand.type in ("int8", "int16") and operand.scales.size:
         yield Expectation(_SUM.format(type=operand.type), within=1, apart=True)
 
 
+def _several_scales(graph: Graph, op: Operator) -> Iterator[str]:
+    """The tensors of several scales that a kernel asks for their one."""
+    if op.opcode not in _ONE_SCALE:
+        return
+    asked = {"BATCH_MATMUL": op.outputs, "QUANTIZE": op.inputs}.get(op.opcode, (*op.inputs, *op.outputs))
+    for tensor in (graph.tensor(t) for t in asked if t >= 0):
+        if tensor.scales.size > 1:
+            yield tensor.name
+
+
 def reported(report: ReportLike) -> dict[tuple[int, int], Expectation]:
     """What a conversion's report warns of as not reproduced, by subgraph and operator. FileError, OptionError."""
+    if not isinstance(report, (Mapping, str, os.PathLike)):
+        if not hasattr(report, "to_json"):
+            raise not_expected("report", report, "the report of a conversion, its JSON form, or a file of that")
+        report = report.to_json()
     name = "the report" if isinstance(report, Mapping) else os.fspath(report)
     document = report if isinstance(report, Mapping) else _load(report)
     document = document.get("report", document)  # what `convert --json` prints holds one

@@ -7,15 +7,17 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tflq.arguments import not_expected
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import file_errors
 
-__all__ = ["GivenInputs", "Side", "given", "loaded", "made"]
+__all__ = ["GivenInputs", "Side", "check_inputs", "files_of", "given", "in_a_row", "loaded", "made"]
 
 Side = list[tuple[str, dict[str, Any]]]
 """Inputs or outputs of an entry: name and description, as `worker.describe` gives it."""
@@ -24,6 +26,14 @@ GivenInputs = Mapping[str, np.ndarray]
 
 FLOAT_RANGE = (-1.0, 1.0)
 EDGES = ("minimum", "maximum", "zero point")
+IN_A_ROW = 10
+"""Runs with state that follow each other."""
+
+
+def check_inputs(inputs: object) -> None:
+    """Arrays by input name, a path, or None."""
+    if not (inputs is None or isinstance(inputs, (Mapping, str, os.PathLike))):
+        raise not_expected("inputs", inputs, "arrays by input name, or the path of an .npz file or a folder")
 
 
 def made(
@@ -39,6 +49,14 @@ def made(
         rng = np.random.default_rng((zlib.crc32(name.encode()), seed))
         pairs = zip(side, shapes or [tuple(description["shape"]) for _, description in side], strict=True)
         yield name, [_draw(name, description, shape, rng) for (_, description), shape in pairs]
+
+
+def in_a_row(
+    side: Side, shapes: Sequence[tuple[int, ...]] | None, seed: int = 0
+) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Random sets for runs that follow each other, each with the state that those before have left."""
+    for _, arrays in islice(made(side, IN_A_ROW, shapes, seed), IN_A_ROW):
+        yield f"{IN_A_ROW} in a row", arrays
 
 
 def _draw(name: str, description: Mapping[str, Any], shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -105,6 +123,14 @@ def loaded(source: GivenInputs | str | os.PathLike[str]) -> list[tuple[str, Give
     if not (sets or arrays):
         raise FileError(str(path), "the folder holds no .npy files and no .npz files")
     return [*([("given", arrays)] if arrays else []), *sets]
+
+
+def files_of(source: object) -> list[Path]:
+    """The files that a source may be read from; none of arrays."""
+    if not isinstance(source, (str, os.PathLike)):
+        return []
+    path = Path(source)
+    return [*path.iterdir()] if path.is_dir() else [path]
 
 
 def _load(path: Path) -> GivenInputs:

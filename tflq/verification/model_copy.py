@@ -65,7 +65,11 @@ class ModelCopy:
             targets = self._targets(self._model, _MODEL_SUBGRAPHS)
             for row, other in ((0, graph), (graph, 0)):
                 self._words[targets[row][0]] = targets[other][1] - targets[row][0]
-        return self._keep(self._model, _MODEL_SIGNATURES, ())
+        return self.signatures(())
+
+    def signatures(self, kept: Sequence[int]) -> ModelCopy:
+        """Of the signatures these rows are kept, in this order."""
+        return self._keep(self._model, _MODEL_SIGNATURES, kept)
 
     def write(self, stream: BinaryIO) -> None:
         """Writes the copy. ValueError where the file is too large for it."""

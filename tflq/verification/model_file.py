@@ -153,15 +153,19 @@ class ModelFile:
     def _entries(self) -> list[Entry]:
         main = self.graphs[0]
         sides = [tuple((main.tensor(i).name, i) for i in indices) for indices in (main.inputs, main.outputs)]
-        entries = [Entry("", 0, *sides)]
+        return [Entry("", 0, *sides), *(entry for entry in self.signatures if entry is not None)]
+
+    @cached_property
+    def signatures(self) -> list[Entry | None]:
+        """The entry of each signature; None for one that is no entry of the model."""
+        found: list[Entry | None] = []
         for signature in self._signatures():
             key = _text(signature.SignatureKey())
-            if key and key != RESET:
-                inputs = [signature.Inputs(i) for i in range(signature.InputsLength())]
-                outputs = [signature.Outputs(i) for i in range(signature.OutputsLength())]
-                sides = [tuple(sorted((_text(m.Name()), m.TensorIndex()) for m in side)) for side in (inputs, outputs)]
-                entries.append(Entry(key, signature.SubgraphIndex(), *sides))
-        return entries
+            inputs = [signature.Inputs(i) for i in range(signature.InputsLength())]
+            outputs = [signature.Outputs(i) for i in range(signature.OutputsLength())]
+            sides = [tuple(sorted((_text(m.Name()), m.TensorIndex()) for m in side)) for side in (inputs, outputs)]
+            found.append(Entry(key, signature.SubgraphIndex(), *sides) if key and key != RESET else None)
+        return found
 
 
 _BROKEN: Final = (struct.error, IndexError, ValueError, TypeError, AttributeError, OverflowError)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal
 
 from tflq.verification.difference import EXACT, Difference, Tolerance
+from tflq.verification.timing import RunTime
 
-__all__ = ["JSON_VERSION", "Apart", "Divergence", "Expected", "Layers", "Run", "Verdict", "Verification"]
+__all__ = [
+    "JSON_VERSION",
+    "Agreement",
+    "Apart",
+    "Divergence",
+    "Expected",
+    "KernelShare",
+    "Layers",
+    "Run",
+    "Verdict",
+    "Verification",
+]
 
 JSON_VERSION = 1
 
@@ -19,13 +31,23 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One entry of both models run on one set of inputs. `skipped` says why the original cannot be run on it, if so."""
+    """One entry of both models run on one set of inputs: an item of `Verification.runs`.
 
-    entry: str  # "" or a signature's key
+        for run in tflq.verify("in.tflite", "out.tflite").runs:
+            print(run.inputs, [(name, difference.largest) for name, difference in run.outputs])
+
+    entry: "", or a signature's key.
+    inputs: what the set is called, such as "random 0".
+    outputs: name and `Difference` of each output.
+    skipped: why the original cannot be run on it, if so.
+    shapes: of the inputs, by name.
+    """
+
+    entry: str
     inputs: str
     outputs: tuple[tuple[str, Difference], ...] = ()
     skipped: str = ""
-    shapes: Shapes = ()  # of the inputs, by name
+    shapes: Shapes = ()
 
     def to_json(self) -> dict[str, Any]:
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]
@@ -99,6 +121,66 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelShare:
+    """What of an output's difference is one of kernels: how far the `original` on the kernels asked for is from itself
+    on the reference kernels, and how far the `other` model is from these."""
+
+    entry: str
+    name: str
+    original: Difference
+    other: Difference
+
+    def __str__(self) -> str:
+        where = f"signature '{self.entry}', " if self.entry else ""
+        return f"{where}output '{self.name}': {self._own}; {self._rest}"
+
+    @property
+    def _own(self) -> str:
+        if self.original.equal:
+            return "the original gives the same on these kernels and on the reference ones"
+        return f"the original itself differs between these kernels and the reference ones ({self.original})"
+
+    @property
+    def _rest(self) -> str:
+        if self.other.equal:
+            return "the other model equals the original on the reference kernels"
+        return f"the other model differs from the original on the reference kernels, too ({self.other})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "entry": self.entry,
+            "name": self.name,
+            "original": self.original.to_json(),
+            "other": self.other.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """For how many inputs, of all that were given, both models have the highest score at the same class."""
+
+    entry: str
+    name: str
+    inputs: int
+    agreeing: int
+
+    @property
+    def share(self) -> float:
+        return self.agreeing / self.inputs
+
+    def __add__(self, other: Agreement) -> Agreement:
+        """Both together."""
+        return replace(self, inputs=self.inputs + other.inputs, agreeing=self.agreeing + other.agreeing)
+
+    def __str__(self) -> str:
+        where = f"{self.entry}: " if self.entry else ""
+        return f"{where}{self.name}: {self.agreeing} of {self.inputs} agree ({self.share:.2%})"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "share": self.share}
+
+
+@dataclass(frozen=True, slots=True)
 class Layers:
     """Operator results of the original compared with those of the same name: in operator order, the diverging ones, and
     `every` one that was compared; one that diverges with several shapes of the inputs is there once for each."""
@@ -120,12 +202,17 @@ class Layers:
 
 @dataclass
 class Verification:
-    """The outcome of `tflq.verify`. `equal` is the answer; the rest says what it rests on or what differs.
+    """The outcome of `tflq.verify`. It is true only if the models are `equal`: `passed` takes what is accepted, too.
 
     failures: a model that the interpreter cannot open, that aborted or that took too long, by name, and how.
     interface: differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
     expected: results of operators whose kernels are known to give something else, compared on the same operands.
     apart: operators that ran on other kernels than asked for. notes: what was not compared, and why.
+    cut: the inner tensors of the original that are the other model's outputs, where that ends at a cut: the original's
+        values there are what it is compared with.
+    kernels: with other kernels than the reference ones, what of each output that differs is one of kernels.
+    top1: with inputs that were given, for how many of them the class of the highest score is the same, by output.
+    time: what one run of each entry takes in both models; None if it was not asked for.
     """
 
     a: str
@@ -140,6 +227,13 @@ class Verification:
     expected: list[Expected] = field(default_factory=list)
     apart: list[Apart] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    kernels: list[KernelShare] = field(default_factory=list)
+    top1: list[Agreement] = field(default_factory=list)
+    time: list[RunTime] | None = None
+
+    def __bool__(self) -> bool:
+        return self.equal
 
     @property
     def verdict(self) -> Verdict:
@@ -173,7 +267,7 @@ class Verification:
         return {key: reduce(add, differences) for key, differences in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned, documented form: README.md, "JSON"."""
+        """A versioned, documented form: docs/json.md."""
         outputs = [{"entry": e, "name": n, **d.to_json()} for (e, n), d in self.outputs.items()]
         return {
             "format": "tflq.verification",
@@ -183,7 +277,7 @@ class Verification:
             "interpreter": self.interpreter,
             "resolver": self.resolver,
             "verdict": self.verdict,
-            "tolerance": {"max_lsb": self.tolerance.lsb, "atol": self.tolerance.atol, "rtol": self.tolerance.rtol},
+            "tolerance": self._tolerance,
             "failures": self.failures,
             "interface": self.interface,
             "outputs": outputs,
@@ -191,5 +285,14 @@ class Verification:
             "expected": [each.to_json() for each in self.expected],
             "apart": [each.to_json() for each in self.apart],
             "notes": self.notes,
+            "cut": self.cut,
+            "kernels": [each.to_json() for each in self.kernels],
+            "top1": [each.to_json() for each in self.top1],
+            "time": None if self.time is None else [each.to_json() for each in self.time],
             "layers": None if self.layers is None else self.layers.to_json(),
         }
+
+    @property
+    def _tolerance(self) -> dict[str, float]:
+        accepted = self.tolerance
+        return {"max_lsb": accepted.lsb, "atol": accepted.atol, "rtol": accepted.rtol, "ulps": accepted.ulps or 0.0}

@@ -7,9 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tflq.errors import InvalidModelError
+from tflq.verification.model_copy import ModelCopy
 from tflq.verification.model_file import Entry, Graph, ModelFile
 
-__all__ = ["Part", "callees", "divided", "indivisible"]
+__all__ = ["Part", "callees", "copy_of_part", "divided", "indivisible"]
 
 _STATEFUL = ("VAR_HANDLE", "CALL_ONCE", "HASHTABLE")
 
@@ -66,6 +67,21 @@ def _with_ends(
         outputs = sorted(written[i] & elsewhere) + (constants if i == 0 else [])
         parts.append(Part(tuple(group), tuple(sorted(inputs)), tuple(outputs), apart))
     return parts
+
+
+def copy_of_part(file: ModelFile, index: int, part: Part, entries: Collection[int] = ()) -> ModelCopy:
+    """The model with a part of a graph's operators and what these run, and the graphs of other `entries`; codes without
+    a kernel go with the rest. ValueError if the file has no place for inputs or outputs."""
+    graph = file.graphs[index]
+    used = callees(file, {*entries, *(g for o in part.operators for g in graph.operators[o].calls)} - {index})
+    copy = ModelCopy(file).operators(index, part.operators).inputs(index, part.inputs).outputs(index, part.outputs)
+    kept = {graph.operators[o].code for o in part.operators}
+    for other, each in enumerate(file.graphs):
+        if other in used:
+            kept.update(op.code for op in each.operators)
+        elif other != index:
+            copy.operators(other, ())
+    return copy.codes(kept)
 
 
 def indivisible(file: ModelFile, entry: Entry) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from tflq.errors import TflqError
+from tflq.errors import Reason, TflqError, to_install
 from tflq.verification import worker
 from tflq.verification.start import start
 
@@ -41,11 +41,22 @@ class Opened:
         self.head, _ = child.ask({"do": "open", "id": self._number, **request})
 
     def run(
-        self, entry: str, inputs: Sequence[np.ndarray], fed: Mapping[int, np.ndarray] = MappingProxyType({})
+        self,
+        entry: str,
+        inputs: Sequence[np.ndarray],
+        fed: Mapping[int, np.ndarray] = MappingProxyType({}),
+        *,
+        follows: bool = False,
     ) -> list[np.ndarray]:
-        """Outputs of an entry, in its order. `fed`: tensors of a model in parts that have these values, by index."""
-        request = {"do": "run", "id": self._number, "entry": entry, "fed": list(fed)}
+        """Outputs of an entry, in its order. fed: tensors of a model in parts that have these values, by index.
+        follows: the run starts with the state that the one before has left."""
+        request = {"do": "run", "id": self._number, "entry": entry, "fed": list(fed), "follows": follows}
         return self._child.ask(request, [*inputs, *fed.values()])[1]
+
+    def time(self, entry: str, inputs: Sequence[np.ndarray]) -> float:
+        """Seconds that a run of an entry of a whole model takes, without what sets the inputs."""
+        seconds: float = self._child.ask({"do": "time", "id": self._number, "entry": entry}, inputs)[0]["seconds"]
+        return seconds
 
     def fetch(self, place: tuple[int, int]) -> np.ndarray | None:
         """The tensor at (subgraph, index) after a run; None if it has no data."""
@@ -103,9 +114,9 @@ class Child:
         finally:
             timer.cancel()
         if head.get("error") == worker.NO_INTERPRETER:
-            raise TflqError("no TFLite interpreter is installed: pip install 'tflq[verify]'")
+            raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
         if head.get("error") == worker.NO_REFERENCE_MODEL:
-            raise TflqError("the TOSA reference model is not installed: pip install 'tflq[tosa]'")
+            raise TflqError(Reason("the TOSA reference model is not installed", remedy=to_install("tosa")))
         if "error" in head:
             raise RunError(head["error"].strip())
         return head, arrays

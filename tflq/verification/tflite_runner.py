@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,7 @@ from tflq.errors import TflqError
 from tflq.verification.interface import Entries
 from tflq.verification.model_copy import ModelCopy
 from tflq.verification.model_file import ModelFile, entry_of
-from tflq.verification.parts import Part, callees, divided, indivisible
+from tflq.verification.parts import Part, callees, copy_of_part, divided, indivisible
 from tflq.verification.runner import Child, Opened, Resolver, RunError
 
 __all__ = ["Division", "Fetcher", "TfliteRunner"]
@@ -100,6 +100,17 @@ class TfliteRunner:
         return Opened(self._child, request)
 
     @cached_property
+    def has_state(self) -> bool:
+        """Whether a run leaves something to the next."""
+        tensors = (graph.tensor(t) for graph in self.file.graphs for op in graph.operators for t in op.inputs if t >= 0)
+        return self.file.has_variables or any(tensor.variable for tensor in tensors)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether runs in a row keep it."""
+        return True
+
+    @cached_property
     def _anew(self) -> bool:
         """Whether nothing resets the model's state."""
         with suppress(TflqError):  # of a file that is none, the interpreter says what is wrong with it
@@ -157,17 +168,25 @@ class TfliteRunner:
         division = self._divisions.get(key)
         return bool(division and division.cuts and not division.whole)
 
-    def run(self, key: str, inputs: Sequence[np.ndarray], fed: Fed = {}) -> list[np.ndarray]:  # noqa: B006 - read only
-        """Outputs of an entry, in the order of `entries`. RunError if it does not run."""
+    def run(
+        self,
+        key: str,
+        inputs: Sequence[np.ndarray],
+        fed: Fed = {},  # noqa: B006 - read only
+        step: int | None = None,
+    ) -> list[np.ndarray]:
+        """Outputs of an entry, in the order of `entries`. `step`: how many runs have been made in a row, the state of
+        which it starts with. RunError if it does not run."""
         division = self._divisions.get(key)
         if division is None or division.whole:
             if self._whole is None:
                 self._whole = self._opened_whole(self._kernels(division))
-            return self._whole.run(key, inputs)
+            return self._whole.run(key, inputs, follows=bool(step))
         if key not in self._parts:
             cuts = list(division.cuts.values())
             self._parts[key] = self._opened_parts(key, division, cuts, self._ends(key)[1])
-        return self._parts[key].run(key, inputs, {division.cuts[name]: value for name, value in fed.items()})
+        values = {division.cuts[name]: value for name, value in fed.items()}
+        return self._parts[key].run(key, inputs, values, follows=bool(step))
 
     def cut(self, key: str) -> dict[str, np.ndarray]:
         """The tensors after which an entry is divided, as the last run computed them."""
@@ -182,6 +201,11 @@ class TfliteRunner:
         """The tensors of an entry that have a name of their own and can be fetched."""
         _, graph = entry_of(self.file, key)
         return graph.named
+
+    def type_of(self, key: str, name: str) -> str:
+        """The type of a tensor, by name."""
+        _, graph = entry_of(self.file, key)
+        return graph.tensor(graph.named[name]).type
 
     def sizes(self, key: str, names: Sequence[str]) -> list[int]:
         """Bytes of tensors after a run, by name."""
@@ -204,6 +228,14 @@ class TfliteRunner:
             opened = self._opened_whole(self._kernels(division), path, inner=True)
         every = tensors | (division.cuts if division else {})
         yield Fetcher(opened, key, entry.graph, every)
+        opened.close()
+
+    @contextmanager
+    def timed(self) -> Iterator[Opened]:
+        """The model whole in the interpreter as users have it: with its default delegate. RunError if that refuses
+        it."""
+        opened = Opened(self._child, {"model": self.path, "resolver": "default"})
+        yield opened
         opened.close()
 
     def release(self) -> None:
@@ -236,23 +268,13 @@ class TfliteRunner:
         return Opened(self._child, {"parts": told, "inputs": inputs, "outputs": list(outputs), "kept": list(kept)})
 
     def _of_part(self, index: int, part: Part) -> ModelCopy:
-        """The model with a part of a graph's operators and what these run; codes without a kernel go with the rest."""
-        graph = self.file.graphs[index]
-        used = callees(self.file, {g for o in part.operators for g in graph.operators[o].calls})
-        copy = ModelCopy(self.file).operators(index, part.operators)
-        copy = self._made(self._made(copy.inputs, index, part.inputs).outputs, index, part.outputs).alone(index)
-        kept = {graph.operators[o].code for o in part.operators}
-        for other, each in enumerate(self.file.graphs):
-            if other in used:
-                kept.update(op.code for op in each.operators)
-            elif other != index:
-                copy.operators(other, ())
-        return copy.codes(kept)
+        """The model with a part of a graph's operators alone."""
+        return self._made(copy_of_part, self.file, index, part).alone(index)
 
     @staticmethod
-    def _made(change: Any, graph: int, tensors: Sequence[int]) -> ModelCopy:
-        """A change of a copy; RunError if the file has no place for it."""
+    def _made(change: Callable[..., ModelCopy], *arguments: Any) -> ModelCopy:
+        """A copy that is changed so; RunError if the file has no place for it."""
         try:
-            return change(graph, tensors)
+            return change(*arguments)
         except ValueError as error:
             raise RunError(f"no copy with other outputs can be made: {error}") from error

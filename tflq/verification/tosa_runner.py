@@ -1,5 +1,7 @@
 """A TOSA file on the reference model, seen as `tflite_runner.TfliteRunner` shows a TFLite model.
 
+Tensors of a file that is divided can be given other values: it is run as a file that takes them as inputs.
+
 Its one entry is "", inputs and outputs in the file's order, until `align` gives it the key, names and order of another
 model's entry. Inner tensors are fetched by running an extended file that returns them.
 """
@@ -8,39 +10,92 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tflq.ir.core import Value
+from tflq.dialects.tosa.state import Variable, VariableWrite
+from tflq.ir.core import Buffer, Function, Value
+from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
 from tflq.verification.runner import Child, Opened
 
-__all__ = ["Names", "TosaRunner"]
+__all__ = ["Names", "TosaFetcher", "TosaRunner"]
 
 Names = Sequence[tuple[str, str]]
 """(name in the other model's entry, name in the TOSA file), in the order of the entry."""
 
 
-class TosaFetcher:
-    """An extended file that is open so that inner tensors can be fetched after a run."""
+_SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
+"""A RESCALE of int8 that only takes it for uint8."""
 
-    def __init__(self, runner: TosaRunner, opened: Opened, places: Mapping[str, tuple[int, Value]]) -> None:
+
+class TosaFetcher:
+    """An extended file that is open so that inner tensors can be fetched after a run: `values`, behind its own outputs.
+    `cuts`: the tensors of which the file takes the values that it goes on with."""
+
+    def __init__(
+        self, runner: TosaRunner, opened: Opened, values: Mapping[str, tuple[int, Value]], cuts: Mapping[str, Value]
+    ) -> None:
         self._runner = runner
         self._opened = opened
-        self._places = places
+        self._places = values
+        self._cuts = cuts
 
-    def run(self, inputs: Sequence[np.ndarray], _: Mapping[str, np.ndarray]) -> None:
-        self._opened.run("", self._runner.ordered(inputs))
+    def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """The file's outputs, in its order, as they were computed."""
+        values = [_stored(fed[name], _dtype(value)) for name, value in self._cuts.items()]
+        arrays = self._opened.run("", [*self._runner.ordered(inputs), *values])
+        outputs = self._runner.outputs
+        return [array.view(_dtype(value)) for array, value in zip(arrays, outputs, strict=False)]
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
         found = self._opened.fetch((0, place))
-        return None if found is None else found.view(_dtype(value)) if value in self._runner.outputs else found
+        return None if found is None else found.view(_dtype(value)) if place < len(self._runner.outputs) else found
+
+    def close(self) -> None:
+        self._opened.close()
+
+
+class _InARow:
+    """Runs that keep state. The reference model forgets it, so a copy of the file returns what is written to each
+    variable, and that is what the variable starts as in the next run."""
+
+    def __init__(self, path: str, copy: Path, child: Child) -> None:
+        self._module = read_tosa(path)
+        ops = self._module.main.ops
+        self._variables = {op.variable: op for op in ops if isinstance(op, Variable)}
+        self._starts = {name: op.initial_value for name, op in self._variables.items()}
+        self._written = {op.variable: op.input for op in ops if isinstance(op, VariableWrite)}
+        there = {*self._module.main.inputs, *self._module.main.outputs}
+        self._fetched = [v for v in dict.fromkeys(self._written.values()) if v not in there and not v.is_constant]
+        self._copy = copy
+        self._child = child
+        self._opened: Opened | None = None
+
+    def run(self, inputs: Sequence[np.ndarray], step: int) -> list[np.ndarray]:
+        """Outputs of the file. Step 0 starts with its initial values."""
+        if step == 0:
+            for name, value in self._starts.items():
+                self._variables[name].operands[0] = value
+        self._copy.write_bytes(tosa_bytes(self._module, fetch=self._fetched))
+        if self._opened is None:
+            self._opened = Opened(self._child, {"tosa": str(self._copy)})
+        arrays = self._opened.run("", inputs)
+        main = self._module.main
+        found = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
+        for name, value in self._written.items():
+            if not value.is_constant:
+                array = np.ascontiguousarray(found[value]).view(_dtype(value))
+                value = Value(value.type, buffer=Buffer.of(array))
+            self._variables[name].operands[0] = value
+        return arrays[: len(main.outputs)]
 
 
 class TosaRunner:
@@ -56,6 +111,8 @@ class TosaRunner:
         self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = {
             "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
         }
+        self._cuts: tuple[str, ...] = ()
+        self._divided: TosaFetcher | None = None
         self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
@@ -82,13 +139,53 @@ class TosaRunner:
     def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Inputs in the order of the file, of its types."""
         ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
-        return [a.astype(np.int32) if a.dtype == np.int64 else a for a in ordered]
+        return [_stored(a, np.dtype(np.int32)) if a.dtype == np.int64 else a for a in ordered]
 
-    def run(self, _: str, inputs: Sequence[np.ndarray], __: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """Outputs, in the order of `entries`. RunError if it does not run."""
-        arrays = self._opened.run("", self.ordered(inputs))
-        outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
+    @cached_property
+    def has_state(self) -> bool:
+        """As `TfliteRunner`."""
+        return any(isinstance(op, Variable) for op in self.module.main.ops)
+
+    @cached_property
+    def keeps_state(self) -> bool:
+        """Whether runs in a row can keep it: what branches and bodies write cannot be fetched."""
+        return not any(isinstance(op, VariableWrite) for f in self.module.functions[1:] for op in f.ops)
+
+    @cached_property
+    def _in_a_row(self) -> _InARow:
+        return _InARow(self.path, Path(self._folder.name, "in_a_row.tosa"), self._child)
+
+    def divide(self, cuts: Iterable[str]) -> None:
+        """These tensors can be given other values, by name: what follows them goes on with these. A file with state is
+        not divided."""
+        self._cuts = () if self.has_state else tuple(dict.fromkeys(cuts))
+
+    def feeds(self, _: str) -> bool:
+        """Whether tensors can be given other values."""
+        return bool(self._cuts)
+
+    def run(
+        self, _: str, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray], step: int | None = None
+    ) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`. `step`: as `TfliteRunner`. RunError if it does not run."""
+        if fed:
+            self._divided = self._divided or self._extended("divided", self._cuts)
+            outputs = self._divided.run(inputs, fed)
+            outputs = [fed.get(value.name, array) for value, array in zip(self.outputs, outputs, strict=True)]
+        else:
+            ordered = self.ordered(inputs)
+            arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
+            outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
         return [outputs[i] for i in self._places["outputs"]]
+
+    def cut(self, _: str) -> dict[str, np.ndarray]:
+        """The tensors after which the file is divided, as the last run computed them."""
+        found = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def type_of(self, _: str, name: str) -> str:
+        """The type of a tensor, by name."""
+        return _dtype(self._values()[name]).name
 
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""
@@ -103,25 +200,67 @@ class TosaRunner:
     @contextmanager
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
         """An extended file that returns these tensors, too."""
-        values = self._values()
-        inner = [values[name] for name in names if values[name] not in self.outputs]
-        path = Path(self._folder.name, "extended.tosa")
-        path.write_bytes(tosa_bytes(self.module, fetch=inner))
-        opened = Opened(self._child, {"tosa": str(path)})
-        places = {value.name: (i, value) for i, value in enumerate((*self.outputs, *inner))}
-        yield TosaFetcher(self, opened, places)
-        opened.close()
+        fetcher = self._extended("extended", names)
+        yield fetcher
+        fetcher.close()
 
     def release(self) -> None:
-        """Nothing is held between runs."""
+        """Closes the divided file; it is opened again when it is needed."""
+        if self._divided is not None:
+            self._divided.close()
+            self._divided = None
 
     def close(self) -> None:
         self._child.close()
         self._folder.cleanup()
 
+    def _extended(self, name: str, fetched: Iterable[str]) -> TosaFetcher:
+        """The file that returns these tensors, too, and takes those after which it is divided."""
+        module = read_tosa(self.path) if self._cuts else self.module
+        function = module.main
+        outputs, values = list(function.outputs), _by_name(function)
+        cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}
+        taken = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
+        function.replace(taken)
+        function.outputs = outputs  # those that are cut are fetched as they are computed
+        function.inputs += taken.values()
+        wanted = {each: cuts.get(each, values[each]) for each in fetched}
+        results = [*outputs, *(v for v in dict.fromkeys(wanted.values()) if v not in outputs)]
+        path = Path(self._folder.name, f"{name}.tosa")
+        path.write_bytes(tosa_bytes(module, fetch=results[len(outputs) :]))
+        places = {each: (results.index(value), value) for each, value in wanted.items()}
+        return TosaFetcher(self, Opened(self._child, {"tosa": str(path)}), places, cuts)
+
     def _values(self) -> dict[str, Value]:
-        inner = {v.name: v for op in self.module.main.ops for v in op.results}
-        return inner | {value.name: value for value in self.outputs}
+        return _by_name(self.module.main)
+
+
+def _by_name(function: Function) -> dict[str, Value]:
+    inner = {v.name: v for op in function.ops for v in op.results}
+    return inner | {value.name: value for value in function.outputs}
+
+
+def _behind_sign(value: Value) -> Value:
+    """An output of uint8 as what follows reads it: int8, of which the output is another view."""
+    op = value.producer
+    if value.type.storage is ui8 and op is not None and op.name == "tosa.rescale":
+        source = op.operands[0]
+        attributes = [int(x) for name in _SHIFTED for x in np.atleast_1d(op.attributes[name])]
+        if (
+            attributes == list(_SHIFTED.values())
+            and source is not None
+            and source.producer is not None
+            and source.type.storage is i8
+        ):
+            return source
+    return value
+
+
+def _stored(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An array of another model's type as TOSA has it: uint8 as int8 is the same integers less 128, int64 is int32."""
+    if array.dtype == np.uint8 and dtype == np.int8:
+        return (array ^ np.uint8(128)).view(np.int8)
+    return array.astype(dtype) if array.dtype == np.int64 and dtype == np.int32 else array
 
 
 def _dtype(value: Value) -> np.dtype:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, get_args
 
-from tflq.errors import OptionError, Reason
-from tflq.verification.comparison import Options, Source, compare_models
+from tflq.arguments import check_choice, check_flags, check_number, check_numbers, check_shapes, check_source
+from tflq.verification.comparison import compare_models
 from tflq.verification.difference import Tolerance
 from tflq.verification.expected import ReportLike
-from tflq.verification.inputs import GivenInputs
+from tflq.verification.inputs import GivenInputs, check_inputs
+from tflq.verification.options import Options, Source
 from tflq.verification.outcome import Verification
 from tflq.verification.runner import Resolver
 
@@ -31,17 +31,22 @@ def verify(
     resolver: Resolver = "reference",
     interface: bool = True,
     max_lsb: float = 0,
-    atol: float = 0.0,
-    rtol: float = 0.0,
+    atol: float | None = None,
+    rtol: float | None = None,
     report: ReportLike | None = None,
+    time: bool = False,
     timeout: float = 600.0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
     """Runs models `a` (the original) and `b` on the same inputs and compares everything they give: TFLite files in the
     interpreter, TOSA files on the TOSA reference model.
 
+        result = tflq.verify("in.tflite", "out.tflite", layers=True)
+        print(result.verdict, result.outputs)
+
     inputs: arrays by input name, an .npz file of them, or a folder of .npy files by input or of .npz files, one set
-        each; else `seeds` random sets, then all minimum, maximum and zero point.
+        each; else `seeds` random sets, then all minimum, maximum and zero point. Each run starts with the initial
+        state; a model that has some runs ten random sets in a row as well.
     seed: another one gives other random sets.
     layers: compare operator results too, by tensor name, on the first set of inputs of each signature and shape.
     batch: size of the first dim of inputs where the model leaves it open.
@@ -52,32 +57,37 @@ def verify(
         lists them (`apart`).
     interface: compare names, shapes, types, quantization, signatures and metadata, too. Without it, inputs and outputs
         are taken by position: what came back from TOSA has neither signatures nor quantization parameters.
-    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|.
-    report: the report of the conversion (its JSON form, or a file): operators that it warns of as not reproduced may
-        differ; what follows them is compared on the original's values.
+    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|. If
+        neither is given, floats of a TOSA file may differ by what TOSA leaves open, so many float32 ulps of the largest
+        value of their tensor (docs/numerics.md, "Floats on TOSA"); the result's `tolerance` has the number.
+    report: the report of the conversion (`Conversion.report`, its JSON form, or a file): operators that it warns of as
+        not reproduced may differ; what follows them is compared on the original's values.
+    time: measure what a run of each entry takes in both models, in turns (`Verification.time`): in the interpreter as
+        users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite files.
     timeout: seconds that one run may take.
     progress: called with what is run, how many runs are done and how many there are.
 
-    Each model runs in a process of its own: if the interpreter aborts, that is part of the result. TflqError if no
-    interpreter (for a TOSA file, no reference model) is installed; FileError for a file that is missing or not
-    readable; OptionError for options that make no sense and inputs that do not fit.
+    Each model runs in a process of its own: if the interpreter aborts, that is part of the result.
 
     A TOSA file is compared with the entry of a TFLite model that has its inputs and outputs, at the shapes of the file;
     quantization parameters are not compared, since TOSA has none.
+
+    TflqError: no interpreter (for a TOSA file, no reference model) is installed. FileError: a file is missing or cannot
+    be read. OptionError: an option makes no sense, or the inputs do not fit.
     """
-    _check(seeds=(seeds, 0), seed=(seed, 0), batch=(1 if batch is None else batch, 1))
-    _check(max_lsb=(max_lsb, 0), atol=(atol, 0), rtol=(rtol, 0))
-    for name, shape in (shapes or {}).items():
-        _check(**{f"shapes['{name}']": (min(shape, default=0), 0)})
-    tolerance = Tolerance(max_lsb, atol, rtol)
+    check_source("a", a)
+    check_source("b", b)
+    check_numbers(0, whole=True, seeds=seeds, seed=seed)
+    check_numbers(0, max_lsb=max_lsb, timeout=timeout)
+    check_number("atol", atol, 0, optional=True)
+    check_number("rtol", rtol, 0, optional=True)
+    check_number("batch", batch, 1, whole=True, optional=True)
+    check_flags(layers=layers, interface=interface, time=time)
+    check_choice("resolver", resolver, get_args(Resolver))
+    check_shapes(shapes)
+    check_inputs(inputs)
+    tolerance = Tolerance.asked(max_lsb, atol, rtol)
     options: dict[str, Any] = {"inputs": inputs, "seeds": seeds, "seed": seed, "layers": layers, "batch": batch}
-    options |= {"resolver": resolver, "interface": interface, "report": report, "timeout": timeout}
-    options |= {"progress": progress} if progress else {}
+    options |= {"resolver": resolver, "interface": interface, "report": report, "time": time}
+    options |= {"timeout": timeout, **({"progress": progress} if progress else {})}
     return compare_models(a, b, Options(**options, shapes=shapes or {}, tolerance=tolerance))
-
-
-def _check(**options: tuple[float, float]) -> None:
-    """OptionError for a number that is below the least that makes sense."""
-    for name, (value, least) in options.items():
-        if math.isnan(value) or value < least:
-            raise OptionError(Reason(f"{name}={value:g} makes no sense", value=value, remedy=f"give {least:g} or more"))

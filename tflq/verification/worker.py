@@ -10,14 +10,16 @@ a number, "id", that the request to open it gives.
                                                                          → {"interpreter": ..., "entries": {...}}
     {"do": "open", "id": N, "parts": [...], "inputs": [INDEX, ...], "outputs": [...], "kept": [...]}
     {"do": "open", "id": N, "tosa": PATH}                               → {"interpreter": ...}
-    {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...]} + inputs + fed → {} + outputs
+    {"do": "run", "id": N, "entry": KEY, "fed": [INDEX, ...], "follows": BOOL} + inputs + fed → {} + outputs
+    {"do": "time", "id": N, "entry": KEY} + inputs                      → {"seconds": N}, the mean of runs in a row
     {"do": "fetch", "id": N, "place": [subgraph, index]}                → {} + the tensor, if it has data
     {"do": "sizes", "id": N, "places": [[subgraph, index], ...]}        → {"bytes": [N, ...]}, after a run
     {"do": "close", "id": N}                                            → {}
 
 An entry is a way into the model: "" is its first subgraph by position, any other key a signature, by names. A TOSA
 file has one; what is fetched of it is an output, by index. `anew`: every run has a new interpreter, which models with
-resource variables need that have no signature to reset them.
+resource variables need that have no signature to reset them. `follows`: the run starts with the state that the one
+before has left; others start anew.
 
 Parts are models that hold some of a graph's operators each: {"model": PATH, "resolver": NAME, "inputs": [INDEX, ...],
 "outputs": [...]}. They run in order, and hand each other tensors by index. Tensors that are fed take the place of those
@@ -29,6 +31,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -42,6 +45,8 @@ NO_INTERPRETER = "no interpreter"
 NO_REFERENCE_MODEL = "no reference model"
 RESET = "tflq_reset"
 """The signature that a conversion adds to reset state; it is no entry of the model."""
+ENOUGH = 0.01
+"""Runs are timed for so many seconds."""
 RESOLVERS = {"reference": "BUILTIN_REF", "optimized": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "default": "AUTO"}
 
 
@@ -136,14 +141,10 @@ class Model:
             entries[key] = {side: [[name, describe(d)] for name, d in sorted(ds.items())] for side, ds in sides.items()}
         return entries
 
-    def run(self, entry: str, inputs: list[np.ndarray], _: dict[int, np.ndarray]) -> list[np.ndarray]:
-        """Outputs, in the order of `entries`. State is reset first, so that runs do not depend on each other."""
-        if self._anew:
-            self.interpreter = self._open()
-            self.interpreter.allocate_tensors()
-        self.interpreter.reset_all_variables()
-        if self._resets:
-            self.interpreter.get_signature_runner(RESET)()
+    def run(self, entry: str, inputs: list[np.ndarray], _: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
+        """Outputs, in the order of `entries`. State is reset first, unless the run follows another."""
+        if not follows:
+            self._reset()
         if entry:
             runner = self.interpreter.get_signature_runner(entry)
             results = runner(**dict(zip(sorted(runner.get_input_details()), inputs, strict=True)))
@@ -159,6 +160,27 @@ class Model:
         if self._inner:
             return []
         return [self.interpreter.get_tensor(d["index"]) for d in self.interpreter.get_output_details()]
+
+    def time(self, entry: str, inputs: list[np.ndarray]) -> float:
+        """Seconds of a run: the mean of several in a row on the same inputs, after one that is not timed. What counts
+        is the time of the processor, as far as the system tells it: others' work is not in it."""
+        self.run(entry, inputs, {}, follows=False)
+        runner = self.interpreter.get_signature_runner(entry) if entry else self.interpreter.invoke
+        named = dict(zip(sorted(runner.get_input_details()), inputs, strict=True)) if entry else {}
+        clock = time.thread_time if time.get_clock_info("thread_time").resolution < ENOUGH / 1000 else time.perf_counter
+        runs, end, start = 0, time.perf_counter() + ENOUGH, clock()
+        while not runs or time.perf_counter() < end:
+            runner(**named)
+            runs += 1
+        return (clock() - start) / runs
+
+    def _reset(self) -> None:
+        if self._anew:
+            self.interpreter = self._open()
+            self.interpreter.allocate_tensors()
+        self.interpreter.reset_all_variables()
+        if self._resets:
+            self.interpreter.get_signature_runner(RESET)()
 
     def fetch(self, place: list[int]) -> list[np.ndarray]:
         """The tensor at (subgraph, index), if it holds data."""
@@ -191,23 +213,26 @@ class Parts:
         self._values: dict[int, np.ndarray] = {}
         self._sizes: dict[int, int] = {}
 
-    def run(self, _: str, inputs: list[np.ndarray], fed: dict[int, np.ndarray]) -> list[np.ndarray]:
+    def run(self, _: str, inputs: list[np.ndarray], fed: dict[int, np.ndarray], follows: bool) -> list[np.ndarray]:
         """Outputs of the graph, in its order."""
         values = dict(zip(self._inputs, inputs, strict=True))
         self._values, self._sizes = {}, {}
         for (interpreter, part), done in zip(self._parts, self._done, strict=True):
-            self._run(interpreter, part, values, fed)
+            self._run(interpreter, part, values, fed, follows)
             for index in set(done).difference(self._outputs):
                 values.pop(index, None)
         return [values[index] for index in self._outputs]
 
-    def _run(self, part: Any, told: dict[str, Any], values: dict[int, np.ndarray], fed: dict[int, np.ndarray]) -> None:
+    def _run(
+        self, part: Any, told: dict[str, Any], values: dict[int, np.ndarray], fed: dict[int, np.ndarray], follows: bool
+    ) -> None:
         details = part.get_input_details()
         for detail, index in zip(details, told["inputs"], strict=True):
             if tuple(detail["shape"]) != values[index].shape:
                 part.resize_tensor_input(detail["index"], values[index].shape, strict=False)
         part.allocate_tensors()
-        part.reset_all_variables()
+        if not follows:
+            part.reset_all_variables()
         for detail, index in zip(details, told["inputs"], strict=True):
             part.set_tensor(detail["index"], values[index])
         part.invoke()
@@ -238,8 +263,8 @@ class TosaModel:
         self._path = path
         self._outputs: list[np.ndarray] = []
 
-    def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray]) -> list[np.ndarray]:
-        """Outputs, in the file's order."""
+    def run(self, _: str, inputs: list[np.ndarray], __: dict[int, np.ndarray], ___: bool) -> list[np.ndarray]:
+        """Outputs, in the file's order. Every run starts with the initial values that the file has now."""
         with open(self._path, "rb") as file:
             outputs, status = self._execute(file.read(), inputs)
         if status.name != "TOSA_VALID":
@@ -304,11 +329,14 @@ def answer(models: dict[int, Opened], request: dict[str, Any], arrays: list[np.n
     model = models[number]
     if do == "sizes":
         return {"bytes": model.sizes(request["places"])}, []
+    if do == "time":
+        assert isinstance(model, Model), "only what runs whole is timed"
+        return {"seconds": model.time(request["entry"], arrays)}, []
     if do == "fetch":
         return {}, model.fetch(request["place"])
     count = len(arrays) - len(request["fed"])
     fed = dict(zip(request["fed"], arrays[count:], strict=True))
-    return {}, model.run(request["entry"], arrays[:count], fed)
+    return {}, model.run(request["entry"], arrays[:count], fed, request["follows"])
 
 
 def main(requests: IO[bytes], answers: IO[bytes]) -> None:

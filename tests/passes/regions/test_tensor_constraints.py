@@ -77,7 +77,7 @@ def test_what_a_file_says_takes_the_place_of_what_the_model_says(tmp_path: Path)
 @pytest.mark.parametrize(
     ("annotations", "words"),
     [
-        ('[tensor]\n"in" = "none"', r"tensors.toml:1: 'tensor' is no section; known are tensors"),
+        ('[tensor]\n"in" = "none"', r"tensors.toml:1: 'tensor' is not a section; did you mean 'tensors'"),
         ('[tensors]\n"in" = 8', r"tensors.toml:2: \[tensors\] 'in' is not a string"),
         ('[tensors]\n\n"in" = "int8"', r"tensors.toml:3: \[tensors\] 'in': "),
         ('[tensors]\n"in" = "!quant.uniform<i8:f32, 0.5"', r"tensors.toml:2: \[tensors\] 'in': "),

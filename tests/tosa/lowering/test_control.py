@@ -116,6 +116,29 @@ def test_variables_keep_their_values_from_run_to_run(storage: ScalarType) -> Non
     assert declared.operand(0).type.storage in (i8, f32)
 
 
+def test_values_of_two_types_are_named() -> None:
+    module = _stateful(i8, None)
+    module.main.ops[1].result.type = TensorType((2, 3), i16)
+    module.main.ops[1].result.name = "read"
+    with pytest.raises(UnsupportedError, match="more than one type: 'x' is 2x3xi8, 'read' is 2x3xi16"):
+        lower(module, Target())
+
+
+def test_initialization_that_is_not_from_the_start_is_refused() -> None:
+    late = _stateful(i8, np.ones((2, 3), np.int8))
+    late.main.ops.append(late.main.ops.pop(0))
+    with pytest.raises(UnsupportedError, match="the variable 'state' is used before it"):
+        lower(late, Target())
+    inner = _stateful(i8, np.ones((2, 3), np.int8))
+    then, start = inner.functions
+    then.ops[0].attributes["init_subgraph_index"] = 3
+    condition, x = argument((), i1), argument((2, 3), i8)
+    branch = _op("tfl.if", [condition, x], [x.type], then_subgraph_index=1, else_subgraph_index=2)
+    main = Function("main", [condition, x], branch.results, [branch])
+    with pytest.raises(UnsupportedError, match="a branch or a loop runs it"):
+        lower(Module([main, then, _reversal(i8, [0]), start]), Target())
+
+
 @pytest.mark.parametrize("storage", [ui8, i16])
 def test_variables_that_nothing_initializes_are_zero(storage: ScalarType) -> None:
     module, _ = lower(_stateful(storage, None), Target())

@@ -3,21 +3,41 @@
 const COLUMNS = [
   { name: "model" }, { name: "target" }, { name: "status" }, { name: "expected", hidden: true }, { name: "earlier" },
   { name: "why" }, { name: "integer", number: String }, { name: "float", number: String },
-  { name: "kept", number: String }, { name: "bytes", number: grouped }, { name: "converted", number: grouped },
+  { name: "kept", number: String }, ...measured("file", inBytes), ...measured("arena", inBytes), ...measured("run time", inSeconds),
   { name: "CPU s", number: seconds }, { name: "peak MiB", number: (v) => (v / 1048576).toFixed(0) },
 ];
-const [ID, TARGET, STATUS, EXPECTED, EARLIER, WHY, , FLOAT, KEPT] = COLUMNS.keys();
+const [ID, TARGET, STATUS, EXPECTED, EARLIER, WHY, , FLOAT, KEPT, FILE, , , ARENA, , , RUN] = COLUMNS.keys();
+const MEASURES = [[FILE, "File", inBytes], [ARENA, "Arena", inBytes], [RUN, "Run time", inSeconds]];
 const STEP = 200;  // rows that are added at a time
 const by = (id) => document.getElementById(id);
 const earlierNames = JSON.parse(by("earlier").textContent);
 if (!earlierNames.length) COLUMNS[EARLIER].hidden = true;
+const prefix = JSON.parse(by("prefix").textContent);
 const rows = [];
 const order = { column: null, down: false };
 let shown = [];    // rows that the filters let pass, in order
 let drawn = 0;     // how many of them are in the table
 let current = -1;  // the one that is open
 
+// Three columns of something that is measured of the original and of the converted model: both, for sorting alone, and
+// how many times as much the latter is, of which the table shows all.
+function measured(name, words) {
+  const both = (ratio, cells, c) => [times(ratio), make("small", {}, `${words(cells[c - 2], cells[c - 1])} → ${words(cells[c - 1])}`)];
+  return [{ name: `${name} before`, number: words, aside: true }, { name: `${name} after`, number: words, aside: true }, { name, number: both }];
+}
+
+// Bytes and seconds, without the unit where `other` has the same.
+function inUnits(value, other, units) {
+  const scale = (v) => units.findLastIndex(([, least]) => v >= least * 0.9995);
+  const i = Math.max(scale(value), 0), [unit, least] = units[i];
+  const digits = value / least;
+  return `${Number(digits.toPrecision(digits < 100 ? 2 : 3)).toLocaleString("en")}${other !== undefined && Math.max(scale(other), 0) === i ? "" : ` ${unit}`}`;
+}
+function inBytes(value, other) { return inUnits(value, other, [["B", 1], ["KiB", 1024], ["MiB", 1048576], ["GiB", 1073741824]]); }
+function inSeconds(value, other) { return inUnits(value, other, [["µs", 1e-6], ["ms", 1e-3], ["s", 1]]); }
+function times(ratio) { return `×${Number(ratio.toPrecision(ratio < 10 ? 2 : 3))}`; }
 function grouped(value) { return value.toLocaleString("en"); }
+function shortened(id) { return id.startsWith(prefix) ? id.slice(prefix.length) : id; }
 function seconds(value) { return value.toFixed(value < 10 ? 2 : 1); }
 
 // An element: attributes, and children that are elements or text.
@@ -30,11 +50,16 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
+// The columns that nothing is known of are left out.
 function readRows() {
   const lines = by("data").textContent.trim().split("\n");
   for (let i = 0; i + 1 < lines.length; i += 2) {
     const cells = JSON.parse(lines[i]);
     rows.push({ cells, detail: lines[i + 1], text: [cells[ID], cells[TARGET], cells[STATUS], cells[WHY]].join(" ").toLowerCase() });
+  }
+  for (const [c] of MEASURES) {
+    const known = rows.some((row) => row.cells[c + 2] !== null);
+    for (const column of COLUMNS.slice(c, c + 3)) column.hidden = !known;
   }
 }
 
@@ -66,6 +91,7 @@ function update() {
   by("table").tBodies[0].replaceChildren();
   drawn = 0;
   draw(STEP);
+  plotCosts(filter);
   by("count").textContent = shown.length === rows.length ? `${grouped(rows.length)} results` : `${grouped(shown.length)} of ${grouped(rows.length)} results`;
 }
 
@@ -84,14 +110,14 @@ function draw(count) {
 function drawRow(row, i) {
   const line = document.createElement("tr");
   COLUMNS.forEach((column, c) => {
-    if (column.hidden) return;
+    if (column.hidden || column.aside) return;
     const value = row.cells[c];
     const cell = line.insertCell();
     if (value === null || value === "") {
       cell.className = "empty";
     } else if (c === ID) {
       cell.className = "model";
-      cell.append(make("button", { type: "button", class: "plain", "data-row": i }, value));
+      cell.append(make("button", { type: "button", class: "plain", "data-row": i }, shortened(value)));
     } else if (c === STATUS) {
       cell.className = row.cells[EXPECTED] ? value === "ok" ? "good" : "dim" : "bad";
       cell.textContent = row.cells[EXPECTED] ? value : `${value} (unexpected)`;
@@ -101,7 +127,7 @@ function drawRow(row, i) {
     } else if (column.number) {
       cell.className = "number";
       cell.dataset.name = column.name;
-      cell.textContent = column.number(value);
+      cell.append(...[column.number(value, row.cells, c)].flat());
     } else if (c === EARLIER) {
       cell.className = [row.cells[STATUS], "new"].includes(value) ? "dim" : "changed";
       cell.textContent = value === "new" ? value : `was ${value}`;
@@ -128,6 +154,8 @@ function drawHead() {
   by("sort").append(make("option", { value: "" }, "order of the sweep"));
   COLUMNS.forEach((column, c) => {
     if (column.hidden) return;
+    for (const down of [0, 1]) by("sort").append(make("option", { value: `${c} ${down}` }, `${column.name} ${down ? "↓" : "↑"}`));
+    if (column.aside) return;
     const button = make("button", { type: "button", class: "plain" }, column.name);
     // Numbers begin with the largest; a third press gives the order of the sweep back.
     button.addEventListener("click", () => {
@@ -137,7 +165,6 @@ function drawHead() {
       else sortBy(null, false);
     });
     by("table").tHead.rows[0].append(make("th", { scope: "col", "data-column": c, class: column.number ? "number" : undefined }, button));
-    for (const down of [0, 1]) by("sort").append(make("option", { value: `${c} ${down}` }, `${column.name} ${down ? "↓" : "↑"}`));
   });
 }
 

@@ -8,7 +8,7 @@ function openRow(i) {
   by("before").disabled = i === 0;
   by("after").disabled = i === shown.length - 1;
   const { cells, detail } = shown[i];
-  by("name").textContent = `${cells[ID]} [${cells[TARGET]}]`;
+  by("name").textContent = `${shortened(cells[ID])} [${cells[TARGET]}]`;
   by("body").replaceChildren(...details(cells, JSON.parse(detail)));
   by("detail").scrollTop = 0;
   if (!by("detail").open) by("detail").showModal();
@@ -64,7 +64,7 @@ function statusOf(cells, found) {
   return [
     make("p", {}, make("span", { class: `verdict ${kind}` }, cells[STATUS]), cells[EXPECTED] ? "" : " (unexpected)", cells[WHY] ? `: ${cells[WHY]}` : ""),
     reasons.length > 1 ? make("ul", {}, reasons) : null,
-    terms([["expectation", said], ["tries", (found.tries || []).join(", ")], ["file", found.model.place], ["source", found.model.source],
+    terms([["expectation", said], ["model", prefix && cells[ID]], ["tries", (found.tries || []).join(", ")], ["file", found.model.place], ["source", found.model.source],
       ["SHA-256", found.model.sha256 && make("code", {}, found.model.sha256)],
       ["converted", found.converted && make("code", {}, found.converted.sha256)],
       ["artifacts", found.artifacts && make("a", { href: encodeURI(found.artifacts) + "/" }, found.artifacts)],
@@ -208,14 +208,22 @@ function timesOf(cells, found) {
   const stages = Object.entries(found.cpu || {}).filter(([name]) => name !== "total");
   const most = Math.max(...stages.map(([, s]) => s), 1e-9);
   const lines = stages.map(([name, s]) => [name, `${s.toFixed(3)} s`, bar(s / most)]);
-  const sizes = [["the model", found.model.bytes], ["converted", found.converted?.bytes]].filter(([, n]) => n);
-  const largest = Math.max(...sizes.map(([, n]) => n), 1);
   const mebibytes = (n) => n ? `${(n / 1048576).toFixed(1)} MiB` : "";
-  return [...section("Times and sizes"), make("div", { class: "two" },
-    make("div", {}, table("CPU time by stage", ["stage", "CPU time", ""], lines),
-      terms([["CPU time in all", found.cpu?.total && `${found.cpu.total.toFixed(2)} s`], ["wall time", found.seconds && `${found.seconds.toFixed(2)} s`]])),
-    make("div", {}, table("Sizes", ["file", "bytes", ""], sizes.map(([name, n]) => [name, n, bar(n / largest)])),
-      terms([["peak memory", mebibytes(found.peak_bytes)], ["until converted", mebibytes(found.peak_convert)]])))];
+  return [...section("Cost, before and after"), costOf(cells, found), ...section("CPU time of the sweep"), table("CPU time by stage", ["stage", "CPU time", ""], lines),
+    terms([["CPU time in all", found.cpu?.total && `${found.cpu.total.toFixed(2)} s`], ["wall time", found.seconds && `${found.seconds.toFixed(2)} s`],
+      ["peak memory", mebibytes(found.peak_bytes)], ["until converted", mebibytes(found.peak_convert)]])];
+}
+
+function costOf(cells, found) {
+  const lines = MEASURES.filter(([c]) => cells[c] !== null || cells[c + 1] !== null).map(([c, name, words]) => {
+    const most = Math.max(cells[c] ?? 0, cells[c + 1] ?? 0) || 1;
+    return [name, ...[cells[c], cells[c + 1]].map((v) => v === null ? "not known" : [words(v), bar(v / most)]), cells[c + 2] === null ? "" : times(cells[c + 2])];
+  });
+  const cost = found.cost || {}, problems = (found.run_time || []).filter((t) => t.problem).map((t) => make("p", { class: "dim" }, `Run time: ${t.problem}.`));
+  const dynamic = cost.arena?.dynamic || cost.arena_in?.dynamic;
+  return make("div", {}, table("Cost", ["", "original", "converted", ""], lines), problems,
+    dynamic ? make("p", { class: "dim" }, `The arena is not known before a run: ${dynamic}.`) : null,
+    cost.slower ? make("p", {}, `${cost.slower} ${cost.instead || ""}`) : null);
 }
 
 function bar(part) {

@@ -72,7 +72,7 @@ def constrain_by_file(module: Module, path: Path) -> bool:
     file = RulesFile(path)
     for name in file.content:
         if name != _SECTION:
-            file.fail(f"'{name}' is no section", "", name, known=(_SECTION,))
+            file.fail(f"'{name}' is not a section", "", name, known=(_SECTION,))
     section = file.content.get(_SECTION, {})
     if not isinstance(section, dict):
         file.fail(f"'{_SECTION}' is not a section", "", _SECTION)

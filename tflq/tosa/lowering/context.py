@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tflq.analysis.ranges import Range, Ranges
+from tflq.analysis.variables import Accesses
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
@@ -26,7 +27,12 @@ Report = Callable[[Note], None]
 
 
 class Refused(Exception):  # noqa: N818  an answer, not an error
-    """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division"."""
+    """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division".
+    remedy: what the user can do."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 def kernel_name(op: Op) -> str:
@@ -48,6 +54,8 @@ class Tosa(TosaBuilder):
         """Lowers ops of a function that is put in the place of its call."""
         self.variables: dict[str, Value] = {}
         """The initial values of the module's variables."""
+        self.accesses = Accesses(self.module)
+        """What the module being lowered does with variables."""
         self.handles: dict[Value, str] = {}
         """The names of the variables that values are handles of."""
         self.scope: Scope | None = None

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.analysis.variables import is_handle
 from tflq.dialects.tfl.control import Call, If, While
 from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i64
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.scopes import is_handle
 from tflq.tosa.lowering.state import held, hold, scope_of
 
 __all__ = ["inlined"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tflq.analysis.variables import Accesses, is_handle
 from tflq.dialects.effects import is_pure
 from tflq.dialects.tosa.state import Variable
 from tflq.errors import Reason, UnsupportedError
@@ -21,7 +22,7 @@ from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.context import Refused, Tosa
 from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.registry import lowered
-from tflq.tosa.lowering.scopes import NO_STATE, Scope, is_handle
+from tflq.tosa.lowering.scopes import NO_STATE, Scope
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
@@ -78,6 +79,7 @@ class _Module:
         self.renamed: dict[Value, Value] = {}
         self.called: dict[tuple[int, Scope], int] = {}
         self.variables: dict[str, Value] = {}
+        self.accesses = Accesses(module)
         entries = {0, *(s.function for s in module.signatures or ())}
         self.entries = [i for i in sorted(entries) if not module.functions[i].info.get("declaration")]
 
@@ -126,6 +128,7 @@ class _Function:
         self.t.callee = parent.callee
         self.t.lower_ops = self._lower
         self.t.variables = parent.variables
+        self.t.accesses = parent.accesses
         self.t.scope = scope
 
     def run(self) -> Function:
@@ -152,16 +155,16 @@ class _Function:
                 _need_ranks(op)
                 results = lowered(op, self.t)
             except Refused as refusal:
-                results = self._stand_in(op, str(refusal))
+                results = self._stand_in(op, refusal)
             made: Sequence[Value] = [results] if isinstance(results, Value) else results
             for old, new in zip(op.results, made, strict=True):
                 self.t.set(old, new)
 
-    def _stand_in(self, op: Op, reason: str) -> list[Value]:
+    def _stand_in(self, op: Op, refusal: Refused) -> list[Value]:
         """Results of an op that has no form."""
         operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
         made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
-        made.info = {"reason": Reason.at(op.location, str(reason)), "pure": is_pure(op)}
+        made.info = {"reason": Reason.at(op.location, str(refusal), remedy=refusal.remedy), "pure": is_pure(op)}
         return made.results
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Op, Value
 from tflq.registering import Registry
 from tflq.tosa.lowering.context import Refused, Tosa
@@ -47,5 +48,8 @@ def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:
     """What an op becomes. Refused if it has no form in TOSA."""
     function = lowering.get(type(op))
     if function is None:
+        if isinstance(op, Custom):
+            remedy = "convert the part before it (--cut-before-custom), or give a rule for it (--rules FILE.py)"
+            raise Refused(f"TOSA has no form of the custom operator '{op.code}'", remedy)
         raise Refused(f"TOSA has no form of {op.name} yet")
     return function(op, t)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.dialects.calls import callees
-from tflq.dialects.tfl.control import CallOnce, If
-from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
+from tflq.analysis.variables import accesses
 from tflq.ir.core import Module, Value
-from tflq.ir.types import TensorType, resource
+from tflq.ir.types import TensorType
 
-__all__ = ["NO_STATE", "Scope", "Use", "handle_name", "is_handle", "uses"]
+__all__ = ["NO_STATE", "Scope", "Use", "uses"]
 
 
 @dataclass(frozen=True)
@@ -39,37 +37,12 @@ class Use:
     written: bool
 
 
-def is_handle(value: Value) -> bool:
-    return value.type.element == resource
-
-
-def handle_name(op: VarHandle) -> str:
-    """The name of the variable that a VAR_HANDLE is of."""
-    return "/".join(w for w in (op.container, op.shared_name) if w) or "variable"
-
-
 def uses(module: Module, index: int, handles: Sequence[str | None]) -> dict[str, Use]:
     """The variables that a function and those it calls use; `handles`: the names of those its arguments stand for."""
-    function = module.functions[index]
-    names = {v: name for v, name in zip(function.inputs, handles, strict=True) if name}
     found: dict[str, Use] = {}
-
-    def add(name: str, use: Use) -> None:
-        known = found.get(name)
-        found[name] = use if known is None else Use(known.like, known.written or use.written)
-
-    for op in function.ops:
-        if isinstance(op, VarHandle):
-            names[op.result] = handle_name(op)
-        elif isinstance(op, AssignVariable) and op.resource in names:
-            add(names[op.resource], Use(op.value, written=True))
-        elif isinstance(op, ReadVariable) and op.resource in names:
-            add(names[op.resource], Use(op.result, written=False))
-        elif not isinstance(op, CallOnce):
-            given = op.inputs if isinstance(op, If) else op.operands
-            passed = [None if v is None else names.get(v) for v in given]
-            for called in callees(op):
-                for name, use in uses(module, called, passed).items():
-                    add(name, use)
-            names.update({v: n for v, n in zip(op.results, passed, strict=False) if n and is_handle(v)})
+    for access in accesses(module, index, handles):
+        if access.once is None:
+            known = found.get(access.name)
+            like = access.value if known is None else known.like
+            found[access.name] = Use(like, access.written or (known is not None and known.written))
     return found

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.analysis.variables import accesses, is_handle, variable_name
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
@@ -21,7 +22,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.registry import Refused, Tosa, lowering
-from tflq.tosa.lowering.scopes import Scope, Use, handle_name, is_handle, uses
+from tflq.tosa.lowering.scopes import Scope, Use, uses
 from tflq.tosa.lowering.shaping import joined, part
 
 __all__ = ["held", "hold", "scope_of"]
@@ -31,7 +32,7 @@ __all__ = ["held", "hold", "scope_of"]
 def var_handle(op: VarHandle, t: Tosa) -> Value:
     """Nothing: a variable is found by its name."""
     handle = Value(op.result.type)
-    t.handles[handle] = handle_name(op)
+    t.handles[handle] = variable_name(op)
     return handle
 
 
@@ -39,6 +40,11 @@ def var_handle(op: VarHandle, t: Tosa) -> Value:
 def call_once(op: CallOnce, t: Tosa) -> list[Value]:
     """Nothing: what the function assigns is initial values."""
     t.need("variable", "CALL_ONCE")
+    if t.scope is not None:
+        raise Refused("a branch or a loop runs it, and TOSA's variables have their initial values from the start")
+    for access in accesses(t.module, op.init_subgraph_index):
+        if access.name in t.held:
+            raise Refused(f"the variable '{access.name}' is used before it, and variables can only start as constants")
     for inner in t.module.functions[op.init_subgraph_index].ops:
         if isinstance(inner, AssignVariable):
             if _stored(inner.value) is None:
@@ -138,11 +144,14 @@ def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
 def _declare(t: Tosa, name: str, value: Value) -> None:
     """Gives the module a variable that holds such values. Refused if it has one of the name that holds others."""
     type = _kept_type(t, value)
-    initial = _initial(t, name, value)
-    start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
-    held = t.variables.setdefault(name, t.constant(_bytes(start) if type.element == i8 else start, type.storage))
-    if held.type != type:
-        raise Refused(f"the variable '{name}' holds values of more than one type")
+    if name not in t.variables:
+        initial = _initial(t, name, value)
+        start = np.full(_shape(value), t.zero_point(value), t.storage(value).dtype) if initial is None else initial
+        t.variables[name] = t.constant(_bytes(start) if type.element == i8 else start, type.storage)
+    if t.variables[name].type != type:
+        others = (a.value for a in t.accesses.named(name) if a.value.type != value.type)
+        listed = ", ".join(f"'{v.name}' is {v.type}" for v in (value, *others))
+        raise Refused(f"the variable '{name}' holds values of more than one type: {listed}")
 
 
 def scope_of(t: Tosa, functions: Sequence[int], operands: Sequence[Value | None]) -> Scope:
@@ -171,12 +180,6 @@ def hold(t: Tosa, name: str, value: Value) -> None:
         _store(t, name, value)
 
 
-def _name(op: AssignVariable) -> str | None:
-    """The name of the variable that is assigned, if its handle is of the same function."""
-    handle = op.resource.producer
-    return handle_name(handle) if isinstance(handle, VarHandle) else None
-
-
 def _shape(value: Value) -> tuple[int, ...]:
     shape = value.type.shape
     if shape is None or None in shape:
@@ -203,18 +206,26 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 
 def _initial(t: Tosa, name: str, value: Value) -> np.ndarray | None:
-    """What CALL_ONCE assigns to a variable, last: stored integers, signed."""
-    found = None
-    for op in t.module.ops():
-        if isinstance(op, CallOnce):
-            for inner in t.module.functions[op.init_subgraph_index].ops:
-                if isinstance(inner, AssignVariable) and _name(inner) == name:
-                    found = _stored(inner.value)
-    if found is None:
-        return None
-    if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
-        raise Refused(f"the variable '{name}' starts as a value of another type than it holds")
-    return t.value(found).array
+    """What CALL_ONCE assigns to a variable, last: stored integers, signed. Refused if two functions that it runs assign
+    different values: which one holds depends on what a caller runs first."""
+    started = {access.once: access.value for access in t.accesses.named(name) if access.once is not None}
+    last: tuple[Value, np.ndarray] | None = None
+    for source in started.values():
+        found = _stored(source)
+        if found is None:
+            continue  # CALL_ONCE is refused
+        if t.storage(found) != t.storage(value) or _shape(found) != _shape(value):
+            raise Refused(
+                f"the variable '{name}' starts as '{source.name}', {source.type}, "
+                f"and holds '{value.name}', {value.type}"
+            )
+        array = t.value(found).array
+        if last is not None and not np.array_equal(last[1], array):
+            raise Refused(
+                f"the variable '{name}' starts as '{last[0].name}' in one function, as '{source.name}' in another"
+            )
+        last = source, array
+    return None if last is None else last[1]
 
 
 def _stored(value: Value) -> Value | None:

@@ -1,0 +1,1 @@
+"""Random graphs as TensorFlow writes them, whose inputs are resized: `drawn` draws one, `losses` says what is lost."""

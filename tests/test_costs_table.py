@@ -1,0 +1,62 @@
+"""The table of costs in README.md: how it is made, and that it is there."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def script() -> Any:
+    spec = spec_from_file_location("make_costs", ROOT / "scripts" / "make_costs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_medians_and_the_worst() -> None:
+    costs = script()
+    integer, *_, tosa = costs.FORMS
+    rows = [{integer: costs.Ratios(time, 2.0, arena)} for time, arena in ((3.0, 1.5), (None, None), (7.0, 1.0))]
+    rows[0][tosa] = costs.Ratios(None, 1.5, None)
+    lines = costs.block(rows).splitlines()
+    assert "of 3 quantized networks" in lines[0]
+    assert lines[5] == f"| {integer} | ×5, worst ×7 | ×2, worst ×2 | ×1.2, worst ×1.5 |"
+    assert lines[-1] == f"| {tosa} | its compiler's | ×1.5, worst ×1.5 | its compiler's |"
+
+
+def test_it_goes_between_its_marks() -> None:
+    costs = script()
+    text = f"before\n{costs.BEGIN}old\n{costs.END}after\n"
+    assert costs.written(text, "new\n") == text.replace("old", "new")
+    with pytest.raises(ValueError, match="no place for the table"):
+        costs.written("before\nafter\n", "new\n")
+
+
+def test_the_readme_has_it() -> None:
+    costs = script()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.partition(costs.BEGIN)[2].partition(costs.END)[0]
+    for form in costs.FORMS:
+        (row,) = [line for line in table.splitlines() if line.startswith(f"| {form} |")]
+        assert re.findall(r"×[\d.]+, worst ×[\d.]+|its compiler's", row), row
+
+
+def test_a_network_is_measured(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    monkeypatch.setattr("tflq.verification.timing.TURNS", 3)
+    costs = script()
+    assert costs.measured(models / "pad.tflite") == "no quantized network"
+    found = costs.measured(models / "cnn_int8.tflite")
+    assert list(found) == list(costs.FORMS)
+    integer, *_, kernels, tosa = found.values()
+    assert integer.time > 2 > kernels.time
+    assert (round(integer.file, 1), round(integer.arena, 1)) == (9.9, 5.8)
+    assert tosa.time is tosa.arena is None

@@ -1,0 +1,183 @@
+"""A TOSA file compared: announced differences are expected, too, and floats may differ by what TOSA leaves open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from support.harness import argument, const
+from verification.chains import Step, chain
+
+import tflq
+from tflq.cli import main
+from tflq.ir.core import Buffer, Op, Value
+from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, f32, i8, i32, ui8
+from tflq.reduction import predicates
+from tflq.sweep import Plan, read_results, sweep
+from tflq.verification.difference import Tolerance, difference
+from tflq.verification.float_error import MOST, allowed_ulps
+
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+
+Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)
+
+
+def value(name: str, element: ElementType = Q, shape: tuple[int, ...] = (2, 3)) -> Value:
+    return argument(shape, element, name)
+
+
+def misread(last: str = "tfl.add") -> bytes:
+    """MUL by a constant of several scales, which the kernel misreads, then two operators."""
+    x = value("x")
+    several = UniformQuantizedPerAxisType.of(i8, 1, [0.1, 0.2, 0.3])
+    factor = const(np.arange(-3, 3, dtype=np.int8).reshape(2, 3), several)
+    steps: list[Step] = [
+        ("tfl.mul", [factor], value("product"), {"fused_activation_function": "NONE"}, 2),
+        ("tfl.abs", [], value("positive"), {}, 2),
+        (last, [x], value("y"), {"fused_activation_function": "NONE"}, 2),
+    ]
+    return chain(x, steps)
+
+
+def test_what_the_originals_kernel_misreads_is_expected_and_all_else_compared() -> None:
+    model = misread()
+    formats: tuple[Literal["tflite", "tosa"], ...] = ("tflite", "tosa")
+    for format in formats:
+        result = tflq.verify(model, tflq.convert(model, format=format).data, layers=True)
+        assert (result.verdict, [each.tensor for each in result.expected]) == ("accepted", ["product"])
+        assert not result.expected[0].difference.equal
+        assert all(found.equal for found in result.outputs.values())
+        assert result.layers is not None
+        assert (result.layers.compared, result.layers.diverging) == (2, ())
+        wrong = tflq.verify(model, tflq.convert(misread("tfl.sub"), format=format).data, layers=True)
+        assert wrong.verdict == "differs"
+        assert wrong.layers is not None
+        assert [each.tensor for each in wrong.layers.diverging] == ["y"]
+
+
+def test_the_model_of_the_issue(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = models / "mul_per_axis.tflite", tmp_path / "m.tosa"
+    report = tflq.convert(path, out).report.to_json()
+    assert main.run(["verify", str(path), str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "expected    operator 0 (MUL), tensor 'z': up to 128 LSB" in said
+    assert said.endswith("\nACCEPTED\n")
+    assert tflq.verify(path, out, report=report).verdict == "accepted"
+
+
+@pytest.mark.parametrize("format", ["tflite", "tosa"])
+def test_an_announced_difference_is_no_failure_to_reduce(models: Path, format: Literal["tflite", "tosa"]) -> None:
+    model = (models / "mul_per_axis.tflite").read_bytes()
+    inputs = tflq.read(model).main.inputs
+    x = {v.name: np.full([d or 1 for d in v.type.shape or ()], 100, np.int8) for v in inputs}
+    with predicates.Conversion({"format": format}) as predicate:
+        assert predicate(model, x) == ""
+    other = tflq.convert(misread("tfl.sub"), format=format).data
+    with predicates.Conversion(convert=lambda _: other) as predicate:
+        assert predicate(misread(), {"x": np.full((2, 3), 100, np.int8)}) == "differs"
+
+
+def test_values_are_fed_as_the_file_has_them() -> None:
+    """uint8 inside is int8 in TOSA; a tensor that is fed is also an output."""
+    q = UniformQuantizedType.of(ui8, 0.05, 130)
+    weights = const(np.arange(1, 10, dtype=np.uint8).reshape(3, 3), UniformQuantizedType.of(ui8, 0.01, 5))
+    other = const(np.arange(2, 11, dtype=np.uint8).reshape(3, 3), UniformQuantizedType.of(ui8, 0.01, 5))
+    dense, y = value("dense", q), value("y", q)
+
+    def model(operand: Value, last: str, outputs: list[Value]) -> bytes:
+        steps: list[Step] = [
+            ("tfl.fully_connected", [operand, const(np.zeros(3), i32)], dense, {}, 4),
+            (last, [], y, {}, 2),
+        ]
+        return chain(value("x", q), steps, outputs)
+
+    row = {"subgraph": 0, "operator": 0, "exception": "unsettled", "warning": "interpreters differ"}
+    report = {"format": "tflq.report", "rows": [row]}
+    for outputs in ([y], [dense, y]):
+        original = model(weights, "tfl.relu", outputs)
+        made = tflq.convert(model(other, "tfl.relu", outputs), format="tosa").data
+        assert tflq.verify(original, made).verdict == "differs"
+        result = tflq.verify(original, made, report=report)
+        assert (result.verdict, result.notes) == ("accepted", [])
+        assert not result.expected[0].difference.equal
+        wrong = tflq.convert(model(other, "tfl.relu_n1_to_1", outputs), format="tosa").data
+        assert tflq.verify(original, wrong, report=report).verdict == "differs"
+
+
+def dense(changed: float = 0.0) -> bytes:
+    """Two float layers and a function."""
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(-1, 1, (2, 24, 24)).astype(np.float32)
+    weights[0, 0, 0] += changed
+    shape, bias = (3, 24), const(rng.uniform(-1, 1, 24).astype(np.float32), f32)
+    steps: list[Step] = [
+        ("tfl.fully_connected", [const(weights[0], f32), bias], value("a", f32, shape), {}, 1),
+        ("tfl.tanh", [], value("b", f32, shape), {}, 1),
+        ("tfl.fully_connected", [const(weights[1], f32), bias], value("y", f32, shape), {}, 1),
+    ]
+    return chain(value("x", f32, shape), steps)
+
+
+def test_floats_may_differ_by_what_tosa_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "m.tflite", tmp_path / "m.tosa"
+    path.write_bytes(dense())
+    tflq.convert(path, out)
+    ulps = allowed_ulps(tflq.read(out).main)
+    assert 50 < ulps < 150
+    assert tflq.verify(path, out, atol=0).verdict == "differs"
+    assert main.run(["verify", str(path), str(out)]) == 0
+    said = capsys.readouterr().out
+    assert f"tolerance   floats up to {ulps} float32 ulps of their tensor's largest value" in said
+    result = tflq.verify(path, out, layers=True)
+    assert (result.verdict, result.to_json()["tolerance"]["ulps"]) == ("accepted", ulps)
+
+
+def test_floats_that_are_wrong_differ() -> None:
+    for changed, verdict in ((1e-3, "differs"), (0.0, "accepted")):
+        result = tflq.verify(dense(), tflq.convert(dense(changed), format="tosa").data)
+        assert result.verdict == verdict
+    assert tflq.verify(dense(), dense(1e-6)).verdict == "differs"  # no TOSA, no tolerance
+
+
+def test_ulps_of_the_largest_value_of_a_tensor() -> None:
+    want = np.asarray([1.0, 0.0, np.inf], np.float32)
+    unit = np.float32(2) ** -23
+    for off, accepted in ((4, True), (5, False)):
+        got = want + np.asarray([0, off * unit, 0], np.float32)
+        assert difference(got, want, Tolerance(ulps=4)).accepted is accepted
+    assert not difference(np.asarray([1, 0, 0], np.float32), want, Tolerance(ulps=4)).accepted
+    assert difference(np.zeros(2, np.int8), np.ones(2, np.int8), Tolerance(ulps=400)).beyond == 2
+
+
+def test_what_rounds_counts_along_the_longest_way() -> None:
+    module = tflq.read(tflq.convert(dense(), format="tosa").data)
+    counts = allowed_ulps(module.main)
+    sums = [op for op in module.main.ops if op.name in ("tosa.conv2d", "tosa.matmul")]
+    assert len(sums) == 2
+    assert 2 * (2 * int(4 * 24**0.5) + 4) <= counts <= 2 * (2 * (int(4 * 25**0.5) + 2) + 5)
+    function = module.main
+    for _ in range(MOST):
+        function.ops.append(Op("tosa.add", [function.outputs[0]] * 2, [Value(function.outputs[0].type, "")], {}))
+        function.outputs = [function.ops[-1].result]
+    assert allowed_ulps(function) == MOST
+
+
+def test_integers_have_no_ulps(models: Path) -> None:
+    module = tflq.read(models / "pad.tflite")
+    assert allowed_ulps(tflq.read(tflq.convert(tflq.write(module), format="tosa").data).main) == 0
+    path = models / "cnn_uint8.tflite"
+    changed = tflq.read(path)
+    weights = changed.main.ops[2].operand(1)
+    assert weights.buffer is not None
+    weights.buffer = Buffer(weights.buffer.data ^ np.uint8(0x20))
+    assert tflq.verify(path, tflq.convert(tflq.write(changed), format="tosa").data).verdict == "differs"
+
+
+def test_a_sweep_expects_what_is_announced(models: Path, tmp_path: Path) -> None:
+    sweep(Plan([models / "mul_per_axis.tflite"], tmp_path / "out", ["integer", "tosa"]))
+    found = list(read_results(tmp_path / "out"))
+    assert [result["status"] for result in found] == ["ok", "ok"]
+    assert [result["verification"]["verdict"] for result in found] == ["accepted", "accepted"]

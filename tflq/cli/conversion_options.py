@@ -1,0 +1,115 @@
+"""The options of a conversion that change its result, declared once for all commands that convert.
+
+Their names are the keywords of `tflq.convert`. The values of a choice, and what is taken where nothing is said, are
+those of `tflq.options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from tflq.cli.shapes import shape_option
+
+__all__ = ["FORMS", "OF_ONE_MODEL", "PARTS", "complete_target", "conversion_options"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What `--target` completes to: names, and files."""
+    names = [CompletionItem(name) for name in ("integer", "kernels", "tosa") if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+_OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "mac": click.option(
+        "--mac",
+        type=click.Choice(["integer", "float32"]),
+        default="integer",
+        show_default=True,
+        help="How convolutions are computed: int8 matrix products, or float32 convolutions proven exact (faster).",
+    ),
+    "prefer": click.option(
+        "--prefer",
+        type=click.Choice(["speed", "size", "memory"]),
+        default="speed",
+        show_default=True,
+        help="Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
+    ),
+    "fallback": click.option(
+        "--fallback",
+        type=click.Choice(["float", "error"]),
+        default="float",
+        show_default=True,
+        help="For an operator without an integer form: compute it in float32, or stop with an error.",
+    ),
+    "semantics": click.option(
+        "--semantics",
+        type=click.Choice(["interpreter", "real"]),
+        default="interpreter",
+        show_default=True,
+        help="Where a kernel ignores quantization parameters: do as the kernel does, or as the parameters say.",
+    ),
+    "state": click.option(
+        "--state",
+        type=click.Choice(["kept", "variables"]),
+        help="Operators that hold state, in a .tflite file. By default kept, unless a target's file does not list "
+        "them.",
+    ),
+    "reset_signature": click.option(
+        "--reset-signature",
+        is_flag=True,
+        help="Add a signature 'tflq_reset' that resets state lowered into variables; the model's own need their keys "
+        "then.",
+    ),
+    "rules": click.option(
+        "--rules",
+        metavar="FILE.py",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False),
+        help="A Python file with rules of your own for operators (its EXTENSION); they are tried before those of tflq.",
+    ),
+    "batch": click.option(
+        "--batch",
+        type=click.IntRange(1),
+        help="The batch size (first dim of the inputs) where the model leaves it open.",
+    ),
+    "shapes": shape_option(),
+    "signature": click.option(
+        "--signature", metavar="KEY", help="Convert only this signature. (TOSA files hold one each.)"
+    ),
+    "cut": click.option(
+        "--cut",
+        metavar="TENSOR[,TENSOR]",
+        multiple=True,
+        callback=lambda _, __, given: tuple(name for text in given for name in text.split(",") if name),
+        help="Convert only the part before these tensors, which become the outputs.",
+    ),
+    "cut_before_custom": click.option(
+        "--cut-before-custom",
+        is_flag=True,
+        help="Convert the part before the first custom operators; what they read becomes outputs.",
+    ),
+}
+
+FORMS: Final = ("mac", "prefer", "fallback", "semantics", "state", "reset_signature", "rules")
+"""What the result is, beside its target."""
+PARTS: Final = ("signature", "cut", "cut_before_custom", "batch", "shapes")
+"""Which part of a model is converted, at which shapes."""
+OF_ONE_MODEL: Final = ("signature", "cut", "shapes")
+"""What names signatures, tensors or inputs, which other models do not have."""
+
+
+def conversion_options(*names: str) -> Callable[[_F], _F]:
+    """The options of these names; without any, all of them."""
+
+    def declared(function: _F) -> _F:
+        for name in reversed(names or tuple(_OPTIONS)):
+            function = _OPTIONS[name](function)
+        return function
+
+    return declared
