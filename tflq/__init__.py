@@ -9,6 +9,10 @@ tflq.reduce(source)                          the smallest part of a model whose 
 tflq.bisect(source)                          the pass of a conversion that first changed a result
 tflq.run_sweep(sources, folder)              convert and verify many models, each in a process of its own
 
+Threads may call convert, read, write and verify at the same time, each with a source and a destination of its own: the
+bytes are those of one thread. A Module is as mutable as a list: several threads may read and write out one that none of
+them changes.
+
 The logger `tflq` has a line per stage (INFO) and pass (DEBUG), and what a report warns of (WARNING).
 """
 
