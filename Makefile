@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op docs site matrix drop-ins unreasonable bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op docs site matrix drop-ins unreasonable threads bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -21,6 +21,7 @@ help:
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
 	@echo "make unreasonable  20,000 models with unreasonable parameters, an hour on two cores; the tests run a few"
+	@echo "make threads  200 processes with threads against one thread, and 15 minutes of memory with a plot"
 	@echo "make bench    all claims of benchmarks/ in one table against their aims, on an otherwise idle machine"
 	@echo "make bench-networks  the networks of Keras that it measures (needs tensorflow: TENSORFLOW=python)"
 	@echo "make format   format the code and mend what the linter can mend"
@@ -95,6 +96,11 @@ bench: $(VENV)/.bench
 
 bench-networks:
 	$(TENSORFLOW) benchmarks/keras_networks.py
+
+threads: $(VENV)/.dev
+	@mkdir -p build
+	$(BIN)/python scripts/threads.py --processes 200 --forms 2
+	$(BIN)/python benchmarks/threads_memory.py --plot build/threads.svg
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")  # how fast a machine is decides no test
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background: processes of tests would ignore it, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ENVIRONMENT = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 MODELS = Path(__file__).resolve().parents[1] / "models"

@@ -1,4 +1,4 @@
-"""The collector of cycles is paused while a model is converted, and is afterwards as it was."""
+"""The collector of cycles is rare while a model is converted, never off, and afterwards as it was."""
 
 from __future__ import annotations
 
@@ -9,60 +9,84 @@ from threading import Barrier, Thread
 import pytest
 
 import tflq
-from tflq.collector import collector_paused
+from tflq.collector import collected_rarely
+
+USUAL = (700, 10, 10)
 
 
 @pytest.fixture(autouse=True)
-def collecting() -> Iterator[None]:
-    was_on = gc.isenabled()
-    gc.enable()
+def usual() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(*USUAL)
     yield
-    (gc.enable if was_on else gc.disable)()
+    gc.set_threshold(*before)
 
 
-def test_it_is_paused_within_and_goes_on_after_an_error() -> None:
-    @collector_paused()
+def test_it_is_rare_within_and_as_before_after_an_error() -> None:
+    @collected_rarely()
     def failing() -> None:
-        assert not gc.isenabled()
+        assert gc.isenabled()
+        assert gc.get_threshold()[0] > 10 * USUAL[0]
         raise ValueError("within")
 
     with pytest.raises(ValueError, match="within"):
         failing()
-    assert gc.isenabled()
+    assert gc.get_threshold() == USUAL
 
 
-def test_one_that_is_off_stays_off() -> None:
-    gc.disable()
-    with collector_paused():
-        pass
-    assert not gc.isenabled()
+@pytest.mark.parametrize("own", [(0, 10, 10), (1_000_000, 10, 10)])
+def test_a_program_that_collects_more_rarely_goes_on_so(own: tuple[int, int, int]) -> None:
+    gc.set_threshold(*own)
+    with collected_rarely():
+        assert gc.get_threshold() == own
+    assert gc.get_threshold() == own
 
 
-def test_the_last_of_several_threads_sets_it_going_again() -> None:
+def test_what_a_program_sets_meanwhile_stays() -> None:
+    with collected_rarely():
+        gc.set_threshold(5000, 5, 5)
+    assert gc.get_threshold() == (5000, 5, 5)
+
+
+def test_the_last_of_several_threads_sets_it_back() -> None:
     both_in, one_out = Barrier(2, timeout=60), Barrier(2, timeout=60)
-    seen: list[bool] = []
+    seen: list[int] = []
 
     def first() -> None:
-        with collector_paused():
+        with collected_rarely():
             both_in.wait()
         one_out.wait()
 
     def second() -> None:
-        with collector_paused():
+        with collected_rarely():
             both_in.wait()
             one_out.wait()
-            seen.append(gc.isenabled())
+            seen.append(gc.get_threshold()[0])
 
     threads = [Thread(target=first), Thread(target=second)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert seen == [False]
-    assert gc.isenabled()
+    assert seen[0] > USUAL[0]
+    assert gc.get_threshold() == USUAL
 
 
-def test_a_refused_conversion_sets_it_going_again() -> None:
+def test_garbage_is_collected_while_conversions_overlap() -> None:
+    """As where threads convert without end: one is always within."""
+    collected: list[int] = []
+    gc.callbacks.append(lambda phase, info: collected.append(info["collected"]) if phase == "stop" else None)
+    try:
+        with collected_rarely():
+            for _ in range(200_000):
+                circle: list[object] = []
+                circle.append(circle)
+    finally:
+        gc.callbacks.pop()
+    assert sum(collected) > 100_000
+
+
+def test_a_refused_conversion_sets_it_back() -> None:
     with pytest.raises(tflq.TflqError):
         tflq.convert(b"no model")
-    assert gc.isenabled()
+    assert gc.get_threshold() == USUAL

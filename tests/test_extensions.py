@@ -85,9 +85,7 @@ def convert(monkeypatch: pytest.MonkeyPatch) -> object:
     declared = import_module("ml_dialect").DIALECT
     if known is None:  # the package is not installed
         monkeypatch.setattr("tflq.ir.registry.dialect", lambda name: declared if name == "ml" else dialect(name))
-    op_class.cache_clear()
     yield extension.passes[0]
-    op_class.cache_clear()
     for name in [name for name in sys.modules if known is None and name.startswith("ml_dialect")]:
         sys.modules.pop(name)
 
@@ -123,3 +121,15 @@ def test_an_installed_package_is_found() -> None:
     if not any(entry.name == "ml" for entry in entry_points(group="tflq.rules")):
         pytest.skip("examples/ml_dialect is not installed")
     assert "convert-ml-to-arith" in named_passes()
+
+
+def test_files_of_one_name_are_apart(tmp_path: Path) -> None:
+    """In threads as one after another: what pickles or looks up a class by its module meets its own."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rules.py").write_text(
+            "from dataclasses import dataclass\nimport tflq\n@dataclass\nclass Size:\n    n: int = 0\n"
+            f"Size.folder = {folder!r}\nEXTENSION = tflq.Extension(passes=[Size])\n"
+        )
+    found = [extension_of(tmp_path / folder / "rules.py").passes[0] for folder in ("a", "b")]
+    assert [vars(sys.modules[each.__module__])["Size"] for each in found] == found

@@ -95,7 +95,7 @@ def test_what_is_declared_is_imported_and_what_is_imported_is_declared() -> None
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             imported.update(name.partition(".")[0] for name in names)
-    others = imported - {"tflq", *sys.stdlib_module_names}
+    others = imported - {"tflq", "_typeshed", *sys.stdlib_module_names}  # the latter: types of the standard library
     assert declared == others - EXTRAS
 
 

@@ -1,4 +1,8 @@
-"""Python's collector of cycles, paused while objects are made by the hundred thousand and none of them is garbage."""
+"""Python's collector of cycles, made rare while objects are made by the hundred thousand and few of them are garbage.
+
+It is not turned off: where threads convert without end, one is always converting, and nothing would ever be collected.
+With these thresholds the conversion of a network of some thousand operators ends before the first collection.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +10,34 @@ import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-__all__ = ["collector_paused"]
+__all__ = ["collected_rarely"]
+
+_RARE: Final = (50_000, 2, 3)
+"""Objects to be made, less those freed, before a collection; the usual number is below a thousand. The older objects
+are looked through after fewer of them than usual."""
 
 _LOCK = threading.Lock()
-_paused = 0
-_was_on = False
+_running = 0
+_before: tuple[int, ...] = ()
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Meanwhile no cycles are looked for; afterwards the collector is as it was. Threads may do so at the same time:
-    the last one to end sets it going again."""
-    global _paused, _was_on
+def collected_rarely() -> Iterator[None]:
+    """Meanwhile cycles are looked for rarely, or as rarely as they were; afterwards as before. Threads may do so at the
+    same time: the last one to end sets it back, unless the program has set something else."""
+    global _running, _before
     with _LOCK:
-        if not _paused:
-            _was_on = gc.isenabled()
-            gc.disable()
-        _paused += 1
+        if not _running:
+            _before = gc.get_threshold()
+            if 0 < _before[0] < _RARE[0]:  # 0: never
+                gc.set_threshold(*_RARE)
+        _running += 1
     try:
         yield
     finally:
         with _LOCK:
-            _paused -= 1
-            if not _paused and _was_on:
-                gc.enable()
+            _running -= 1
+            if not _running and gc.get_threshold()[0] == _RARE[0]:
+                gc.set_threshold(*_before)

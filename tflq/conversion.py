@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from tflq.arguments import check_choice, check_flags, check_path
-from tflq.collector import collector_paused
+from tflq.collector import collected_rarely
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
@@ -258,7 +258,7 @@ def convert(
     )
 
 
-@collector_paused()
+@collected_rarely()
 def observed(
     source: Source,
     destination: str | os.PathLike[str] | None = None,

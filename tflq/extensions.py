@@ -5,6 +5,7 @@ A package names an `Extension` by an entry point in the group `tflq.rules`; a fi
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import sys
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from tflq.arguments import items
@@ -66,8 +68,10 @@ def installed() -> tuple[Extension, ...]:
 
 
 def extension_of(path: Path) -> Extension:
-    """The extension that a file of Python has. OptionError if it has none."""
-    spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}", path)
+    """The extension that a file of Python has. OptionError if it has none. Its module is called by the path and the
+    thread: neither another file of that name nor another thread that runs this one takes its place meanwhile."""
+    place = hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:8]
+    spec = importlib.util.spec_from_file_location(f"tflq_rules_{path.stem}_{place}_{get_ident()}", path)
     if spec is None or spec.loader is None:
         raise OptionError(
             Reason("this is not a file of Python", str(path), remedy="give a file whose name ends in .py")

@@ -8,6 +8,11 @@
 The modules of a family are imported when its first op is met: that of the family's name and `generic`, unless the
 registry says others. A function may also be registered for a trait: it serves the ops with that trait that have no
 function otherwise.
+
+Threads may ask and register at the same time, and no lock is taken: registering is part of an import, which holds
+Python's own locks. What was found is kept only after all modules of the family are imported (another thread's import
+of one is waited for), and in the table that was there before the functions were looked through: registering one puts
+an empty table in its place.
 """
 
 from __future__ import annotations
@@ -43,11 +48,11 @@ class Registry(Generic[F]):
     `package` that register its functions, if they are not those of the family's name."""
 
     def __init__(self, package: str, modules: Mapping[str, Sequence[str]] | None = None) -> None:
-        self._package = package
+        self.package = package
         self._modules: Final = modules or {}
         self._functions: dict[type[Op] | type[Trait], F] = {}
         self._found: dict[type[Op], F | None] = {}
-        self._imported: set[str] = set()
+        self._imported: set[str] = set()  # whole: a module under way is not in it
 
     def __call__(self, *kinds: type[Op] | type[Trait] | UnionType) -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
@@ -57,29 +62,35 @@ class Registry(Generic[F]):
             for named in kinds:
                 for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
-                        raise ValueError(f"{kind.__name__} has two functions in {self._package}")
-            self._found.clear()
+                        raise ValueError(f"{kind.__name__} has two functions in {self.package}")
+            self._found = {}
             return function
 
         return register
 
     def get(self, kind: type[Op]) -> F | None:
         """The function of a class: its own, else that of a trait; None if it has none."""
-        if kind not in self._found:
+        found = self._found
+        if kind not in found:
             self._import(getattr(kind, "op_name", ""))
+            found = self._found
             kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
             bases = (base for each in kinds for base in each.__mro__)
-            self._found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
-        return self._found[kind]
+            found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
+        return found[kind]
+
+    def modules_of(self, name: str) -> Sequence[str]:
+        """The modules, within the package, that have the function of an op if there is one."""
+        place = family(name)
+        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic") if place else ())
+        return self._modules.get(name, of_family)
 
     def _import(self, name: str) -> None:
-        """Imports the modules of an op, or of its family."""
-        place = family(name)
-        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic"))
-        for module in self._modules.get(name, of_family):
-            if module and module not in self._imported:
+        """Imports the modules of an op; each is entered as imported when it is whole."""
+        for module in self.modules_of(name):
+            if module not in self._imported:
+                module_of(self.package, module)
                 self._imported.add(module)
-                module_of(self._package, module)
 
     def names(self) -> frozenset[str]:
         """The names of all declared ops that have a function."""

@@ -106,7 +106,7 @@ def test_dump(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     out.unlink()
     capsys.readouterr()
     assert main.run(command) == 2
-    assert "it is of an earlier run" in capsys.readouterr().err
+    assert "it exists already" in capsys.readouterr().err
     assert not out.exists()
     assert main.run([*command, "--force"]) == 0
     assert sorted(path.name for path in folder.iterdir()) == names

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tflq.evaluate import Run, evaluate_function
-from tflq.evaluate.held import held_array
+from tflq.evaluate import Run, evaluate_function, held_array
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.scalars import named_scalar

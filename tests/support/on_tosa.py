@@ -15,7 +15,7 @@ from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
 from tflq.legalize import legalize
 from tflq.tosa.check import check
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 __all__ = ["INTEGER", "Emit", "assert_exact", "assert_near_kernel", "emitted", "lowered_names"]

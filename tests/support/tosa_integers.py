@@ -14,7 +14,7 @@ from tflq.dialects.forms import verify_form
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ScalarType, TensorType, element_storage
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 __all__ = ["Body", "check", "lowered_outputs", "single"]

@@ -111,7 +111,7 @@ def test_without_an_interpreter(models: Path, tmp_path: Path, monkeypatch: pytes
     for name in ("ai_edge_litert", "tensorflow"):
         (tmp_path / f"{name}.py").write_text("raise ImportError")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(tflq.TflqError, match=r"pip install 'tflq\[verify\]'"):
+    with pytest.raises(tflq.TflqError, match=r"pip install '\.\[verify\]'"):
         TfliteRunner(str(models / "pad.tflite"), "reference", 60)
 
 

@@ -83,7 +83,6 @@ def dialect(name: str) -> Dialect | None:
     return None
 
 
-@cache
 def op_class(name: str) -> Any:
     """The class that declares an op called `tosa.add`; None if nobody declares it."""
     found = _CLASSES.get(name)

@@ -2,5 +2,6 @@
 
 from tflq.legalize.decision import Decision
 from tflq.legalize.engine import legalize
+from tflq.legalize.rule import NotApplicable, RuleBuilder
 
-__all__ = ["Decision", "legalize"]
+__all__ = ["Decision", "NotApplicable", "RuleBuilder", "legalize"]

@@ -16,7 +16,8 @@ from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.reduction.isolated import Died, call
 from tflq.reduction.running import Inputs, Interpreter
-from tflq.verification import difference, verify
+from tflq.verification import verify
+from tflq.verification.difference import difference
 from tflq.verification.runner import RunError
 
 __all__ = ["Conversion", "Inputs", "Predicate"]

@@ -18,11 +18,12 @@ from typing import Any
 
 from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
-from tflq.ir.types import Shape, TensorType
+from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.light import NamedTuple
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
@@ -32,6 +33,9 @@ __all__ = ["Stated", "settle"]
 
 _FACTOR = 3
 """The second batch is so many times the one stated: what divides that one divides it."""
+
+_UNRUN = (StablehloConvolution, StablehloDotGeneral)
+"""No interpreter runs these, at no batch; they become builtins on the shapes that are stated."""
 
 _Row = tuple[Shape, Mapping[str, Any]]
 
@@ -142,8 +146,10 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     """The dims that change with the first dim of an input that the file states in numbers: of all inputs at once, or of
     each alone, as the model can be resized. `sized`: the shapes before that."""
     inputs = [v for i in entry_functions(module) for v in module.functions[i].inputs]
-    larger = {v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v))}
-    if all((v.type.shape or (None,))[0] is None for v in larger):
+    larger = {
+        v: (_FACTOR * (shape[0] or 1), *shape[1:]) for v in inputs if (shape := stored_shape(v)) and not _scaled(v, 0)
+    }
+    if all((v.type.shape or (None,))[0] is None for v in larger) or any(isinstance(op, _UNRUN) for op in module.ops()):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
     if resized[0].misfits and len(larger) > 1:
@@ -157,6 +163,12 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     return {value: sorted(dims) for value, dims in found.items()}
 
 
+def _scaled(value: Value, dim: int) -> bool:
+    """Whether there is a scale for each index of a dim, which has as many then, whatever the batch."""
+    element = value.type.element
+    return isinstance(element, UniformQuantizedPerAxisType) and element.axis == dim
+
+
 def _changed(before: Shape, after: Shape) -> list[int]:
     if before is None or after is None or len(before) != len(after) or before == after:
         return []
@@ -166,7 +178,8 @@ def _changed(before: Shape, after: Shape) -> list[int]:
 def _open(value: Value, shape: Shape, batched: Sequence[int]) -> None:
     """Gives a value the shape with the dims open that change with the batch, unless the first is the only one and no
     other is open. An input goes on saying what it is allocated with."""
-    if shape is None or not batched or (tuple(batched) == (0,) and None not in shape[1:]):
+    held = any(_scaled(value, dim) for dim in batched)
+    if shape is None or not batched or held or (tuple(batched) == (0,) and None not in shape[1:]):
         set_shape(value, shape)
         return
     stored = stored_shape(value)

@@ -1,5 +1,1 @@
 """TOSA 1.0: what a device takes, what makes a file valid, the way there from the integer form and the way back."""
-
-from tflq.tosa.target import Target
-
-__all__ = ["Target"]

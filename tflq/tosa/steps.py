@@ -29,7 +29,7 @@ class LowerToTosa(Pass):
     target: Target = field(default_factory=Target)
 
     def run(self, module: Module) -> PassResult:
-        from tflq.tosa.lowering import lower
+        from tflq.tosa.lowering.engine import lower
 
         lowered, notes = lower(module, self.target)
         lowered.record.note(Notes(notes))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.dialects.linalg.generic import Generic, Index
 from tflq.dialects.tfl.movement import BroadcastTo
-from tflq.evaluate.held import held_array
+from tflq.evaluate import held_array
 from tflq.ir.affine import applied, dim_of
 from tflq.ir.attributes import AffineMap
 from tflq.ir.core import Op, Value

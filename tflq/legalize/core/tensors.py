@@ -15,7 +15,7 @@ from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape
 from tflq.dialects.tosa.movement import Identity
-from tflq.evaluate.held import held_dtype
+from tflq.evaluate import held_dtype
 from tflq.ir.core import Value
 from tflq.ir.types import Shape as Dims
 from tflq.ir.types import TensorType, i32, i64

@@ -17,8 +17,7 @@ from tflq.dialects.func.calls import Call, CallIndirect, Constant
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.errors import Reason
-from tflq.evaluate import evaluate_op
-from tflq.evaluate.held import held_array
+from tflq.evaluate import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Op, Value
 from tflq.ir.parameters import parameters
 from tflq.ir.rewriting import copied

@@ -11,7 +11,7 @@ from support.tosa_integers import check
 from tflq.errors import UnsupportedError
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 FLOATS = np.asarray(

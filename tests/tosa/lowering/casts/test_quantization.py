@@ -31,7 +31,7 @@ from tflq.ir.types import (
 from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thresholds
 from tflq.options import Options
 from tflq.tosa.files.text import mlir_text
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 INFINITY = 0x7F800000

@@ -16,7 +16,7 @@ from tflq.ir.syntax import pack
 from tflq.ir.types import ScalarType, Shape, TensorType, i4, i8, i16, i32, i64, ui8
 from tflq.numerics.convolution import window
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 

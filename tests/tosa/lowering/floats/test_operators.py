@@ -19,7 +19,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module
 from tflq.ir.types import f16, f32, i32
 from tflq.tosa.files.text import mlir_text
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 SHAPE = (250, 40)

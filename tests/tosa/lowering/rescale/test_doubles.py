@@ -11,7 +11,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, i32, i64, ui8
 from tflq.numerics.staircase import float_thresholds
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 

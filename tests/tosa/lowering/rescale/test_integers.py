@@ -11,7 +11,7 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import quantize_multiplier, quantize_multipliers
-from tflq.tosa.lowering import lower
+from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target
 
 SINGLE = Target(extensions=frozenset({"int16", "int4"}))

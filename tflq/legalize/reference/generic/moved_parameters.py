@@ -83,34 +83,43 @@ def follow(op: Op) -> bool:
     quantized = [v for v in op.tensors if v.type.quantized]
     if all(isinstance(v.type.element, UniformQuantizedType) for v in quantized):
         return len({(v.type.element, v.type.storage) for v in quantized}) == 1
-    whole = all(v.type.is_static and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.tensors)
+    whole = all(v.type.shape is not None and 0 < math.prod(_dims(v.type)) <= _LARGEST for v in op.tensors)
     return whole and _followed(op)
 
 
 def _dims(type: TensorType) -> tuple[int, ...]:
-    return tuple(d or 0 for d in type.shape or ())
+    """An open dim has one element here: no scale is along it."""
+    return tuple(1 if d is None else d for d in type.shape or ())
 
 
 def _followed(op: Op) -> bool:
     """The operator on numbers that stand for parameters."""
     known: dict[tuple[object, ...], int] = {}
-    operands = [None if v is None else _numbers(v, known) for v in op.operands]
-    wanted = [_numbers(v, known) for v in op.results]
+    operands = [None if v is None else _numbers(v, _dims(v.type), known) for v in op.operands]
     if isinstance(op, (Select, SelectV2)):
-        return all(x is not None and _same(np.broadcast_to(x, _dims(op.result.type)), wanted[0]) for x in operands[1:])
+        dims = _dims(op.result.type)
+        return all(x is not None and _same(np.broadcast_to(x, dims), op.result, known) for x in operands[1:])
     compute = evaluator.get(type(op)) if isinstance(op, Operator) and op.has(MovesElements) else None
     if compute is None or any(v is not None and x is None for v, x in zip(op.operands, operands, strict=True)):
         return False
-    moved = compute(op, *operands)
+    try:
+        moved = compute(op, *operands)
+    except ValueError:  # the operator's own sizes, of dims that are open
+        return False
     moved = moved if isinstance(moved, list) else [moved]
-    return all(_same(m, w) for m, w in zip(moved, wanted, strict=True))
+    return all(_same(m, v, known) for m, v in zip(moved, op.results, strict=True))
 
 
-def _same(moved: np.ndarray, wanted: np.ndarray | None) -> bool:
-    return wanted is not None and moved.shape == wanted.shape and bool((moved == wanted).all())
+def _same(moved: np.ndarray, result: Value, known: dict[tuple[object, ...], int]) -> bool:
+    """Whether the numbers that came there are those of a result, which may be open where they have a size."""
+    dims = result.type.shape or ()
+    if len(dims) != moved.ndim or any(d not in (None, n) for d, n in zip(dims, moved.shape, strict=True)):
+        return False
+    wanted = _numbers(result, moved.shape, known)
+    return wanted is not None and bool((moved == wanted).all())
 
 
-def _numbers(value: Value, known: dict[tuple[object, ...], int]) -> np.ndarray | None:
+def _numbers(value: Value, dims: tuple[int, ...], known: dict[tuple[object, ...], int]) -> np.ndarray | None:
     """A number for the parameters of each element; a constant that has none is itself; None if there is neither."""
     if not value.type.quantized:
         return value.array if value.is_constant else None
@@ -119,4 +128,4 @@ def _numbers(value: Value, known: dict[tuple[object, ...], int]) -> np.ndarray |
     storage = value.type.storage
     rows = zip(pairs[0].ravel().tolist(), pairs[1].ravel().tolist(), strict=True)
     numbers = [known.setdefault((storage, *row), len(known)) for row in rows]
-    return np.broadcast_to(np.reshape(numbers, pairs[0].shape), _dims(value.type))
+    return np.broadcast_to(np.reshape(numbers, pairs[0].shape), dims)
