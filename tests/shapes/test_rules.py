@@ -11,6 +11,7 @@ from matrix import GENERATORS
 from matrix.run import case_of
 from support.harness import argument, const, interpret, one_op
 
+from tflq.dialects.tfl.state import VarHandle
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.registry import op_names
@@ -48,6 +49,9 @@ def test_shapes_are_found_again(name: str) -> None:
         for op in module.ops():
             for value in op.results:
                 shape, stated = inference.shapes[value], value.type.shape
+                if isinstance(op, VarHandle):  # its kernel leaves the shape as the file has it, which may be none
+                    assert shape == stated
+                    continue
                 assert shape is not None
                 assert stated is not None
                 assert None not in shape, f"{name} {number}: {op}"
