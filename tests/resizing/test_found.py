@@ -129,3 +129,15 @@ def test_each_call_has_the_shapes_of_its_own_arguments() -> None:
     settle(Module([one, two, body], [first, second]), resizable=False)
     assert [f.outputs[0].type.shape for f in (one, two)] == [(1, 4, 3), (1, 6, 3)]
     assert b.type.shape == (1, None, 3)
+
+
+def test_computed_weights_keep_the_size_that_is_stated() -> None:
+    """A filter that is an input, transposed: with open dims it would be computed in float."""
+    r = UniformQuantizedType.of(i8, 0.02)
+    x, y = argument((1, 6, 6, 2), Q), argument((1, 6, 6, 4), R, "y")
+    w, f = argument((3, 3, 2, 4), r, "w"), argument((4, 3, 3, 2), r, "f")
+    turn = Op("tfl.transpose", [w, const(np.asarray([3, 0, 1, 2]), i32, "perm")], [f], {}, info={"version": 4})
+    windows = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    conv = Op("tfl.conv_2d", [x, f, None], [y], {**windows, **FUSED, "quantized_bias_type": "FLOAT32"})
+    data = bytes(write(Module([Function("main", [x, w], [y], [turn, conv])])))
+    assert tflq.convert(data).report.counts == {"integer": 2, "float": 0, "kept": 0}

@@ -8,7 +8,8 @@ the file says. What callers see of an entry's inputs and results is put back whe
 The first dim of an input can be resized even where the file states a number. Lowerings leave the first dim of a tensor
 to be inferred, whatever its number. Where the batch shows up in another dim of a result (transposed, folded into the
 rows), or beside an open one, that does not do: all dims that follow from the batch are open there. Which those are is
-found with a second batch, in numbers, which says more than an unknown one would.
+found with a second batch, in numbers, which says more than an unknown one would. Weights keep the size that is stated:
+what a kernel computes with them is known exactly for that size only.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Any
 
 from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.declare import trait_of
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.dialects.tfl.state import ReadVariable
+from tflq.dialects.traits.quantization import MultiplyAccumulate
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
@@ -160,7 +163,8 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
             for value, shape in sized.shapes.items():
                 if dims := _changed(shape, other.shapes.get(value)):
                     found.setdefault(value, set()).update(dims)
-    return {value: sorted(dims) for value, dims in found.items()}
+    weights = {w for op in module.ops() if (m := trait_of(op, MultiplyAccumulate)) and (w := m.weights.value(op))}
+    return {value: sorted(dims) for value, dims in found.items() if value not in weights}
 
 
 def _scaled(value: Value, dim: int) -> bool:
