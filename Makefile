@@ -16,7 +16,7 @@ help:
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
-	@echo "make docs     make docs/tour.md and docs/api.md again"
+	@echo "make docs     make docs/tour.md and docs/proposals.md again"
 	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
@@ -71,7 +71,6 @@ new-op: $(VENV)/.dev
 docs: $(VENV)/.run
 	$(BIN)/python scripts/make_tour.py
 	$(BIN)/python scripts/make_proposals.py
-	$(BIN)/python scripts/make_api_docs.py
 
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

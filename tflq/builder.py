@@ -224,9 +224,11 @@ class Builder(Emitter):
         return self.emit(kind, [a, b], type, **attributes)
 
     def add(self, a: Value, b: Value) -> Value:
+        """tosa.add: a + b."""
         return self._binary(Add, a, b)
 
     def sub(self, a: Value, b: Value) -> Value:
+        """tosa.sub: a - b."""
         return self._binary(Sub, a, b)
 
     def mul(self, a: Value, b: Value, shift: int = 0) -> Value:
@@ -234,12 +236,15 @@ class Builder(Emitter):
         return self._binary(Mul, a, b, shift=shift)
 
     def maximum(self, a: Value, b: Value) -> Value:
+        """tosa.maximum: the larger of two."""
         return self._binary(Maximum, a, b)
 
     def minimum(self, a: Value, b: Value) -> Value:
+        """tosa.minimum: the smaller of two."""
         return self._binary(Minimum, a, b)
 
     def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
+        """tosa.arithmetic_right_shift: a >> b; with `round`, rounded half up."""
         return self._binary(ArithmeticRightShift, a, b, round=round)
 
     def logical_left_shift(self, a: Value, b: Value) -> Value:
@@ -251,15 +256,19 @@ class Builder(Emitter):
         return self.emit(Clz, [x], x.type)
 
     def equal(self, a: Value, b: Value) -> Value:
+        """tosa.equal: a == b, as booleans."""
         return self._binary(Equal, a, b, i1)
 
     def greater(self, a: Value, b: Value) -> Value:
+        """tosa.greater: a > b, as booleans."""
         return self._binary(Greater, a, b, i1)
 
     def greater_equal(self, a: Value, b: Value) -> Value:
+        """tosa.greater_equal: a >= b, as booleans."""
         return self._binary(GreaterEqual, a, b, i1)
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """tosa.select: a where the condition holds, else b."""
         shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
         return self.emit(Select, [condition, a, b], TensorType(shape, a.type.storage))
 
@@ -271,6 +280,7 @@ class Builder(Emitter):
         return self.emit(Clamp, [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
 
     def identity(self, x: Value) -> Value:
+        """tosa.identity: the same tensor under a new value."""
         return self.emit(Identity, [x], x.type)
 
     # --- multiply-accumulate -------------------------------------------------------------------------------------
@@ -314,10 +324,12 @@ class Builder(Emitter):
         return self.emit(Reshape, [x], TensorType(tuple(shape), x.type.element))
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
+        """tosa.transpose: axis i of the result is axis perms[i] of x."""
         shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
         return self.emit(Transpose, [x], TensorType(shape, x.type.element), perms=tuple(perms))
 
     def concat(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
+        """tosa.concat along an axis, to a result of the given shape."""
         return self.emit(Concat, list(xs), TensorType(shape, xs[0].type.element), axis=axis)
 
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:

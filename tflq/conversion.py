@@ -61,12 +61,22 @@ class Timing:
 
 
 class Conversion:
-    """What a conversion gave: the `module` on the target's operators, its bytes (`data`), its `report` and `format`;
-    for TOSA the `target`, too; `timings` has a row per pass. `cost` says what file and memory were and are, and
-    whether an interpreter runs the result slower; it is worked out when it is first asked for.
+    """The result of `tflq.convert`.
 
-    TOSA has no signatures: each is a file of its own, and `files` holds them by key; "" is the one of a model with a
-    single entry. A pickle or a copy holds the files, the report and the cost; its module is read from the files.
+    TOSA has no signatures: each becomes a file of its own, in `files`. A pickle or a copy holds the files, the report
+    and the cost, and reads its module from the files.
+
+    Attributes:
+        report: What happened to each operator.
+        format: "tflite", "tosa" or "mlir".
+        target: The target of a TOSA conversion, else None.
+        timings: One row for each pass.
+
+    Example:
+        ```python
+        conversion = tflq.convert("in.tflite")
+        print(conversion, conversion.cost.file_ratio)
+        ```
     """
 
     def __init__(
@@ -89,7 +99,11 @@ class Conversion:
 
     @property
     def module(self) -> Module:
-        """The converted module. TflqError for a pickle or a copy that has several files."""
+        """The converted module, on the target's operators.
+
+        Raises:
+            TflqError: This is a pickle or a copy that has several files.
+        """
         if self._module is None:
             self._module = read(self.data)
         return self._module
@@ -103,11 +117,20 @@ class Conversion:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """The bytes of each file, made when first asked for."""
+        """The bytes of each file by signature key, written when first asked for. A model with a single entry has the
+        key "".
+        """
         return {key: b"".join(self.pieces(at)) for key, at in _entries(self.module, self.format)}
 
     def pieces(self, function: int) -> Iterable[bytes | bytearray | memoryview]:
-        """The bytes of the file of one entry, constants uncopied."""
+        """Serialize one entry piece by piece, without copying constants.
+
+        Args:
+            function: The index of the entry's function in the module.
+
+        Returns:
+            The pieces of the file, in order.
+        """
         size = 0
         for piece in serialize(self.module, self.format, function, self.target):
             size += memoryview(piece).nbytes
@@ -116,8 +139,9 @@ class Conversion:
 
     @cached_property
     def arena(self) -> Arena | None:
-        """The memory that activations of a TFLite file need while it runs (`bytes`, `shared`, `kept`), as the
-        interpreter's optimized kernels plan it with one thread; None for TOSA."""
+        """Memory that the activations of a TFLite file need while it runs, as the interpreter's optimized kernels plan
+        it with one thread. None for TOSA.
+        """
         if self.format != "tflite":
             return None
         from tflq.analysis.arena import arena_of
@@ -126,7 +150,9 @@ class Conversion:
 
     @cached_property
     def cost(self) -> Cost:
-        """What file and arena were and are, and whether an interpreter runs the result slower than the original."""
+        """Size of the files and of the arena before and after, and whether an interpreter runs the result more slowly.
+        Computed when first asked for.
+        """
         from tflq.cost import Cost
 
         bytes_in, arena_in, slower, instead = self._of_source
@@ -152,7 +178,11 @@ class Conversion:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the one file. TflqError if there is one for each of several signatures."""
+        """The bytes of the only file.
+
+        Raises:
+            TflqError: Each of several signatures has a file of its own: see `files`.
+        """
         if len(self.files) > 1:
             raise TflqError(f"the conversion gave a file for each of {', '.join(self.files)}: see Conversion.files")
         return next(iter(self.files.values()))
@@ -194,47 +224,64 @@ def convert(
     cache: str | os.PathLike[str] | None = None,
     force: bool = False,
 ) -> Conversion:
-    """Converts a model (a path, bytes or a binary file; TFLite or TOSA) and writes it to `destination`, if given.
+    """Convert a TFLite or TOSA model, and write the result to `destination` if there is one.
 
+    On an error, nothing is written.
+
+    Args:
+        source: The model: a path, bytes or a binary file object.
+        destination: Where to write the result. Without it, the result is only returned.
+        format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect). By default the suffix of the
+            destination decides, or "tflite" without one. A suffix that says otherwise is an error.
+        target: What the result may contain. For TFLite: "integer" (builtins on plain integer tensors), "kernels" (also
+            the quantized kernels that the interpreter computes correctly: rules/kernels.toml), or the path of a file of
+            kernels like rules/npu_example.toml. For TOSA: "tosa" (1.0 with both profiles: rules/tosa.toml), or the path
+            of a file like that one with other profiles, extensions or another level.
+        mac: How to multiply and accumulate: as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer
+            values, proven exact ("float32"). For TFLite.
+        prefer: Which of several exact forms to take: the fastest ("speed"), the one with the smallest file ("size":
+            arithmetic instead of tables of two operands, 64 KiB each), or the one that needs the least memory while it
+            runs ("memory"). For TFLite. With "speed", the result of a source below 100 KB is at most 20 times as large,
+            as far as leaving out tables achieves that.
+        fallback: What to do with an operator that has no integer rule: compute it in "float", or raise an "error".
+        semantics: "interpreter" reproduces the reference kernels to the last bit; "real" follows the quantization
+            parameters and drops requantizations between float operators.
+        state: What to do with operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" leaves them as they
+            are, with their variable tensors; "variables" lowers them and holds their state in resource variables, which
+            `reset_all_variables()` does not reset. By default they are kept, unless the target is a file that does not
+            list them.
+        reset_signature: Add a signature `tflq_reset`, without inputs or outputs, that resets lowered state to its start
+            values: `interpreter.get_signature_runner("tflq_reset")()`. The model's own variables stay untouched.
+            `get_signature_runner()` without a key works only if there is one signature, so a model that has one needs
+            its key from then on. For TFLite; if there is no lowered state, nothing is added and the report warns.
+        batch: Size of the inputs' first dimension where the model leaves it open. A TOSA flatbuffer has no open
+            dimensions.
+        shapes: Whole shapes of inputs, by name.
+        signature: Convert only this signature. Otherwise each signature becomes a TOSA file of its own: `out.tosa`
+            becomes `out.KEY.tosa`.
+        cut: Names of tensors at which the model ends: they become outputs and keep their quantization. Outputs that do
+            not depend on them stay. A signature that loses an output is dropped, with a warning.
+        cut_before_custom: End the model at the tensors that custom operators read.
+        rules: Extensions, or Python files with an `EXTENSION`, whose rules for operators are tried first. Installed
+            packages are asked about custom operators that these do not know. See `tflq.Extension`.
+        cache: Folder for proofs, created if missing: what was proven once is read from there. It holds at most 256 MiB,
+            processes may share it, and you may delete it at any time. For TFLite.
+        force: Replace existing files, but never the source, the target's file or a file of rules.
+
+    Returns:
+        The converted module, its files, a report on each operator, and the cost.
+
+    Raises:
+        InvalidModelError: The source is not a valid model.
+        UnsupportedError: The model cannot be converted as asked. The error lists every operator in the way.
+        OptionError: An option, or the suffix of the destination, makes no sense.
+        FileError: A file cannot be read or written, or the destination exists.
+
+    Example:
+        ```python
         conversion = tflq.convert("in.tflite", "out.tflite", target="kernels")
         print(conversion.report.counts)
-
-    format: "tflite", "tosa" (flatbuffer) or "mlir" (text of the tosa dialect); by default what the destination's suffix
-        says, else "tflite". A suffix that says another is an error.
-    target: what the result may hold. For TFLite "integer" (builtins on plain integer tensors), "kernels" (beside them
-        the quantized kernels that the interpreter gets right: rules/kernels.toml), or a path to a file of kernels like
-        rules/npu_example.toml. For TOSA "tosa" (1.0 with both profiles: rules/tosa.toml), or a path to a file like that
-        one, with other profiles, extensions or level.
-    mac: multiply-accumulate as int8 BATCH_MATMUL ("integer"), or as float convolutions on integer values, proven
-        exact ("float32"); for TFLite.
-    prefer: among exact forms, the one with the least time ("speed"), bytes of the file ("size": arithmetic instead of
-        tables of two operands, 64 KiB each), or memory while it runs ("memory"); for TFLite. With "speed" a result is
-        at most 20 times as large as a source below 100 KB, as far as leaving out tables achieves that.
-    fallback: what happens to an operator without an integer rule: computed in "float", or an "error".
-    semantics: "interpreter" reproduces the reference kernels to the last bit; "real" honours the quantization
-        parameters and drops requantizations between float operators.
-    state: what becomes of operators that hold state (SVDF, LSTM, ...) in a TFLite file: "kept" as they are, with their
-        variable tensors, or lowered, their state in resource "variables", which `reset_all_variables()` does not reset.
-        By default kept, but where the target is a file that does not list them.
-    reset_signature: add a signature `tflq_reset`, without inputs and outputs, that writes the start values of the state
-        lowered into resource variables again: `interpreter.get_signature_runner("tflq_reset")()`. The model's own
-        variables it leaves alone. `get_signature_runner()` without a key works with one signature only, so a model
-        that has one needs its key then. For TFLite; without such state the report warns, and nothing is added.
-    batch: the size of the inputs' first dim where the model leaves it open. A TOSA flatbuffer has no open dims.
-    shapes: whole shapes of inputs, by name.
-    signature: convert this one alone. A TOSA file is written for each otherwise: `out.tosa` becomes `out.KEY.tosa`.
-    cut: convert the part up to these tensors, by name: they become outputs, with their quantization. Outputs that do
-        not depend on them stay; a signature that loses an output is dropped, with a warning.
-    cut_before_custom: likewise, up to what custom operators read.
-    rules: extensions, or files of Python with an EXTENSION, whose rules for operators are tried first; those of
-        installed packages are asked about custom operators that these do not know. See `tflq.Extension`.
-    cache: a folder for proofs, made if it is not there: what was proven once is read from then on. It holds 256 MiB at
-        most, may be shared by processes and removed at any time. For TFLite.
-    force: replace existing files; never the source, the target's file or a file of rules.
-
-    InvalidModelError: the source is not a valid model. UnsupportedError: it cannot be converted as asked; lists every
-    operator. OptionError: an option, or the suffix of the destination, makes no sense. FileError: a file cannot be read
-    or written, or a destination exists already. Nothing is written on an error.
+        ```
     """
     return observed(
         source,

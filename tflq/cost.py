@@ -23,19 +23,24 @@ _PRODUCTS: Final = (Conv2D, DepthwiseConv2D, FullyConnected)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a conversion costs whoever runs its result: `Conversion.cost`.
+    """What the result of a conversion costs whoever runs it: `Conversion.cost`.
 
+    Attributes:
+        bytes_in: Size of the source.
+        bytes_out: Size of the result's files together.
+        arena_in: Memory for activations of the part of the source that was converted, at the shapes it was converted
+            for. None for TOSA. Its `bytes` are None if only a run can tell.
+        arena: The same for the result: `Conversion.arena`.
+        slower: A sentence that says why a TFLite interpreter is expected to run the result more slowly than the
+            original, because plain operators replace 8-bit kernels. Empty otherwise. (16-bit kernels are slow
+            themselves.)
+        instead: A sentence that says what to use in that case.
+
+    Example:
+        ```python
         cost = tflq.convert("in.tflite").cost
         print(cost.arena_ratio, cost.slower, cost.instead)
-
-    bytes_in: of the source.
-    bytes_out: of the files of the result.
-    arena_in: the memory of activations of the part of the source that was converted, at the shapes it was converted
-        for; None for TOSA. Its `bytes` are None where they are not known before a run.
-    arena: that of the result, as `Conversion.arena` has it.
-    slower: a sentence that says why, where a TFLite interpreter is to be expected to run the result slower than the
-        original, since kernels on 8 bits became plain operators; else empty. (Those on 16 bits are slow themselves.)
-    instead: a sentence that says what to take then.
+        ```
     """
 
     bytes_in: int
@@ -47,23 +52,25 @@ class Cost:
 
     @property
     def file_ratio(self) -> float | None:
-        """How many times as large the files are as the source; None for a source without bytes."""
+        """How many times the size of the source the files have. None if the source has no bytes."""
         return self.bytes_out / self.bytes_in if self.bytes_in else None
 
     @property
     def arenas(self) -> tuple[int, int] | None:
-        """Bytes of the arena before and after; None if one of the two is not known, or is none."""
+        """Bytes of the arena before and after. None if one of the two is unknown or missing."""
         before, after = (None if arena is None else arena.bytes for arena in (self.arena_in, self.arena))
         return None if before is None or after is None else (before, after)
 
     @property
     def arena_ratio(self) -> float | None:
-        """How many times as large the arena is; None if one of the two is not known, or there was none."""
+        """How many times the source's arena the result needs. None if one of the two is unknown, or if the source needs
+        no arena.
+        """
         before, after = self.arenas or (0, 0)
         return after / before if before else None
 
     def to_json(self) -> dict[str, Any]:
-        """As `tflq convert --json` has it: docs/json.md."""
+        """The cost as in `tflq convert --json`: docs/json.md."""
         return {
             "bytes_in": self.bytes_in,
             "bytes_out": self.bytes_out,

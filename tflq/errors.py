@@ -54,16 +54,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something cannot be: what is wrong, and where. `str()` gives the sentence.
+    """Why something is not possible: what is wrong, and where. `str(reason)` is the sentence.
 
-    what: what is wrong.
-    path: the file; empty if the model came as bytes.
-    subgraph, operator: their numbers in the file. opcode: the operator's, such as "CONV_2D".
-    tensor: its name.
-    place: where in the file, if it is no operator or more precise than one: "tensor 3 'x'.quantization", or a
-        line: "12".
-    value: the value that is wrong, if it is a single one.
-    remedy: what the user can do.
+    Attributes:
+        what: What is wrong.
+        path: The file. Empty if the model came as bytes.
+        subgraph: Number of the subgraph in the file.
+        operator: Number of the operator in the subgraph.
+        opcode: The operator's type, such as "CONV_2D".
+        tensor: Name of the tensor.
+        place: Where in the file, if it is not an operator or more precise than one: "tensor 3 'x'.quantization", or a
+            line: "12".
+        value: The wrong value, if it is a single one.
+        remedy: What you can do.
+
+    Example:
+        ```python
+        try:
+            tflq.convert("in.tflite", "out.tosa")
+        except tflq.UnsupportedError as error:
+            for reason in error.reasons:
+                print(reason.opcode, reason.tensor, reason.what, reason.remedy)
+        ```
     """
 
     what: str
@@ -78,7 +90,14 @@ class Reason:
 
     @classmethod
     def at(cls, location: _Location | None, what: str, *, value: Any = None, remedy: str = "") -> Reason:
-        """A reason that concerns the operator at a location, if there is one."""
+        """Make a reason that concerns the operator at a location, if there is one.
+
+        Args:
+            location: Where the operator is.
+            what: What is wrong.
+            value: The wrong value.
+            remedy: What the user can do.
+        """
         if location is None:
             return cls(what, value=value, remedy=remedy)
         place = location.file, location.function, location.operator, location.opcode, location.tensor
@@ -86,7 +105,14 @@ class Reason:
 
     @classmethod
     def within(cls, place: str, what: str, *, path: str = "", remedy: str = "") -> Reason:
-        """A reason at a place in a file: "subgraphs[0].tensors[3].name", "subgraph 0, tensor 3 'x'.quantization"."""
+        """Make a reason at a place in a file.
+
+        Args:
+            place: Such as "subgraphs[0].tensors[3].name" or "subgraph 0, tensor 3 'x'.quantization".
+            what: What is wrong.
+            path: The file.
+            remedy: What the user can do.
+        """
         numbers = {key: int(n) for key, n in re.findall(_NUMBERS, place)}
         tensor = re.search(_TENSOR, place)
         return cls(
@@ -101,7 +127,7 @@ class Reason:
 
     @property
     def where(self) -> str:
-        """The path and the place in it, for a message."""
+        """The path and the place in it, in words for a message."""
         place = self.place
         if not place and self.operator is not None:
             opcode = f" ({self.opcode})" if self.opcode else ""
@@ -115,7 +141,7 @@ class Reason:
         return f"{text}; {self.remedy}" if self.remedy else text
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name; a number that is not finite, and a value that JSON has no form for, become texts."""
+        """The fields by name. A number that is not finite, or a value that JSON cannot express, becomes a text."""
         from dataclasses import fields
 
         found = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -136,9 +162,19 @@ _TENSOR = r"tensor(?: \d+)? '([^']*)'"
 
 
 class TflqError(Exception):
-    """Base of the family. `reasons` says what is wrong, one for each thing that is; `reason` is the first.
+    """Base class of all errors of tflq, except `NotApplicable`.
 
-    `message` is what stands above the reasons, or the only one.
+    Attributes:
+        reasons: What is wrong: one `Reason` for each problem.
+        message: The line above the reasons, or the only reason.
+
+    Example:
+        ```python
+        try:
+            tflq.convert("in.tflite", "out.tflite")
+        except tflq.TflqError as error:
+            print(error.reason.what, error.reason.remedy)
+        ```
     """
 
     def __init__(self, message: str | Reason, reasons: Iterable[str | Reason] = ()) -> None:
@@ -150,6 +186,7 @@ class TflqError(Exception):
 
     @property
     def reason(self) -> Reason:
+        """The first of the reasons."""
         return self.reasons[0]
 
     def __str__(self) -> str:
@@ -179,7 +216,7 @@ def _restored(kind: type[TflqError], state: Mapping[str, Any]) -> TflqError:
 
 
 class InvalidModelError(TflqError):
-    """The bytes are not a valid model. `where` is the place in the file, `reason` what is wrong there."""
+    """The bytes are not a valid model."""
 
     def __init__(self, where: str | _Location, what: str, *, hint: str = "", path: str = "") -> None:
         if isinstance(where, str):
@@ -189,13 +226,22 @@ class InvalidModelError(TflqError):
         super().__init__(reason)
 
     def inside(self, outer: str) -> InvalidModelError:
-        """The same error, its place within another: "subgraphs[0]" of "tensors[3]" is "subgraphs[0].tensors[3]"."""
+        """Put the place of the error inside another one: "tensors[3]" inside "subgraphs[0]" is
+        "subgraphs[0].tensors[3]".
+
+        Args:
+            outer: The outer place.
+        """
         reason = self.reason
         place = ".".join(part for part in (outer, reason.place) if part)
         return InvalidModelError(place, reason.what, hint=reason.remedy, path=reason.path)
 
     def of_file(self, path: str) -> InvalidModelError:
-        """The same error, of a file, unless it names one."""
+        """Add the path of the file, unless the error has one.
+
+        Args:
+            path: The path.
+        """
         reason = self.reason
         if not path or reason.path:
             return self
@@ -203,16 +249,16 @@ class InvalidModelError(TflqError):
 
     @property
     def where(self) -> str:
+        """The place in the file."""
         return self.reason.where
 
 
 class UnsupportedError(TflqError):
-    """The model is valid but cannot be converted as asked; `reasons` has one for each operator that keeps it from
-    that."""
+    """The model is valid but cannot be converted as asked. `reasons` has an entry for each operator in the way."""
 
 
 class VerificationError(TflqError):
-    """IR or results that must hold do not: an op illegal in its form, or two models that differ."""
+    """IR or results break a rule that must hold: an op is illegal in its form, or two models differ."""
 
 
 class OptionError(TflqError, ValueError):
@@ -220,7 +266,13 @@ class OptionError(TflqError, ValueError):
 
 
 class FileError(TflqError, OSError):
-    """A file cannot be read or written; `filename`, `errno` and `strerror` are those of an OSError."""
+    """A file cannot be read or written.
+
+    Attributes:
+        filename: The path, as in OSError.
+        strerror: What is wrong, as in OSError.
+        errno: The number of the error, as in OSError. None if there is none.
+    """
 
     def __init__(self, path: str, what: str, *, remedy: str = "", errno: int | None = None) -> None:
         super().__init__(Reason(what, path, remedy=remedy))

@@ -35,14 +35,22 @@ _GROUP = "tflq.rules"
 
 @dataclass(frozen=True)
 class Extension:
-    """Rules and passes of a user, for `tflq.convert(..., rules=[...])` and `--rules`.
+    """Your own rules and passes, for `tflq.convert(..., rules=[...])` and `--rules`.
 
+    A rule is a function of an operator and a `tflq.RuleBuilder`. It returns the results, or raises
+    `tflq.NotApplicable`.
+
+    Attributes:
+        passes: Classes of passes. Each has a `name` that no other pass has.
+        rules: How operators become the integer form, in the order in which rules are tried, before those of tflq. The
+            key of a custom operator is its code; the key of one of TFLite's own is its class
+            (`tflq.dialects.tfl.activation.Gelu`).
+
+    Example:
+        ```python
         EXTENSION = tflq.Extension(rules={"Threshold": [threshold]})
-
-    passes: classes with a `name` that no other pass has.
-    rules: how operators become the integer form, in the order in which they are tried: of a custom operator by its
-        code, of TFLite's own by their class (`tflq.dialects.tfl.activation.Gelu`), before the rules of tflq. A rule is
-        a function of an op and a `tflq.RuleBuilder`. It gives the results, or raises `tflq.NotApplicable`.
+        tflq.convert("in.tflite", "out.tflite", rules=[EXTENSION])
+        ```
     """
 
     passes: Sequence[type[Pass]] = ()

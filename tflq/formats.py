@@ -40,16 +40,27 @@ def named_by(path: str | os.PathLike[str]) -> Format:
 
 
 def read(source: Source) -> Module:
-    """The module of a TFLite or TOSA file, or of the text form: a path, bytes or a file object.
+    """Read a TFLite file, a TOSA file or the text form of a module.
 
+    A TFLite file becomes the tfl form, with one op for each operator. A TOSA file becomes the tosa form, in which
+    operands that are constant at compile time are attributes. A text is in one of the two.
+
+    Args:
+        source: A path, bytes or a binary file object.
+
+    Returns:
+        The module.
+
+    Raises:
+        InvalidModelError: The source is not a valid model.
+        UnsupportedError: A TOSA file holds something that the form cannot express; the error names it.
+        FileError: The source cannot be read.
+
+    Example:
+        ```python
         module = tflq.read("model.tflite")
         print([op.name for op in module.ops()])
-
-    A TFLite file gives the tfl form, one op per operator; a TOSA file the tosa form, whose compile-time-constant
-    operands are attributes; a text is in one of the two.
-
-    InvalidModelError: it is not a valid model. UnsupportedError: names what of a TOSA file the form cannot hold.
-    FileError: it cannot be read.
+        ```
     """
     module, text = _read(source)
     if text is not None:
@@ -140,13 +151,24 @@ def serialize(
 
 
 def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
-    """The bytes of a module as a TFLite file, or as TOSA if it is in the tosa form. With a destination, whose suffix
-    can ask for MLIR text, they go there, whole or not at all, and b"" is returned.
+    """Serialize a module as TFLite, or as TOSA if it is in the tosa form.
 
+    Args:
+        module: The module.
+        destination: Where to write it, whole or not at all. The suffix `.mlir` asks for MLIR text.
+
+    Returns:
+        The bytes of the file, or b"" if there is a destination.
+
+    Raises:
+        VerificationError: The format cannot express an operator, an attribute or a type.
+        OptionError: The suffix does not match the module's form.
+        FileError: The destination cannot be written.
+
+    Example:
+        ```python
         data = tflq.write(tflq.read("model.tflite"))
-
-    VerificationError: an operator, attribute or type has no form in the format. OptionError: the module's form is not
-    that of the suffix. FileError: the destination cannot be written.
+        ```
     """
     tosa = is_tosa(module)
     format: Format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)

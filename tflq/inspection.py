@@ -20,10 +20,11 @@ __all__ = ["Inspection", "inspect"]
 
 
 class Inspection:
-    """A model looked at: what `tflq.inspect` returns; each part is made when first asked for.
+    """What a model contains: returned by `tflq.inspect`. Each part is computed when first asked for.
 
-    module: the model as it was read.
-    target: what `report` and `explored` convert for.
+    Attributes:
+        module: The model as it was read.
+        target: What `report` and `explored` convert for.
     """
 
     def __init__(self, source: Source, target: str | os.PathLike[str] | None = None) -> None:
@@ -36,51 +37,67 @@ class Inspection:
 
     @property
     def bytes(self) -> int:
-        """The size of the file."""
+        """Size of the file."""
         return size_of(self._source)
 
     @cached_property
     def summary(self) -> Summary:
-        """Inputs, outputs, operators by type, signatures, the arena that activations need (`functions[0].arena`)."""
+        """Inputs, outputs, operators by type, signatures, and memory for activations (`functions[0].arena`)."""
         from tflq.summary import Summary
 
         return Summary.of(self.module)
 
     @cached_property
     def report(self) -> Report:
-        """What a conversion does with each operator, and why: its `Report`. UnsupportedError if it is refused."""
+        """What a conversion does with each operator, and why.
+
+        Raises:
+            UnsupportedError: The model cannot be converted for the target.
+        """
         return convert(self._source, format=format_for(self.target), target=self.target).report
 
     @cached_property
     def text(self) -> str:
-        """The model as text, large constants left out."""
+        """The model as text, without large constants."""
         from tflq.ir.printer import print_module
 
         return print_module(self.module, elide=True)
 
     @cached_property
     def explored(self) -> Explored:
-        """Graphs for Model Explorer, before conversion, in the integer form and after: `stages`, which as JSON are a
-        file that it opens; `refused` says why the model cannot be converted, if so."""
+        """Graphs for Model Explorer: before conversion, in the integer form, and after (`stages`; as JSON they are a
+        file that it opens). If the model cannot be converted, `refused` says why.
+        """
         from tflq.explorer import explore
 
         return explore(self._source, self.target)
 
     def to_json(self) -> dict[str, Any]:
-        """The summary in a versioned, documented form."""
+        """The summary in a versioned JSON form."""
         return self.summary.to_json()
 
 
 def inspect(source: Source, *, target: str | os.PathLike[str] | None = None) -> Inspection:
-    """What a model (a path, bytes or a binary file; TFLite or TOSA) holds, and what a conversion would do with it.
+    """Look into a model: what it contains, and what a conversion would do with it.
 
+    Args:
+        source: The model (TFLite or TOSA): a path, bytes or a binary file object.
+        target: What `report` and `explored` convert for, as in `tflq.convert`.
+
+    Returns:
+        The module. Summary, report, text and graphs are computed when first asked for.
+
+    Raises:
+        InvalidModelError: The source is not a valid model.
+        FileError: The source cannot be read.
+        OptionError: There is no such target.
+
+    Example:
+        ```python
         found = tflq.inspect("model.tflite", target="kernels")
         print(found.summary.functions[0].inputs)
         print([row for row in found.report.rows if row.outcome == "float"])
-
-    target: what `report` and `explored` convert for, as `tflq.convert` takes it.
-
-    InvalidModelError: it is not a valid model. FileError: it cannot be read. OptionError: there is no such target.
+        ```
     """
     asked(format_for(target), target)
     return Inspection(source, target)

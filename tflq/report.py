@@ -44,19 +44,30 @@ def short_type(value: Value) -> str:
 class Row:
     """One operator of the source model: an item of `Report.rows`.
 
+    Attributes:
+        subgraph: Number of the subgraph in the file.
+        operator: Number of the operator in the subgraph.
+        opcode: The operator's type, such as "CONV_2D".
+        tensor: Name of its first result.
+        operands: Types of its operands, such as "qi8".
+        results: Types of its results.
+        path: "integer" (lowered), "float" (computed in float between casts) or "kept" (left as it is).
+        reason: Why it was computed in float or kept.
+        note: How it was lowered, if there is more than one way.
+        warning: How its result may surprise you.
+        made: Number of operators in the converted model that compute it. 0 if it was folded away or shares those of
+            another.
+        exception: Which of the exceptions in docs/exceptions.md the warning is about.
+        custom_code: The name of a custom operator, whose opcode is "CUSTOM".
+        not_kernel: Why none of the kernels that the target lists for the operator could be used. Empty if it lists
+            none.
+
+    Example:
+        ```python
         for row in tflq.convert("in.tflite").report.rows:
             if row.outcome == "float":
                 print(row.place, row.reason)
-
-    subgraph, operator: their numbers in the file. opcode: such as "CONV_2D". tensor: the name of its first result.
-    operands, results: their types, in words such as "qi8".
-    path: "integer" (lowered), "float" (computed in float between casts: `reason` says why) or "kept" (left as it is:
-    likewise).
-    note: how it was lowered, where there is more than one way. warning: where the result may surprise; exception: which
-    of the exceptions in docs/exceptions.md that is.
-    made: operators of the converted model that compute it; 0 if it was folded away or shares another's.
-    custom_code: the name of a custom operator, whose opcode is "CUSTOM".
-    not_kernel: why none of the kernels that the target lists for the operator was taken; empty if it lists none.
+        ```
     """
 
     subgraph: int
@@ -76,13 +87,14 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The opcode, or a custom operator's own name."""
+        """The opcode, or the name of a custom operator."""
         return self.custom_code or self.opcode
 
     @property
     def outcome(self) -> Outcome:
-        """The path, and of what is kept whether it is a "kernel" of the target, "unquantized" (a builtin without
-        quantized tensors) or "kept" though it has some."""
+        """The path, but "kept" is divided: "kernel" (a kernel of the target), "unquantized" (a builtin without
+        quantized tensors), or "kept" (kept although it has some).
+        """
         if self.path != "kept":
             return "integer" if self.path == "integer" else "float"
         if self.reason.startswith(OF_TARGET):
@@ -91,12 +103,12 @@ class Row:
 
     @property
     def number(self) -> str:
-        """The operator's number in the file: "3", or "1:3" in a subgraph that is not the first."""
+        """The operator's number in the file: "3", or "1:3" in a later subgraph."""
         return f"{self.subgraph}:{self.operator}" if self.subgraph else str(self.operator)
 
     @property
     def place(self) -> str:
-        """Where the operator is, for a message."""
+        """Where the operator is, in words for a message."""
         subgraph = f"subgraph {self.subgraph}, " if self.subgraph else ""
         return f"{subgraph}operator {self.operator} ({self.opcode})" + (
             f", tensor '{self.tensor}'" if self.tensor else ""
@@ -106,11 +118,15 @@ class Row:
 class Report:
     """What a conversion did with each operator of the source model: `Conversion.report`.
 
+    Attributes:
+        source: Path of the model.
+        requirements: What a TOSA file requires of a device. None for TFLite.
+
+    Example:
+        ```python
         report = tflq.convert("in.tflite").report
         print(report.counts, report.warnings)
-
-    source: the model's path. requirements: what a TOSA file needs of a device; None for TFLite. `rows` are in the order
-    of the model's operators, and made when first asked for.
+        ```
     """
 
     def __init__(self, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> None:
@@ -122,7 +138,13 @@ class Report:
 
     @classmethod
     def of(cls, module: Module, decisions: Sequence[Decision], notes: Sequence[Note] = ()) -> Report:
-        """The report of a converted module, the decisions that its conversion took, and notes on operators."""
+        """Make the report of a converted module.
+
+        Args:
+            module: The converted module.
+            decisions: What its conversion decided for each operator.
+            notes: Notes on operators.
+        """
         return cls(module, decisions, notes)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,7 +158,7 @@ class Report:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """One for each operator of the source model."""
+        """One row for each operator of the source model, in the model's order."""
         made = Counter(op.location for op in self._module.ops())
         notes: dict[Location | None, dict[Note, None]] = {}
         for note in self._notes:
@@ -145,19 +167,19 @@ class Report:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Operators of the source model per path."""
+        """Number of the source model's operators for each path."""
         found = Counter(decision.path for decision in self._decisions)
         return {path: found[path] for path in PATHS}
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What reading the model found, then what its operators' conversions warn of."""
+        """Defects that reading the model found, followed by what the conversion of its operators warns of."""
         warned = self._notes or any(decision.warning for decision in self._decisions)
         rows = self.rows if warned else ()
         return [*self._module.warnings, *(f"{row.place}: {row.warning}" for row in rows if row.warning)]
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned, documented form: what `tflq convert --report` writes."""
+        """The report in a versioned JSON form, as `tflq convert --report` writes it: docs/json.md."""
         from dataclasses import asdict
 
         return {

@@ -35,15 +35,21 @@ _ALWAYS: Final = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """Bytes that a function's activations need while it runs: `Conversion.arena`.
+    """Memory that the activations of a function need while it runs: `Conversion.arena`.
 
+    Attributes:
+        shared: Bytes of the part in which tensors reuse each other's place. None if the sizes of some tensors depend on
+            values: see `dynamic`.
+        kept: Bytes for variables, and for what kernels keep for themselves.
+        dynamic: The operator whose results have sizes that depend on values.
+        beside: Operators, by name, whose kernels need scratch memory of unknown size on top.
+
+    Example:
+        ```python
         before = tflq.inspect("in.tflite").summary.functions[0].arena
         after = tflq.convert("in.tflite").arena
         print(before.bytes, after.bytes)
-
-    shared: of the arena in which tensors take each other's place; None if the size of some follows from values, and
-    `dynamic` says which operator's results they are. kept: variables, and what kernels keep for themselves. beside:
-    operators, by name, whose kernels' scratch memory is not known here and comes on top.
+        ```
     """
 
     shared: int | None
@@ -53,11 +59,11 @@ class Arena:
 
     @property
     def bytes(self) -> int | None:
-        """All of it; None if it is not known before the model runs."""
+        """Shared and kept bytes together. None if only a run can tell."""
         return None if self.shared is None else self.shared + self.kept
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers by name."""
+        """The fields and `bytes` as JSON values."""
         stated = {"bytes": self.bytes, "shared": self.shared, "kept": self.kept}
         return {**stated, "dynamic": self.dynamic or None, "beside": list(self.beside)}
 

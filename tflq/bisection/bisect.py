@@ -58,25 +58,44 @@ def bisect(
     timeout: float = 600.0,
     progress: Callable[[str], None] | None = None,
 ) -> Bisection:
-    """Which pass of a TFLite model's conversion first changed a result: `finding` of what it returns, None if the end
-    gives what the original does.
+    """Find the pass of a TFLite model's conversion that first changed a result.
 
+    Args:
+        source: The TFLite model: a path, bytes or a binary file object.
+        target: As in `tflq.convert`. The target's file says whether to convert to TFLite or TOSA.
+        mac: As in `tflq.convert`.
+        fallback: As in `tflq.convert`.
+        semantics: As in `tflq.convert`.
+        state: As in `tflq.convert`.
+        signature: As in `tflq.convert`.
+        batch: As in `tflq.convert`.
+        shapes: As in `tflq.convert`.
+        seeds: Number of sets of random inputs; sets of edge values follow them.
+        seed: Another seed gives other random sets.
+        resolver: Kernels of the interpreter, as in `tflq.verify`.
+        max_lsb: Accepted difference of integers, in counts, as in `tflq.verify`.
+        atol: Accepted absolute difference of floats, as in `tflq.verify`.
+        rtol: Accepted relative difference of floats. By default 1e-5, because a float kernel may add in another order
+            than the evaluator.
+        timeout: Seconds that one run may take.
+        progress: Called with a description of what is about to run.
+
+    Returns:
+        Each pass and what became of the results. `finding` names the first pass that changed one, or is None if the end
+        result equals the original's.
+
+    Raises:
+        InvalidModelError: The source is not a valid model.
+        UnsupportedError: The model cannot be converted as asked.
+        OptionError: An option makes no sense, or the model is a TOSA file.
+        TflqError: No interpreter is installed, or the original does not run.
+
+    Example:
+        ```python
         found = tflq.bisect("model.tflite", target="kernels").finding
         if found is not None:
             print(found.name, found.opcode, found.tensor, found.difference)
-
-    target: as `tflq.convert` takes it; its file says whether the conversion is to TFLite or to TOSA. mac, fallback,
-        semantics, state, signature, batch, shapes: likewise.
-    seeds: sets of random inputs, before those of the edges. seed: another one gives other random sets.
-    resolver: the interpreter's kernels, as `tflq.verify` takes it.
-    max_lsb, atol, rtol: differences that are accepted, as `tflq.verify` takes them. By default floats may be 1e-5 of
-        the original's away: a kernel in float need not add in the evaluator's order.
-    timeout: seconds that one run may take.
-    progress: called with what is being run.
-
-    InvalidModelError: it is not a valid model. UnsupportedError: it cannot be converted as asked. OptionError: an
-    option makes no sense, or the model is a TOSA file. TflqError: no interpreter is installed, or the original does
-    not run.
+        ```
     """
     check_numbers(0, whole=True, seeds=seeds, seed=seed)
     check_numbers(0, max_lsb=max_lsb, atol=atol, rtol=rtol, timeout=timeout)

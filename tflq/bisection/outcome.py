@@ -23,12 +23,24 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The pass that first changed a result, and where that is first seen.
+    """The pass that first changed a result, and where that first shows: `Bisection.finding`.
 
-    unchecked: passes before it that may be it, too, since nothing can run the model after them. rule: the function of
-    legalization that answered for the operator. before, after: what the operator was, and what the pass made of it.
-    operator: its number in its subgraph; None where the tensor belongs to none. inputs: which set of inputs shows it.
-    difference: how far the tensor is from the original's.
+    Attributes:
+        number: Number of the pass.
+        name: Name of the pass.
+        unchecked: Earlier passes that may be the cause as well, because nothing can run the model after them.
+        tensor: Name of the tensor that differs.
+        inputs: The set of inputs that shows it.
+        difference: How far the tensor is from the original's.
+        subgraph: Number of the subgraph.
+        operator: Number of the operator in its subgraph. None if the tensor belongs to no operator.
+        opcode: The operator's type, such as "CONV_2D".
+        path: How the operator was converted: see `Row.path`.
+        reason: Why: see `Row.reason`.
+        warning: What the report warns of: see `Row.warning`.
+        rule: The legalization function that lowered the operator.
+        before: The operator before the pass.
+        after: What the pass turned it into.
     """
 
     number: int
@@ -50,14 +62,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """What became of a model's results, pass by pass: what `tflq.bisect` returns.
+    """What became of a model's results, pass by pass: returned by `tflq.bisect`.
 
-    source: the model's path. interpreter: what ran the original.
-    steps: the model after each pass that changed something: `number`, `name`, what it was run `by`, whether the results
-        are `equal`, and a `note`.
-    finding: the pass that first changed a result (`name`, `opcode`, `operator`, `rule`, `tensor`, `difference`, ...);
-        None if the end gives what the original does.
-    sets: the sets of inputs.
+    Attributes:
+        source: Path of the model.
+        interpreter: What ran the original.
+        steps: The model after each pass that changed something: `number`, `name`, what ran it (`by`), whether the
+            results are `equal`, and a `note`.
+        finding: The pass that first changed a result. None if the end result equals the original's.
+        sets: Names of the sets of inputs.
+
+    Example:
+        ```python
+        for step in tflq.bisect("model.tflite").steps:
+            print(step.name, step.equal)
+        ```
     """
 
     source: str
@@ -67,5 +86,5 @@ class Bisection:
     sets: tuple[str, ...] = field(default=())
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned form."""
+        """The result in a versioned JSON form."""
         return {"format": "tflq.bisection", "version": JSON_VERSION, **asdict(self)}

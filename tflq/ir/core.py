@@ -372,10 +372,26 @@ class Metadata:
 
 @dataclass(eq=False, repr=False)
 class Module:
-    """Everything a file holds. `buffers` is the buffer table it was read with; new constants bring their own.
+    """Everything that a model file holds: returned by `tflq.read`. Two modules are equal if they hold the same model.
 
-    `operator_codes` is the table it was read with: one mapping per row of its fields. `warnings` are the harmless
-    defects that reading found. `record` is what passes noted.
+    Attributes:
+        functions: The subgraphs.
+        signatures: The signatures; None if the file has no table of them.
+        metadata: The metadata; None if the file has no table of it.
+        description: The file's description.
+        version: The version of the file's schema.
+        buffers: The table of buffers as it was read. New constants bring their own.
+        operator_codes: The table of operator codes as it was read: the fields of each row.
+        info: Further fields of the file.
+        source: Path of the file.
+        warnings: Harmless defects that were found on reading.
+        record: What passes noted.
+
+    Example:
+        ```python
+        module = tflq.read("model.tflite")
+        print(module.main.inputs, len(list(module.ops())))
+        ```
     """
 
     functions: list[Function]

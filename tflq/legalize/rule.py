@@ -26,11 +26,20 @@ __all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rul
 
 
 class NotApplicable(Exception):  # noqa: N818 caught where the next rule is tried
-    """What a rule raises that does not cover an operator: the next one is tried.
+    """Raised by a rule that does not cover an operator. The next rule is tried.
 
-    reason: why not, for the report.
-    warning: where a kernel computes it, how far from that a later rule's answer can be.
-    unsettled: what C++ leaves undefined in the kernel, where interpreters differ; there is a warning of it if it shows.
+    Args:
+        reason: Why not, for the report.
+        warning: Where a kernel computes the operator: how far a later rule's answer can be from it.
+        unsettled: What C++ leaves undefined in the kernel, so that interpreters differ. If it shows in a result, the
+            report warns of it.
+
+    Example:
+        ```python
+        def rule(op, b: tflq.RuleBuilder):
+            if op.operand(0).type.shape is None:
+                raise tflq.NotApplicable("the shape is unknown")
+        ```
     """
 
     def __init__(self, reason: str, warning: str = "", unsettled: str = "") -> None:
@@ -72,22 +81,30 @@ def rewritten(answer: Answer) -> Rewritten:
 
 
 class RuleBuilder(Builder):
-    """What a rule writes operators of the integer form with: it knows what the operands of the op at hand have become,
-    and the module's variables.
+    """What a rule uses to write operators of the integer form.
 
+    It knows what the operands of the current op have become, and the module's variables. Each method makes one operator
+    and returns its result. If a rule cannot handle an operator, it raises `tflq.NotApplicable`, and the next rule is
+    tried. See docs/extending.md.
+
+    Attributes:
+        real: Follow quantization parameters even where the reference kernel ignores them.
+        memory: What the interpreter overwrites, if that is known.
+        probing: The ops only serve to measure how far off a kernel is.
+        undefined: What C++ leaves undefined in the op's kernel, as rules note it with `note_undefined`. If it shows in
+            a result, the report warns; if quantization parameters must hold, the rule does not apply.
+        variables: The module's variables.
+        ops: The ops written so far.
+        location: The location that new ops get.
+
+    Example:
+        ```python
         def negative(op, b: tflq.RuleBuilder):
             x = b.value(op.operand(0))  # its stored integers
             return b.sub(b.constant(0, i8), x)
 
         EXTENSION = tflq.Extension(rules={"Negative": [negative]})
-
-    A method makes one operator and returns its result. A rule raises `tflq.NotApplicable` where it has no answer: the
-    next one is tried then. See docs/extending.md.
-
-    real: quantization parameters hold where the reference kernel disregards them. memory: what the interpreter writes
-    over, if that is known. probing: the ops serve to find out how far off a kernel is, no more.
-    undefined: what the op's kernel comes to that C++ leaves undefined, as rules note it (`note_undefined`). Where it
-    shows, the answer has a warning, and is none where parameters must hold (`tflq.legalize.exceptions`).
+        ```
     """
 
     def __init__(
@@ -110,12 +127,20 @@ class RuleBuilder(Builder):
         self._real_states: dict[Value, Value] = {}
 
     def note_undefined(self, what: str, counts: int | None = None) -> None:
-        """Notes something that C++ leaves undefined and that is computed as kernels compiled for x86-64 do; how far the
-        result is from the real value at most, where the rule knows it."""
+        """Note something that C++ leaves undefined, and that is computed as kernels compiled for x86-64 compute it.
+
+        Args:
+            what: What is undefined.
+            counts: How far the result is from the real value at most, if the rule knows.
+        """
         self.undefined.setdefault(what, counts)
 
     def float_state(self, tensor: Value) -> Value:
-        """The float variable tensor that stands for a variable tensor."""
+        """Get the float variable tensor that stands for a variable tensor.
+
+        Args:
+            tensor: The variable tensor.
+        """
         if not tensor.type.quantized:
             return tensor
         known = self._real_states.get(tensor)
@@ -125,7 +150,11 @@ class RuleBuilder(Builder):
         return known
 
     def value(self, operand: Value) -> Value:
-        """The operand in the integer form: its stored integers (or itself, if it is not quantized)."""
+        """Get an operand in the integer form: its stored integers, or the operand itself if it is not quantized.
+
+        Args:
+            operand: An operand of the op.
+        """
         found = self._plain.get(operand)
         if found is not None:
             return found
@@ -140,11 +169,20 @@ class RuleBuilder(Builder):
         return plain
 
     def became(self, tensor: Value, plain: Value) -> None:
-        """Notes what a tensor between builtins of one rule is in the integer form."""
+        """Record the integer form of a tensor between the builtins of one rule.
+
+        Args:
+            tensor: The tensor.
+            plain: Its integer form.
+        """
         self._plain[tensor] = plain
 
     def typed(self, operand: Value) -> Value:
-        """The operand with its quantized type: what a kept operator reads, and what quant.dcast takes."""
+        """Get an operand with its quantized type, which kept operators and quant.dcast read.
+
+        Args:
+            operand: An operand of the op.
+        """
         plain = self._plain.get(operand)
         if plain is None or not operand.type.quantized or operand.is_constant:
             return operand if plain is None else (operand if operand.is_constant else plain)

@@ -42,14 +42,25 @@ JSON_VERSION = 1
 
 @dataclass(frozen=True)
 class Reduction:
-    """A part of a model that fails as the model does: what `tflq.reduce` returns.
+    """The part of a model that fails in the same way as the model: returned by `tflq.reduce`.
 
-    source: the model's path.
-    kind: of the failure: "differs", "does not run", "dies", "refused: REASON", "error: TYPE in FUNCTION" or "crash:
-        SIGNAL".
-    data: the part, a TFLite file. inputs: arrays by input name on which it fails.
-    operators: of the model, that are left, as "subgraph 0, operator 3
-    (ADD), tensor 'y'". total: how many it has. tried: how many parts were. seconds: what that took.
+    Attributes:
+        source: Path of the model.
+        kind: The failure: "differs", "does not run", "dies", "refused: REASON", "error: TYPE in FUNCTION" or "crash:
+            SIGNAL".
+        data: The part, as a TFLite file.
+        inputs: Arrays by input name on which it fails.
+        operators: The model's operators that are left, such as "subgraph 0, operator 3 (ADD), tensor 'y'".
+        total: Number of operators in the model.
+        tried: Number of parts that were tried.
+        seconds: How long that took.
+
+    Example:
+        ```python
+        part = tflq.reduce("model.tflite")
+        if part is not None:
+            part.save("part.tflite", force=True)
+        ```
     """
 
     source: str
@@ -62,8 +73,18 @@ class Reduction:
     seconds: float
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Writes the model, and its inputs beside it, both or none; the path of these. force: replace existing files.
-        FileError if that cannot be."""
+        """Write the model, and its inputs next to it: both, or neither.
+
+        Args:
+            path: Where to write the model.
+            force: Replace existing files.
+
+        Returns:
+            The path of the inputs.
+
+        Raises:
+            FileError: A file exists or cannot be written.
+        """
         part, arrays = _places(Path(path))
         check_outputs([("the part", part), ("its inputs", arrays)], inputs=[self.source], force=force)
         held = io.BytesIO()
@@ -72,7 +93,7 @@ class Reduction:
         return arrays
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned form, without the model and its inputs."""
+        """The result in a versioned JSON form, without the model and its inputs."""
         return {
             "format": "tflq.reduction",
             "version": JSON_VERSION,
@@ -98,27 +119,40 @@ def reduce(
     force: bool = False,
     predicate: Predicate | None = None,
 ) -> Reduction | None:
-    """The smallest part of a TFLite model whose conversion still differs, fails or crashes; None if that of the whole
-    model does not.
+    """Find the smallest part of a TFLite model whose conversion still differs, fails or crashes.
 
+    A part is a set of operators of one function. It reads what the model computes at that place: one run in the
+    interpreter records every tensor. If the original does not run, random integers take their place.
+
+    Args:
+        model: The TFLite model: a path or bytes.
+        destination: Where to write the part. Its inputs are written next to it (.npz).
+        target: As in `tflq.convert`.
+        mac: As in `tflq.convert`.
+        fallback: As in `tflq.convert`.
+        inputs: Arrays by input name, an .npz file of them, or a folder. By default the inputs of `tflq.verify`: `seeds`
+            random sets, then edge values. The first set on which an entry fails is used.
+        seeds: Number of sets of random inputs.
+        timeout: Seconds that a conversion or a run may take.
+        force: Replace existing files.
+        predicate: What counts as failing, instead of these options: a function of a model's bytes and of arrays by
+            input name that returns the kind of failure, or "" if there is none.
+
+    Returns:
+        The part and how it fails, or None if the whole model does not fail.
+
+    Raises:
+        InvalidModelError: The model is not valid.
+        OptionError: An option makes no sense, or the model is a TOSA file.
+        FileError: The destination exists or cannot be written.
+        TflqError: No interpreter is installed.
+
+    Example:
+        ```python
         found = tflq.reduce("model.tflite", "part.tflite", target="kernels")
         if found is not None:
             print(found.kind, found.operators)
-
-    destination: where the part goes, if anywhere; its inputs go beside it (.npz).
-    target, mac, fallback: of the conversion, as `tflq.convert` takes them.
-    inputs: arrays by input name, an .npz file of them, or a folder; else those that `tflq.verify` makes: `seeds` random
-        sets, then edges. The first set on which an entry fails is taken.
-    timeout: seconds that a conversion or a run may take.
-    force: replace existing files.
-    predicate: what failing is, in place of these options: a function of a model's bytes and of arrays by input name
-        that names the kind of failure, "" for none.
-
-    Parts are operators of one function. What they read is what the model has there: every tensor is recorded in one run
-    in the interpreter (if the original does not run, random integers stand for them).
-
-    InvalidModelError: it is not a valid model. OptionError: an option makes no sense, or the model is a TOSA file.
-    FileError: a destination exists already. TflqError: no interpreter is installed.
+        ```
     """
     start = time.monotonic()
     check_numbers(0, whole=True, seeds=seeds)

@@ -56,41 +56,66 @@ def run_sweep(
     observer: Observer | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Outcome:
-    """Converts many models to each of some targets, verifies each result against its original, and writes `folder`:
-    `results.jsonl`, `index.html`, `summary.md`, `junit.xml`, `baseline.json` and what failures left. Each model has
-    a process of its own, with limits.
+    """Convert many models to several targets, and verify each result against its original.
 
-    sources: folders, patterns, files, URLs and manifests (.toml), or one of these.
-    targets: of models for which a manifest names none: "integer", "kernels", "tosa", or targets' files.
-    mac, prefer, fallback, semantics, state, reset_signature, cut_before_custom, batch: as `convert` takes them, the
-        same for all models and targets. Shapes are stated by a manifest. rules: files of Python with an EXTENSION; an
-        `Extension` itself cannot go to another process.
-    seeds: sets of random inputs to compare on, beside the edges. xnnpack: run the interpreter's default kernels, too.
-    time: measure what a run of each takes, too, in turns, as `verify` does; for times of a machine that does nothing
-        else, with one worker.
-    max_lsb, atol, rtol: differences that are accepted, as `verify` takes them.
-    workers: processes at once; 0 for one per CPU. scheduler: the address of a Dask scheduler, "tcp://HOST:PORT".
-    timeout, memory: seconds and MiB for one model.
-    only: patterns of ids, or words in them. failed_from: the folder of a sweep; what was as expected there is left
-        out. shard: "1/4" is the first of four parts.
-    baseline: the folder of a sweep, or its `baseline.json`, to compare with. fail_on: kinds of changes that are
-        failures, beside those that always are: "slower", "larger", "new", ...
-    cache: a folder for models and for what verification found, by default `~/.cache/tflq`. no_cache: keep nothing.
-    offline: fetch nothing. pin: write the SHA-256 of what was fetched into the manifests.
-    resume: go on with a sweep that was interrupted. force: replace the results in `folder`.
-    observer: is told what goes on (`begin`, `started`, `staged`, `finished`). stop: asked now and then; true ends the
-        sweep with StoppedError, and `resume` goes on with it.
+    Each model runs in a process of its own, with limits. The folder gets `results.jsonl`, `index.html`, `summary.md`,
+    `junit.xml`, `baseline.json` and what failures left behind. If a model fails, that is its status and not an error:
+    the errors below come before any model is run.
 
-    Returns what was found: `summary` has the counts by target and status, `failed` says whether something is not as
-    expected or, with a baseline, got worse; `tflq.sweep.read_results(folder)` gives the results one by one.
+    Args:
+        sources: Folders, patterns, files, URLs and manifests (.toml), or a single one of these.
+        folder: Where to write the results.
+        targets: Targets of models for which a manifest names none: "integer", "kernels", "tosa", or targets' files.
+        mac: As in `tflq.convert`, for all models and targets.
+        prefer: As in `tflq.convert`, for all models and targets.
+        fallback: As in `tflq.convert`, for all models and targets.
+        semantics: As in `tflq.convert`, for all models and targets.
+        state: As in `tflq.convert`, for all models and targets.
+        reset_signature: As in `tflq.convert`, for all models and targets.
+        rules: Python files with an `EXTENSION`. An `Extension` itself cannot be sent to another process.
+        cut_before_custom: As in `tflq.convert`, for all models and targets.
+        batch: As in `tflq.convert`, for all models and targets. Shapes are stated in a manifest.
+        seeds: Number of sets of random inputs to compare on; sets of edge values follow them.
+        xnnpack: Run the interpreter's default kernels as well.
+        time: Measure how long a run of each takes, in turns, as `tflq.verify` does. Use one worker for times without
+            other load.
+        max_lsb: Accepted difference of integers, in counts, as in `tflq.verify`.
+        atol: Accepted absolute difference of floats, as in `tflq.verify`.
+        rtol: Accepted relative difference of floats, as in `tflq.verify`.
+        workers: Number of processes at once; 0 for one per CPU.
+        scheduler: Address of a Dask scheduler, "tcp://HOST:PORT".
+        timeout: Seconds for one model.
+        memory: MiB for one model.
+        only: Run only the models whose ids match these patterns or contain these words.
+        failed_from: Folder of an earlier sweep: leave out what was as expected there.
+        shard: Run one part of the models: "1/4" is the first of four.
+        baseline: Folder of an earlier sweep, or its `baseline.json`, to compare with.
+        fail_on: Kinds of changes that count as failures, in addition to those that always do: "slower", "larger",
+            "new", ...
+        cache: Folder for models and results of verification, by default `~/.cache/tflq`.
+        no_cache: Keep nothing.
+        offline: Fetch nothing.
+        pin: Write the SHA-256 of fetched models into the manifests.
+        resume: Continue an interrupted sweep.
+        force: Replace the results in `folder`.
+        observer: Told what happens: its methods are `begin`, `started`, `staged` and `finished`.
+        stop: Asked now and then. If it returns true, the sweep ends with StoppedError; `resume` continues it.
 
-    OptionError: a target or an option is not known, or does nothing for one of the targets; a package that is needed
-    is not installed; there are results in `folder` already, or with `resume` those of a sweep with other options.
-    FileError: a source or the baseline is not there. InvalidModelError: a manifest or the baseline is not valid.
-    These come before any model is run. What is wrong with a model is no error, but its status.
+    Returns:
+        Counts by target and status (`summary`), and whether something is not as expected or got worse than the baseline
+        (`failed`). `tflq.sweep.read_results(folder)` yields the results one by one.
 
+    Raises:
+        OptionError: A target or an option is unknown, or has no effect on one of the targets. Or a required package is
+            missing. Or `folder` already holds results, or with `resume` those of a sweep with other options.
+        FileError: A source or the baseline is missing.
+        InvalidModelError: A manifest or the baseline is not valid.
+
+    Example:
+        ```python
         outcome = tflq.run_sweep("models", "out", targets=["integer", "kernels"], mac="float32")
         print(outcome.summary.total, "results,", outcome.summary.unexpected, "not as expected")
+        ```
     """
     convert = changed(
         mac=mac,

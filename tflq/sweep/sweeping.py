@@ -78,8 +78,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a sweep found; `changes` since the baseline, None without one. `pinned`: ids of the models whose hashes were
-    written into each manifest, None if that was not asked for. `failed`: whether that is exit code 5."""
+    """The result of a sweep: returned by `tflq.run_sweep`.
+
+    Attributes:
+        summary: Counts by target and status.
+        changes: What changed since the baseline. None without a baseline.
+        fail_on: Kinds of changes that count as failures, in addition to those that always do.
+        pinned: For each manifest, ids of the models whose hashes were written into it. None without `pin`.
+    """
 
     summary: Summary
     changes: Sequence[Change] | None = None
@@ -88,6 +94,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
+        """Whether something is not as expected, or with a baseline, got worse: the command then exits with 5."""
         if self.changes is None:
             return self.summary.failed
         return bool(failing(self.changes, self.fail_on))

@@ -55,19 +55,24 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far two results are from each other; of an output, in `Verification.outputs`.
+    """How far two results are apart: a value of `Verification.outputs`.
 
+    Attributes:
+        elements: Number of elements.
+        differing: How many of them differ at all.
+        largest: The largest difference, in `unit`. Infinite if only one of two floats is finite.
+        unit: "LSB" (counts of the stored integers) or "absolute" (for floats).
+        problem: Why the results cannot be compared. Empty if they can.
+        beyond: How many elements differ by more than the tolerance.
+        moments: Sums from which `mean`, `cosine` and `snr` are computed.
+        histogram: For each power p of two, how many elements differ by 2**p up to less than 2**(p + 1), in `unit`.
+            Infinite differences are not counted.
+
+    Example:
+        ```python
         for (entry, name), difference in tflq.verify("in.tflite", "out.tflite").outputs.items():
             print(name, difference)  # "equal, 10 elements"
-
-    elements: how many there are. differing: how many of them differ, by more than nothing.
-    largest: the largest difference, in `unit`; infinite where only one of two floats is finite.
-    unit: "LSB" (counts of the stored integers) or "absolute" (of floats).
-    problem: why they cannot be compared, if so.
-    beyond: how many elements differ by more than the tolerance.
-    moments: sums that `mean`, `cosine` and `snr` are computed from.
-    histogram: for a power p of two, how many elements differ by 2**p up to less than 2**(p + 1), in `unit`; those that
-        differ without end are in none.
+        ```
     """
 
     elements: int
@@ -96,15 +101,14 @@ class Difference:
 
     @property
     def mean(self) -> float:
-        """Mean absolute difference, in `unit`; NaN if they cannot be compared."""
+        """Mean absolute difference, in `unit`. NaN if the results cannot be compared."""
         if self.problem:
             return math.nan
         return self.moments.absolute / self.elements if self.elements else 0.0
 
     @property
     def cosine(self) -> float:
-        """Cosine of the angle between both, as real values; NaN if one is all zeros or not finite, unless they are
-        equal: 1."""
+        """Cosine of the angle between the real values: 1 if they are equal, NaN if one is all zeros or not finite."""
         if self.equal:
             return 1.0
         size = math.sqrt(self.moments.signal * self.moments.other)
@@ -112,7 +116,7 @@ class Difference:
 
     @property
     def snr(self) -> float:
-        """Signal to noise in dB, of the real values; infinite if they are equal, NaN if there is no signal."""
+        """Signal-to-noise ratio in dB, of the real values: infinite if they are equal, NaN if there is no signal."""
         if self.equal:
             return math.inf
         signal, noise = self.moments.signal, self.moments.noise

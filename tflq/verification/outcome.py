@@ -31,16 +31,20 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One entry of both models run on one set of inputs: an item of `Verification.runs`.
+    """One entry of both models on one set of inputs: an item of `Verification.runs`.
 
+    Attributes:
+        entry: The key of a signature, or "".
+        inputs: Name of the set of inputs, such as "random 0".
+        outputs: Name and `Difference` of each output.
+        skipped: Why the original cannot run on it. Empty if it ran.
+        shapes: Shapes of the inputs, by name.
+
+    Example:
+        ```python
         for run in tflq.verify("in.tflite", "out.tflite").runs:
             print(run.inputs, [(name, difference.largest) for name, difference in run.outputs])
-
-    entry: "", or a signature's key.
-    inputs: what the set is called, such as "random 0".
-    outputs: name and `Difference` of each output.
-    skipped: why the original cannot be run on it, if so.
-    shapes: of the inputs, by name.
+        ```
     """
 
     entry: str
@@ -50,6 +54,7 @@ class Run:
     shapes: Shapes = ()
 
     def to_json(self) -> dict[str, Any]:
+        """The run as in `tflq verify --json`: docs/json.md."""
         outputs = [{"name": name, **d.to_json()} for name, d in self.outputs]
         shapes = {name: list(shape) for name, shape in self.shapes}
         return {
@@ -182,8 +187,15 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Operator results of the original compared with those of the same name: in operator order, the diverging ones, and
-    `every` one that was compared; one that diverges with several shapes of the inputs is there once for each."""
+    """Results of operators, compared by tensor name: `Verification.layers`.
+
+    Attributes:
+        results: Number of operator results in the original.
+        compared: How many of them were compared.
+        diverging: Those that differ, in the order of operators. One that differs at several shapes of the inputs is
+            listed once for each.
+        every: All that were compared, in the same way.
+    """
 
     results: int  # operator results that the original has
     compared: int
@@ -192,27 +204,46 @@ class Layers:
 
     @property
     def first(self) -> Divergence | None:
-        """The first that differs: where to look."""
+        """The first result that differs: where to look."""
         return self.diverging[0] if self.diverging else None
 
     def to_json(self) -> dict[str, Any]:
+        """The comparison as in `tflq verify --json`: docs/json.md."""
         diverging = [d.to_json() for d in self.diverging]
         return {"results": self.results, "compared": self.compared, "diverging": diverging}
 
 
 @dataclass
 class Verification:
-    """The outcome of `tflq.verify`. It is true only if the models are `equal`: `passed` takes what is accepted, too.
+    """The result of `tflq.verify`. It is true only if the models are `equal`; `passed` also allows accepted
+    differences.
 
-    failures: a model that the interpreter cannot open, that aborted or that took too long, by name, and how.
-    interface: differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
-    expected: results of operators whose kernels are known to give something else, compared on the same operands.
-    apart: operators that ran on other kernels than asked for. notes: what was not compared, and why.
-    cut: the inner tensors of the original that are the other model's outputs, where that ends at a cut: the original's
-        values there are what it is compared with.
-    kernels: with other kernels than the reference ones, what of each output that differs is one of kernels.
-    top1: with inputs that were given, for how many of them the class of the highest score is the same, by output.
-    time: what one run of each entry takes in both models; None if it was not asked for.
+    Attributes:
+        a: Path of the original.
+        b: Path of the other model.
+        resolver: The kernels that were asked for.
+        interpreter: What ran the models.
+        failures: Models that could not be opened, aborted or took too long, by name, and what happened.
+        interface: Differences of names, shapes, types, quantization, signatures and metadata, one sentence each.
+        runs: Each entry on each set of inputs.
+        layers: Results of operators compared. None if not asked for.
+        tolerance: Differences that are accepted.
+        expected: Results of operators whose kernels are known to differ, compared on the same operands.
+        apart: Operators that ran on other kernels than asked for.
+        notes: What was not compared, and why.
+        cut: Inner tensors of the original that are the other model's outputs, if the model was cut there. The
+            original's values there are what it is compared with.
+        kernels: With other kernels than the reference ones: which part of each output's difference comes from the
+            kernels.
+        top1: With your own inputs: on how many of them the class with the highest score is the same, for each output.
+        time: How long a run of each entry takes in both models. None if not asked for.
+
+    Example:
+        ```python
+        result = tflq.verify("in.tflite", "out.tflite")
+        if not result:
+            print(result.verdict, result.failures, result.interface)
+        ```
     """
 
     a: str
@@ -237,8 +268,9 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """`failed` if a run could not be made, so that the models may be equal or not; `accepted` if they differ, but
-        nowhere beyond the tolerance or what is expected of an operator."""
+        """The result in a word: `equal`; `accepted` (there are differences, but none beyond the tolerance or what is
+        expected of an operator); `differs`; or `failed` (something could not run, so nobody knows).
+        """
         ran = any(not run.skipped for run in self.runs)
         if self.failures or not (ran or self.interface):
             return "failed"
@@ -250,16 +282,17 @@ class Verification:
 
     @property
     def equal(self) -> bool:
+        """Whether the models are equal."""
         return self.verdict == "equal"
 
     @property
     def passed(self) -> bool:
-        """Whether the models are equal, or differ by no more than is accepted."""
+        """Whether the models are equal, or differ no more than accepted."""
         return self.verdict in ("equal", "accepted")
 
     @property
     def outputs(self) -> dict[tuple[str, str], Difference]:
-        """Per (entry, output): the differences of all runs together."""
+        """The difference of each output over all runs, by entry and name."""
         found: dict[tuple[str, str], list[Difference]] = {}
         for run in self.runs:
             for name, d in run.outputs:
@@ -267,7 +300,7 @@ class Verification:
         return {key: reduce(add, differences) for key, differences in found.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """A versioned, documented form: docs/json.md."""
+        """The result in a versioned JSON form: docs/json.md."""
         outputs = [{"entry": e, "name": n, **d.to_json()} for (e, n), d in self.outputs.items()]
         return {
             "format": "tflq.verification",

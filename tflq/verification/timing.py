@@ -30,17 +30,21 @@ OF_TOSA = "the time that the TOSA reference model takes says nothing of a device
 
 @dataclass(frozen=True, slots=True)
 class RunTime:
-    """What one run of an entry takes in both models: of `Verification.time`.
+    """How long a run of one entry takes in both models: an item of `Verification.time`.
 
+    Attributes:
+        entry: The key of a signature, or "" for the first subgraph by position.
+        before: Seconds for a run of the original: the median of its turns. None if not measured.
+        after: The same for the other model.
+        ratio: How many times as long the other model takes: the median of the turns' ratios.
+        turns: How often both were measured.
+        problem: Why they were not measured. Empty if they were.
+
+    Example:
+        ```python
         for found in tflq.verify("in.tflite", "out.tflite", time=True).time:
             print(found.entry, found.ratio)
-
-    entry: "" for the first subgraph by position, or a signature's key.
-    before: seconds of a run of the original, the median of its turns; None if it was not measured.
-    after: the same of the other model.
-    ratio: how many times as long the other takes: the median of the turns' ratios.
-    turns: how often both were measured.
-    problem: why they were not measured; else empty.
+        ```
     """
 
     entry: str
@@ -51,7 +55,7 @@ class RunTime:
     problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As `tflq verify --json` has it: docs/json.md."""
+        """The times as in `tflq verify --json`: docs/json.md."""
         return {
             "entry": self.entry,
             "before": self.before,

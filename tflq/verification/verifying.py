@@ -38,42 +38,58 @@ def verify(
     timeout: float = 600.0,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Verification:
-    """Runs models `a` (the original) and `b` on the same inputs and compares everything they give: TFLite files in the
-    interpreter, TOSA files on the TOSA reference model.
+    """Run two models on the same inputs and compare everything they return.
 
+    TFLite files run in the interpreter, TOSA files on the TOSA reference model. Each model runs in a process of its
+    own: if the interpreter aborts, that is part of the result. A TOSA file is compared with the entry of a TFLite model
+    that has the same inputs and outputs, at the shapes of the file; quantization parameters are not compared, because
+    TOSA has none.
+
+    Args:
+        a: The original: a path, bytes or a binary file object.
+        b: The other model, likewise.
+        inputs: Arrays by input name, an .npz file of them, or a folder: one set from .npy files named after inputs, or
+            one set from each .npz file. By default `seeds` random sets, then all minimum, maximum and zero point. Each
+            run starts with the initial state. If a model holds state, ten random sets also run in a row.
+        seeds: Number of sets of random inputs.
+        seed: Another seed gives other random sets.
+        layers: Also compare the results of operators, by tensor name, on the first set of inputs of each signature and
+            shape.
+        batch: Size of the inputs' first dimension where the model leaves it open.
+        shapes: Whole shapes of inputs, by name. Dimensions that stay open are run at two sizes, larger than any window
+            of the model.
+        resolver: Which kernels to run: "reference", "optimized" (no delegate) or "default" (with delegates). Operators
+            without a reference kernel, or with one known to be wrong, run on the optimized ones in both models; the
+            result lists them (`apart`).
+        interface: Also compare names, shapes, types, quantization, signatures and metadata. Without it, inputs and
+            outputs are matched by position: a model that came back from TOSA has neither signatures nor quantization
+            parameters.
+        max_lsb: Accepted difference of integers, in counts.
+        atol: Accepted difference of floats: atol + rtol * |original|. If neither `atol` nor `rtol` is set, floats of a
+            TOSA file may differ by what TOSA leaves open: so many float32 ulps of the largest value of their tensor
+            (docs/numerics.md, "Floats on TOSA"). The result's `tolerance` has the number.
+        rtol: Accepted difference of floats relative to the original: see `atol`.
+        report: The conversion's report (`Conversion.report`, its JSON form, or a file). Operators that it warns about
+            as not reproduced may differ; what follows them is compared on the original's values.
+        time: Measure how long a run of each entry takes in both models, in turns (`Verification.time`): in the
+            interpreter as users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite
+            files.
+        timeout: Seconds that one run may take.
+        progress: Called with what is run, how many runs are done and how many there are.
+
+    Returns:
+        Every difference. The result is true only if the models are equal.
+
+    Raises:
+        TflqError: No interpreter is installed, or for a TOSA file, no reference model.
+        FileError: A file is missing or cannot be read.
+        OptionError: An option makes no sense, or the inputs do not fit.
+
+    Example:
+        ```python
         result = tflq.verify("in.tflite", "out.tflite", layers=True)
         print(result.verdict, result.outputs)
-
-    inputs: arrays by input name, an .npz file of them, or a folder of .npy files by input or of .npz files, one set
-        each; else `seeds` random sets, then all minimum, maximum and zero point. Each run starts with the initial
-        state; a model that has some runs ten random sets in a row as well.
-    seed: another one gives other random sets.
-    layers: compare operator results too, by tensor name, on the first set of inputs of each signature and shape.
-    batch: size of the first dim of inputs where the model leaves it open.
-    shapes: whole shapes of inputs by name. Dims that are open and not given are run at two sizes, larger than any
-        window of the model.
-    resolver: the kernels: "reference", "optimized" (no delegate) or "default" (with delegates). Operators without a
-        reference kernel, or with one that is known to be wrong, run on the optimized ones, in both models; the result
-        lists them (`apart`).
-    interface: compare names, shapes, types, quantization, signatures and metadata, too. Without it, inputs and outputs
-        are taken by position: what came back from TOSA has neither signatures nor quantization parameters.
-    max_lsb, atol, rtol: differences that are accepted: of integers, in counts; of floats, atol + rtol * |original|. If
-        neither is given, floats of a TOSA file may differ by what TOSA leaves open, so many float32 ulps of the largest
-        value of their tensor (docs/numerics.md, "Floats on TOSA"); the result's `tolerance` has the number.
-    report: the report of the conversion (`Conversion.report`, its JSON form, or a file): operators that it warns of as
-        not reproduced may differ; what follows them is compared on the original's values.
-    time: measure what a run of each entry takes in both models, in turns (`Verification.time`): in the interpreter as
-        users have it, with its default delegate and one thread, whatever `resolver` says. For TFLite files.
-    timeout: seconds that one run may take.
-    progress: called with what is run, how many runs are done and how many there are.
-
-    Each model runs in a process of its own: if the interpreter aborts, that is part of the result.
-
-    A TOSA file is compared with the entry of a TFLite model that has its inputs and outputs, at the shapes of the file;
-    quantization parameters are not compared, since TOSA has none.
-
-    TflqError: no interpreter (for a TOSA file, no reference model) is installed. FileError: a file is missing or cannot
-    be read. OptionError: an option makes no sense, or the inputs do not fit.
+        ```
     """
     check_source("a", a)
     check_source("b", b)
