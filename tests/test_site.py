@@ -59,6 +59,7 @@ def test_the_python_page_describes_every_public_name(site: Path) -> None:
     source = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     page = (site / "api.html").read_text(encoding="utf-8")
     words = " ".join(html.unescape(re.sub(r"<[^>]+>", "", page)).split())
+    assert "`tflq.__version__`" in source
     for name in NAMES:
         assert re.search(rf"^\| `tflq\.{name}` \| \S.+ \|$", source, re.MULTILINE), name
         assert f'id="{getattr(tflq, name).__module__}.{name}"' in page, name
@@ -85,7 +86,7 @@ def test_classes_describe_fields_properties_and_methods(name: str) -> None:
         assert sections.get("parameters", []) == parameters(member)[1:], member.__qualname__
 
 
-def described(which: Callable[..., Any]) -> dict[str, list[str]]:
+def described(which: Any) -> dict[str, list[str]]:
     """The sections of a docstring, and the names that each describes."""
     griffe = pytest.importorskip("griffe", reason="needs mkdocstrings: pip install '.[docs]'")
     text = inspect.getdoc(which) if which.__doc__ else ""
