@@ -88,8 +88,14 @@ def follow(op: Op) -> bool:
 
 
 def _dims(type: TensorType) -> tuple[int, ...]:
-    """An open dim has one element here: no scale is along it."""
-    return tuple(1 if d is None else d for d in type.shape or ())
+    """An open dim has one element here, or as many as there are scales along it."""
+    return tuple(n if d is None else d for d, n in zip(type.shape or (), _scales(type), strict=True))
+
+
+def _scales(type: TensorType) -> tuple[int, ...]:
+    """How many scales there are along each dim."""
+    counts = parameters(type)[0].shape if type.quantized else ()
+    return (1,) * (len(type.shape or ()) - len(counts)) + counts
 
 
 def _followed(op: Op) -> bool:
@@ -114,6 +120,8 @@ def _same(moved: np.ndarray, result: Value, known: dict[tuple[object, ...], int]
     """Whether the numbers that came there are those of a result, which may be open where they have a size."""
     dims = result.type.shape or ()
     if len(dims) != moved.ndim or any(d not in (None, n) for d, n in zip(dims, moved.shape, strict=True)):
+        return False
+    if any(n not in (1, m) for n, m in zip(_scales(result.type), moved.shape, strict=True)):
         return False
     wanted = _numbers(result, moved.shape, known)
     return wanted is not None and bool((moved == wanted).all())
