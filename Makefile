@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op docs site matrix drop-ins unreasonable threads bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op rule-index docs golden site matrix drop-ins unreasonable threads bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -16,7 +16,9 @@ help:
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
+	@echo "make rule-index  list the rules of each operator again, after a change of @rule"
 	@echo "make docs     make docs/tour.md and docs/proposals.md again"
+	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"
 	@echo "make matrix   random models of all operators, whole: CASES of each kind; the tests run a part of them"
 	@echo "make drop-ins  200 random graphs with computed sizes: every input resized, both sides compared; the tests run a few"
@@ -68,9 +70,15 @@ tests: $(VENV)/.dev
 new-op: $(VENV)/.dev
 	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)
 
+rule-index: $(VENV)/.dev
+	$(BIN)/python scripts/make_rule_index.py
+
 docs: $(VENV)/.run
 	$(BIN)/python scripts/make_tour.py
 	$(BIN)/python scripts/make_proposals.py
+
+golden: $(VENV)/.dev
+	$(BIN)/python scripts/make_golden.py
 
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

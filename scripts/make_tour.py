@@ -5,7 +5,6 @@ python scripts/make_tour.py
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +15,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.short_text import shortened  # noqa: E402
+from tflq.backends import backend  # noqa: E402
 from tflq.contract import Pipeline  # noqa: E402
 from tflq.dump import Dump  # noqa: E402
 from tflq.evaluate import evaluate_function  # noqa: E402
 from tflq.flatbuffer.writer import write  # noqa: E402
-from tflq.formats import Format, read, read_any_form, serialize  # noqa: E402
+from tflq.formats import read, read_any_form  # noqa: E402
 from tflq.ir.core import Function, Module, Op, Value  # noqa: E402
 from tflq.ir.types import TensorType, UniformQuantizedType, i8  # noqa: E402
 from tflq.options import asked  # noqa: E402
@@ -44,7 +45,7 @@ anything is decoded. The reader makes one op per operator: an `Add` (`dialects/t
 `op.lhs` and `op.rhs`. The traits of the declaration check the file: here that all three tensors have quantization
 parameters, and that shapes broadcast."""
 SAID = {
-    "legalize": """`legalize/rules/arithmetic.py` lists the rules of `Add`. The first one that answers is what the
+    "legalize": """`legalize/rule_index.py` lists the rules of `Add`. The first one that answers is what the
 reference kernel computes: `z + m (((x - z1) << 20) m1 + ((y - z2) << 20) m2)`, each product rounded twice. Multipliers
 and shifts come from `numerics/elementwise.py`. `y` has the larger scale, and its multiplier m2 is exactly one half:
 with the shift by 20, `y` is multiplied by 2^19. The fused RELU is a clamp from the zero point of the result up.
@@ -67,13 +68,6 @@ become constants when the file is written.""",
 """What each pass did here, by its name."""
 COMMON = ("legalize",)
 """Passes that both formats have, shown once."""
-RESOURCES = re.compile(r"\{-#.*#-\}\s*", re.DOTALL)
-LEFT_OUT = (
-    (re.compile(r" loc\(.*\)$", re.MULTILINE), ""),
-    (re.compile(r"tflq\.\w+ = (?:\[\{[^\]]*\]|\{[^}]*\}|\[[^\]]*\]|\d+)(?:, )?"), ""),
-    (re.compile(r", \}"), "}"),
-    (re.compile(r" \{\}| attributes \{\}"), ""),
-)
 STORED = np.array([[3, 40, -128, 127]], np.int8), np.array([[-7, 13, 5, 127]], np.int8)
 
 
@@ -95,7 +89,7 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def passes(source: bytes, format: Format) -> Iterator[str]:
+def passes(source: bytes, format: str) -> Iterator[str]:
     """A section for each pass that changed the text of the model, on the way to a format."""
     with TemporaryDirectory() as folder:
         module, passed = converted(source, format, folder)
@@ -115,11 +109,11 @@ def passes(source: bytes, format: Format) -> Iterator[str]:
                 yield from ("```mlir", short, "```", "", evaluated(text), "")
         last, ops = short, text.count('"tosa.') - text.count('"tosa.const"')
     yield f"Passes, in order: {', '.join(f'`{name}`' for name in passed)}."
-    yield f"The file is {sum(memoryview(piece).nbytes for piece in serialize(module, format)):,} bytes."
+    yield f"The file is {sum(memoryview(piece).nbytes for piece in backend(format).pieces(module, 0, None)):,} bytes."
     yield ""
 
 
-def converted(source: bytes, format: Format, folder: str) -> tuple[Module, list[str]]:
+def converted(source: bytes, format: str, folder: str) -> tuple[Module, list[str]]:
     """A model converted with every table that pays, whatever its size: the module and the names of the passes."""
     options, module, passed = asked(format, None), read(source), []
     dump = Dump(folder, module)
@@ -128,14 +122,6 @@ def converted(source: bytes, format: Format, folder: str) -> tuple[Module, list[
         passed.append(step.item.name)
         dump.after(step)
     return module, passed
-
-
-def shortened(text: str) -> str:
-    """The text without locations, notes on the file and the bytes of long constants."""
-    text = RESOURCES.sub("", text)
-    for pattern, by in LEFT_OUT:
-        text = pattern.sub(by, text)
-    return text.strip()
 
 
 def evaluated(text: str) -> str:

@@ -59,9 +59,8 @@ NEXT = """
 What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
-3. {rules}: the rules in order; each is a function in
-   tflq/legalize/reference (what a kernel computes) or tflq/legalize/real (what no kernel computes),
-   named by `later("reference.{family}")`.
+3. A function with `@rule({title})` in tflq/legalize/reference (what a kernel computes), one with
+   `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make rule-index`.
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/coverage/samples.
 5. A rule in tflq/shapes, unless a trait says the shape; the release of each version in schema/runtime.toml.
@@ -106,10 +105,8 @@ def begin(name: str, family: str, operands: list[str]) -> str:
             "table and the member of BuiltinOptions2 to schema/tflite_new.toml; then run scripts/make_schema.py"
         )
     declaration = ROOT / "tflq" / "dialects" / "tfl" / f"{family}.py"
-    rules = ROOT / "tflq" / "legalize" / "rules" / f"{family}.py"
-    for path in (declaration, rules):
-        if not path.is_file():
-            raise ValueError(f"there is no {path.relative_to(ROOT)}: families are {', '.join(sorted(families()))}")
+    if not declaration.is_file():
+        raise ValueError(f"there is no {declaration.relative_to(ROOT)}: families are {', '.join(families())}")
     options = options_of(upper)
     fields = [f for f in (table(options).fields if options else ()) if f.kind != "union_type"]
     slots = [f"    {each}: Value = operand()" for each in operands]
@@ -122,31 +119,29 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
     if any("Any" in line for line in lines):
         inserted(declaration, r"from __future__ import annotations\n", "\nfrom typing import Any\n")
-    inserted(rules, r"from __future__ import annotations\n", f"\nfrom tflq.dialects.tfl.{family} import {title}\n")
-    inserted(rules, r"^RULES: Final\[Rules\] = \{.*?(?=^\})", f"    {title}: (),\n")
     folder = ROOT / "tests" / "legalize" / "reference"
     test = (folder / family if (folder / family).is_dir() else folder) / f"test_{name}.py"
     if test.exists():
         raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
     test.write_text(TEST.format(upper=upper, name=name, count=len(operands), attributes=attributes), encoding="utf-8")
-    written = [declaration, index, rules, test]
+    written = [declaration, index, test]
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
-    names = {"declaration": declaration, "rules": rules, "test": test}
-    return NEXT.format(upper=upper, family=family, **{key: path.relative_to(ROOT) for key, path in names.items()})
+    names = {"declaration": declaration, "test": test}
+    return NEXT.format(upper=upper, title=title, **{key: path.relative_to(ROOT) for key, path in names.items()})
 
 
-def families() -> set[str]:
-    """The families that have rules."""
-    return set(DIALECT.family_of.values()) & {p.stem for p in (ROOT / "tflq" / "legalize" / "rules").glob("[a-z]*.py")}
+def families() -> list[str]:
+    """The families of operators, by name."""
+    return sorted(set(DIALECT.family_of.values()))
 
 
 def main() -> int:
     """Writes the files and prints the next steps. Exit code 2 if that cannot be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("name", help="tfl.foo")
-    parser.add_argument("family", help=f"one of {', '.join(sorted(families()))}")
+    parser.add_argument("family", help=f"one of {', '.join(families())}")
     parser.add_argument("operands", nargs="*", default=["input"], help="names of the operands")
     arguments = parser.parse_args()
     try:

@@ -34,7 +34,7 @@ def test_files_do_not_say_where_the_source_was(format: Any) -> None:
 @pytest.mark.parametrize("mac", ["integer", "float32"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_equal_in_every_layer(name: str, mac: str) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = MODELS / f"{name}.tflite"
     conversion = tflq.convert(path, mac=mac)  # type: ignore[arg-type]
     result = tflq.verify(path, conversion.data, layers=True)

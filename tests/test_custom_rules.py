@@ -13,6 +13,7 @@ import tflq
 from tflq import Extension
 from tflq.cli import main
 from tflq.dialects.tfl.activation import Relu
+from tflq.errors import Refused
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import UniformQuantizedType, f32, i8
@@ -96,6 +97,19 @@ def test_rules_for_builtins_are_tried_first() -> None:
     assert len(asked) == 1
 
 
+def test_no_rule_is_tried_after_a_refusal() -> None:
+    def refuse(op: Op, b: RuleBuilder) -> Value:
+        raise Refused("it has no form", "leave it out")
+
+    def unreached(op: Op, b: RuleBuilder) -> Value:
+        raise AssertionError
+
+    with pytest.raises(tflq.UnsupportedError) as caught:
+        tflq.convert(model(), rules=[Extension(rules={"Threshold": [refuse, unreached]})])
+    (reason,) = caught.value.reasons
+    assert (reason.what, reason.remedy, reason.opcode) == ("it has no form", "leave it out", "CUSTOM")
+
+
 def test_an_error_of_a_rule_names_it() -> None:
     def broken(op: Op, b: RuleBuilder) -> Value:
         raise ZeroDivisionError
@@ -107,6 +121,9 @@ def test_an_error_of_a_rule_names_it() -> None:
     assert (reason.subgraph, reason.operator, reason.opcode, reason.tensor) == (0, 0, "CUSTOM", "y")
 
 
+WHOSE = "the rule 'twice' for {path}: subgraph 0, operator 0 (CUSTOM), tensor 'y' makes invalid IR: 'tosa.abs': "
+TWO = WHOSE + "it has 2 operand(s), and 1 are declared; mend the file"
+QUANTIZED = WHOSE
 RULE = """import tflq
 
 def twice(x, b):
@@ -125,6 +142,8 @@ EXTENSION = tflq.Extension(rules={{"Threshold": [twice]}})
         ("raise SystemExit(0)\n", 1, "importing the file raises SystemExit: 0"),
         (RULE.format(value="x.nothing"), 4, "the rule 'twice' for {path}: subgraph 0, operator 0 (CUSTOM), tensor 'y'"),
         (RULE.format(value="[]"), 3, "gave 0 results for 1"),
+        (RULE.format(value="b.emit('tosa.abs', [x.operand(0)] * 2, x.result.type.stripped())"), 3, TWO),
+        (RULE.format(value="b.emit('tosa.abs', [x.operand(0)], x.result.type.stripped())"), 3, QUANTIZED),
     ],
 )
 def test_a_fault_of_a_file_is_its_own(

@@ -12,7 +12,7 @@ import pytest
 from support.harness import argument, one_op
 
 import tflq
-from tflq.errors import InvalidModelError, ParseError, Reason, TflqError, VerificationError
+from tflq.errors import InvalidModelError, ParseError, Reason, Refused, TflqError, VerificationError
 from tflq.ir.core import Location
 from tflq.ir.parser import parse_module
 from tflq.ir.types import UniformQuantizedType, i16
@@ -113,7 +113,7 @@ def test_reprs_are_short() -> None:
 @pytest.mark.parametrize("again", COPIES)
 @pytest.mark.parametrize("format", ["tflite", "tosa", "mlir"])
 def test_conversions_survive(format: str, again: Callable[[object], object]) -> None:
-    conversion = tflq.convert(MODELS / "cnn_int8.tflite", format=format)  # type: ignore[arg-type]
+    conversion = tflq.convert(MODELS / "cnn_int8.tflite", format=format)
     other = again(conversion)
     assert isinstance(other, tflq.Conversion)
     assert other.data == conversion.data
@@ -143,3 +143,13 @@ def test_sentences() -> None:
     assert str(Reason("no", "t.toml", place="12")) == "t.toml:12: no"
     assert str(VerificationError("left")) == "left"
     assert str(ParseError("m.mlir", 2, 5, "no op", "x\n^")) == "m.mlir:2:5: no op\nx\n^"
+
+
+def test_a_refusal_carries_its_reason() -> None:
+    refused = Refused("it has no form", "write it in f32")
+    assert (str(refused), refused.reason) == ("it has no form", Reason("it has no form", remedy="write it in f32"))
+    location = Location("m.tflite", 0, 3, "CONV_2D", "y")
+    assert refused.at(location) == Reason.at(location, "it has no form", remedy="write it in f32")
+    inside = "m.mlir: function 1, @f: it has no form; write it in f32"
+    assert str(refused.within("function 1, @f", "m.mlir", 1)) == inside
+    assert isinstance(tflq.NotApplicable("not here"), Refused)

@@ -20,7 +20,7 @@ MEASURED_WITH = re.compile(r"ai-edge-litert \d+\.\d+\.\d+, the reference")
 @pytest.fixture(scope="module")
 def made() -> Any:
     """The script, as a module."""
-    pytest.importorskip("ai_edge_litert", reason="docs/exceptions.md is not checked: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="docs/exceptions.md is not checked: pip install '.[verify]'")
     spec = spec_from_file_location("make_exceptions", ROOT / "scripts" / "make_exceptions.py")
     assert spec is not None
     assert spec.loader is not None

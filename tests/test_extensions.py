@@ -53,6 +53,29 @@ def test_a_file_adds_a_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "EXTENSION" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("body", "line", "said"),
+    [
+        ("raise ValueError('it went off')", 11, "raises ValueError: it went off"),
+        ("pass", 10, "raises TypeError: run() gives NoneType, not a PassResult"),
+        (
+            "module.main.inputs *= 2; return PassResult(module, True)",
+            10,
+            "makes invalid IR: function 0 'f': two arguments of the function are the same value",
+        ),
+    ],
+)
+def test_a_fault_of_a_pass_is_its_own(
+    body: str, line: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, model = tmp_path / "my_rules.py", tmp_path / "x.mlir"
+    before, _, after = FILE.format(name="boom").partition("module.main.name = self.to\n")
+    rules.write_text(f"{before}{body}\n{after.partition('True)')[2]}")
+    model.write_text("func.func @f(%x: tensor<2xi8>) {\n  return\n}")
+    assert main.run(["opt", str(model), "--rules", str(rules), "-p", "boom"]) == 2
+    assert capsys.readouterr().err == f"tflq: {rules}:{line}: the pass 'boom' {said}; mend the file\n"
+
+
 TRANSPOSES = """
 func.func @f(%x: tensor<2x3x4xi8>) -> tensor<{shape}xi8> {{
   %p = "tfl.pseudo_const"() {{value = dense<[2, 0, 1]> : tensor<3xi32>}} : () -> tensor<3xi32>

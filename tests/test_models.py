@@ -69,7 +69,7 @@ def test_two_signatures_with_any_batch() -> None:
 @pytest.mark.parametrize("mac", ["integer", "float32"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_converted_network_is_equal_in_every_layer(name: str, mac: str) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = FOLDER / f"{name}.tflite"
     conversion = tflq.convert(path, mac=mac)  # type: ignore[arg-type]
     assert conversion.report.counts["float"] == 0, [r.reason for r in conversion.report.rows if r.path == "float"]
@@ -84,7 +84,7 @@ def test_a_converted_network_is_equal_in_every_layer(name: str, mac: str) -> Non
 
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_converted_model_takes_any_batch(batch: int) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = FOLDER / "two_signatures.tflite"
     assert tflq.verify(path, tflq.convert(path).data, batch=batch, seeds=1).equal
 
@@ -92,7 +92,7 @@ def test_a_converted_model_takes_any_batch(batch: int) -> None:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_a_failing_case_of_the_rfc_works(name: str) -> None:
     """Equal, or one count off where the operator is computed in float."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = FOLDER / f"{name}.tflite"
     conversion = tflq.convert(path)
     result = tflq.verify(path, conversion.data, seeds=4)

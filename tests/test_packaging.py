@@ -35,6 +35,15 @@ def test_checkout(name: str) -> None:
     assert Path(resource(name)).read_bytes() == (ROOT / name).read_bytes()
 
 
+def test_what_is_told_to_install_is_in_the_checkout() -> None:
+    """`tflq` is on no index: `pip install '.[verify]'`."""
+    asked = "pip install " + "tflq"
+    files = [path for folder in ("tests", "tflq", "docs", "benchmarks") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path for path in (*files, ROOT / "README.md") if path.suffix in (".py", ".md", ".ipynb")]
+    assert len(texts) > 500
+    assert not [str(path) for path in texts if asked in path.read_text(encoding="utf-8")]
+
+
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(FileNotFoundError, match="the installation is incomplete"):
         resource("schema/nothing.toml")
@@ -44,7 +53,7 @@ def test_a_file_that_is_not_there() -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an sdist, and the wheel that is built from it."""
     for module in ("build", "hatchling"):
-        pytest.importorskip(module, reason="needs the build tools: pip install tflq[dev]")
+        pytest.importorskip(module, reason="needs the build tools: pip install '.[dev]'")
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
     return folder
@@ -57,7 +66,7 @@ def run(*command: object, **options: Any) -> str:
 
 
 def test_sdist_and_wheel_are_as_an_index_wants_them(built: Path) -> None:
-    pytest.importorskip("twine", reason="needs twine: pip install tflq[dev]")
+    pytest.importorskip("twine", reason="needs twine: pip install '.[dev]'")
     files = sorted(built.iterdir())
     assert [path.name for path in files] == [
         f"tflq-{tflq.__version__}-py3-none-any.whl",

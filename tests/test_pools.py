@@ -28,7 +28,7 @@ def raised(model: bytes) -> tflq.Conversion:
 
 
 def test_twenty_models_three_of_them_broken() -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     sound = [(MODELS / f"{name}.tflite").read_bytes() for name in SOUND]
     broken = [sound[0][:900], b"not a model", sound[1][: len(sound[1]) // 2]]
     models = [*sound, broken[0], *sound, broken[1], *sound[:5], broken[2]]

@@ -62,7 +62,7 @@ def test_what_may_differ() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_library_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     example = TEXT.split("```python\n")[1].split("```")[0]
     exec(compile(example, "README.md", "exec"), {})  # noqa: S102
     expected = re.findall(r"^print\(.*\)  # (.*)$", example, re.MULTILINE)

@@ -17,7 +17,6 @@ from support.harness import argument, const, convert_and_compare
 
 import tflq
 from tflq.flatbuffer.writer import write
-from tflq.formats import Format
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, ui8
 
@@ -141,8 +140,7 @@ def test_a_scalar_of_unknown_rank() -> None:
     ops = [Op("tfl.relu", [x], [y], {}), Op("tfl.add", [x, y], [z], options, info={"version": 2})]
     file = _model(ops, x)
     convert_and_compare(file, [[np.asarray(v, np.int8)] for v in (-100, 3, 90)])
-    formats: tuple[Format, ...] = ("tosa", "mlir")
-    for format in formats:
+    for format in ("tosa", "mlir"):
         with pytest.raises(tflq.UnsupportedError, match="input 'x': its rank is not known; give its whole shape"):
             tflq.convert(file, format=format)
         assert tflq.convert(file, format=format, shapes={"x": ()}).data
@@ -172,7 +170,7 @@ def drawing() -> ModuleType:
 
 
 def test_mutants_end_well_or_say_why_not(drawing: ModuleType) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     outcomes = list(drawing.run(5, range(COUNT), "i8", tuple(drawing.WAYS)))
     assert len(outcomes) == COUNT
     found = [(number, name, what, way, result) for number, name, what, ways in outcomes for way, result in ways.items()]

@@ -19,8 +19,8 @@ INTEGER = [*NETWORKS, "arg_min", "pad", "split"]
 
 
 def tools() -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -186,7 +186,7 @@ def test_verify_names_the_first_layer_that_differs() -> None:
 @pytest.mark.parametrize("name", ["cnn_int8", "cnn_uint8"])
 def test_compiled_by_iree(name: str, tmp_path: Path) -> None:
     runtime = pytest.importorskip("iree.runtime", reason="needs IREE: pip install iree-base-compiler iree-base-runtime")
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     tool = shutil.which("iree-compile", path=str(Path(sys.executable).parent)) or shutil.which("iree-compile")
     if tool is None:
         pytest.skip("needs iree-compile: pip install iree-base-compiler")

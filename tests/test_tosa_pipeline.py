@@ -9,8 +9,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify, verify_casts
-from tflq.named_passes import named_passes
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import named_passes, parse_pipeline
 
 T = "tensor<2x3x!q>"
 

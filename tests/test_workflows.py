@@ -18,8 +18,8 @@ from tflq.ir.core import Module, walk
 from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
+from tflq.named_passes import parse_pipeline
 from tflq.numerics.rounding import Rounding, round_float
-from tflq.passes.pipeline_text import parse_pipeline
 
 ROUNDINGS: list[Rounding | None] = [None, "half_even", "half_away", "half_up", "toward_zero"]
 

@@ -8,7 +8,6 @@ weights. `ext` holds the few numerics that TFLite has and TOSA lacks. The classe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from tflq.dialects.declare import Operator
 from tflq.dialects.ext.casts import Truncate
 from tflq.dialects.ext.tables import Table16Bit
+from tflq.dialects.inference import STATED, Misfit, NotInferred
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.arithmetic import Add, Maximum, Minimum, Mul, Sub
@@ -24,17 +24,17 @@ from tflq.dialects.tosa.casts import Cast, Rescale
 from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.indexing import Table
-from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Transpose
+from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Slice, Transpose
 from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
+from tflq.ir.types import ElementType, FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Builder", "Emitter", "Kind", "broadcast", "refined"]
+__all__ = ["Builder", "Emitter", "Kind", "refined"]
 
 Kind: TypeAlias = type[Operator] | str
 """The class of an op; the name of one that no class declares (`arith.addi`)."""
@@ -44,22 +44,6 @@ RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 _REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
 
-@lru_cache(maxsize=4096)
-def broadcast(*shapes: Shape) -> Shape:
-    """numpy's broadcast of shapes; an unknown dim meets 1 as itself, and a known dim other than 1 as that dim."""
-    known = [s for s in shapes if s is not None]
-    if len(known) != len(shapes):
-        return None
-    out: list[int | None] = []
-    for i in range(max(map(len, known))):
-        dims = {s[-1 - i] for s in known if i < len(s)} - {1}
-        sizes = dims - {None}
-        if len(sizes) > 1:
-            raise ValueError(f"shapes {' and '.join(map(str, known))} do not broadcast")
-        out.append(sizes.pop() if sizes else (None if dims else 1))
-    return tuple(reversed(out))
-
-
 def refined(stated: Shape, found: Shape) -> Shape:
     """What is known of a tensor by two accounts; the first holds where they contradict each other."""
     if stated is None or found is None or len(stated) != len(found):
@@ -67,8 +51,21 @@ def refined(stated: Shape, found: Shape) -> Shape:
     return tuple(f if s is None else s for s, f in zip(stated, found, strict=True))
 
 
-def _reshaped(type: TensorType, shape: Shape) -> TensorType:
-    return type if type.shape == shape else TensorType(shape, type.element)
+def _typed(like: TensorType, shape: Shape, element: ElementType) -> TensorType:
+    return like if like.shape == shape and like.element is element else TensorType(shape, element)
+
+
+def _inferred(op: Op) -> Shape:
+    """The shape of an op's result; None if not even its rank is known."""
+    assert isinstance(op, Operator)
+    try:
+        shape = op.infer(STATED)
+    except Misfit:
+        raise
+    except NotInferred:
+        return None
+    assert not isinstance(shape, list)
+    return shape
 
 
 class Emitter:
@@ -99,11 +96,26 @@ class Emitter:
         self.ops.append(op)
         return op
 
-    def emit(self, kind: Kind, operands: Sequence[Value | None], type: TensorType, **attributes: Any) -> Value:
-        """Any op with one result."""
-        result = Value(type)
+    def emit(
+        self,
+        kind: Kind,
+        operands: Sequence[Value | None],
+        type: TensorType | ScalarType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """Any op with one result. Where only its element type is given, the op infers the shape; where nothing is, the
+        element type is that of the first operand. `Misfit` if the operands do not fit."""
         made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
-        self.ops.append(made(name, list(operands), [result], attributes, self.location))
+        if isinstance(type, TensorType):
+            result = Value(type)
+            op = made(name, list(operands), [result], attributes, self.location)
+        else:
+            first = operands[0]
+            assert first is not None
+            result = Value(first.type)
+            op = made(name, list(operands), [result], attributes, self.location)
+            result.type = _typed(first.type, _inferred(op), type or first.type.element)
+        self.ops.append(op)
         return result
 
     def constant(self, array: npt.ArrayLike, element: ScalarType = i32) -> Value:
@@ -129,11 +141,11 @@ class Builder(Emitter):
         if x.type.shape == type.shape:
             return self.emit(kind, [x], type, **attributes)
         shape = refined(type.shape, x.type.shape)
-        return self.emit(kind, [self.restated(x, shape)], _reshaped(type, shape), **attributes)
+        return self.emit(kind, [self.restated(x, shape)], _typed(type, shape, type.element), **attributes)
 
     def restated(self, x: Value, shape: Shape) -> Value:
         """The same elements in a tensor of which another shape is known."""
-        return x if x.type.shape == shape else self.emit(Identity, [x], _reshaped(x.type, shape))
+        return x if x.type.shape == shape else self.emit(Identity, [x], _typed(x.type, shape, x.type.element))
 
     def scast(self, x: Value, type: TensorType) -> Value:
         """quant.scast: the same stored integers under another type (quantized ↔ its storage type)."""
@@ -220,8 +232,7 @@ class Builder(Emitter):
     def _binary(
         self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **attributes: Any
     ) -> Value:
-        type = TensorType(broadcast(a.type.shape, b.type.shape), element or a.type.storage)
-        return self.emit(kind, [a, b], type, **attributes)
+        return self.emit(kind, [a, b], element or a.type.storage, **attributes)
 
     def add(self, a: Value, b: Value) -> Value:
         """tosa.add: a + b."""
@@ -269,8 +280,7 @@ class Builder(Emitter):
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         """tosa.select: a where the condition holds, else b."""
-        shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
-        return self.emit(Select, [condition, a, b], TensorType(shape, a.type.storage))
+        return self.emit(Select, [condition, a, b], a.type.storage)
 
     def clamp(self, x: Value, low: int, high: int) -> Value:
         """tosa.clamp to [low, high]; no op if the type holds no more than that."""
@@ -325,18 +335,16 @@ class Builder(Emitter):
 
     def transpose(self, x: Value, perms: Sequence[int]) -> Value:
         """tosa.transpose: axis i of the result is axis perms[i] of x."""
-        shape = None if x.type.shape is None else tuple(x.type.shape[p] for p in perms)
-        return self.emit(Transpose, [x], TensorType(shape, x.type.element), perms=tuple(perms))
+        return self.emit(Transpose, [x], perms=tuple(perms))
 
-    def concat(self, xs: Sequence[Value], axis: int, shape: Shape) -> Value:
-        """tosa.concat along an axis, to a result of the given shape."""
-        return self.emit(Concat, list(xs), TensorType(shape, xs[0].type.element), axis=axis)
+    def concat(self, xs: Sequence[Value], axis: int) -> Value:
+        """tosa.concat along an axis."""
+        return self.emit(Concat, xs, axis=axis)
+
+    def slice(self, x: Value, start: Sequence[int], size: Sequence[int | None]) -> Value:
+        """tosa.slice; a size of None is the rest of a dim that is not known."""
+        return self.emit(Slice, [x], start=tuple(start), size=tuple(size))
 
     def reduce(self, kind: Literal["sum", "max", "min"], x: Value, axis: int) -> Value:
         """tosa.reduce_sum / _max / _min over one axis, which stays with size 1."""
-        shape = (
-            None
-            if x.type.shape is None
-            else tuple(1 if i == axis % len(x.type.shape) else d for i, d in enumerate(x.type.shape))
-        )
-        return self.emit(_REDUCTIONS[kind], [x], TensorType(shape, x.type.element), axis=axis)
+        return self.emit(_REDUCTIONS[kind], [x], axis=axis)

@@ -78,7 +78,7 @@ class Pipeline:
 
     def run(self, module: Module) -> PassResult:
         """Run all passes. VerificationError, naming the pass, if one leaves invalid IR behind; OptionError if the
-        module is not in the form that one takes."""
+        module is not in the form that one takes, or for a fault of a pass that is none of tflq's own."""
         modified = False
         for step in self.steps(module):
             module, modified = step.module, modified or step.modified
@@ -115,22 +115,32 @@ class Pipeline:
             return _result(item, module)
         except TflqError:
             raise
-        except Exception:
+        except Exception as error:
             if unverified:  # what it stumbled over may be what they left
                 _verify_after(unverified, module, form)
+            _blame(item, error)
             raise
 
 
 def _result(item: Pass, module: Module) -> PassResult:
-    if item.title:
-        with stage(item.title):
-            return item.run(module)
     try:
-        with stage(f"pass {item.name}", DEBUG):
-            return item.run(module)
+        with stage(item.title) if item.title else stage(f"pass {item.name}", DEBUG):
+            result = item.run(module)
     except TflqError as error:
-        error.add_note(f"in pass '{item.name}'")
+        if not item.title:
+            error.add_note(f"in pass '{item.name}'")
         raise
+    if not isinstance(result, PassResult):
+        raise TypeError(f"run() gives {type(result).__name__}, not a PassResult")
+    return result
+
+
+def _blame(item: Pass, error: BaseException) -> None:
+    """OptionError if it is a user's pass that failed so."""
+    from tflq.users_code import fault_of_pass, is_users
+
+    if is_users(item):
+        raise fault_of_pass(error, item) from error
 
 
 def _check_form(item: Pass, module: Module, form: Form | None) -> None:
@@ -150,7 +160,12 @@ def _size(module: Module) -> int:
 
 
 def _verify_after(passes: Sequence[Pass], module: Module, form: Form | None) -> None:
-    verify_stage(module, form, ", ".join(item.title or f"pass '{item.name}'" for item in passes))
+    try:
+        verify_stage(module, form, ", ".join(item.title or f"pass '{item.name}'" for item in passes))
+    except VerificationError as error:
+        if len(passes) == 1:
+            _blame(passes[0], error.__cause__ or error)
+        raise
 
 
 def verify_stage(module: Module, form: Form | None, stage: str) -> None:

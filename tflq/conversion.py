@@ -7,15 +7,16 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tflq.arguments import check_choice, check_flags, check_path
+from tflq.arguments import check_flags, check_path
+from tflq.backends import backend, named_by, suffixes
 from tflq.collector import collected_rarely
 from tflq.contract import Pipeline, Step
 from tflq.dialects.tfl.control import Custom
 from tflq.errors import FileError, OptionError, Reason, TflqError
 from tflq.files import check_outputs, replace_files, tidy
-from tflq.formats import Format, Source, held, named_by, read, serialize, size_of
+from tflq.formats import Source, held, read, size_of
 from tflq.ir.core import Module
 from tflq.light import dataclass, replace
 from tflq.logs import INFO, WARNING, log, stage
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tflq.cost import Cost
     from tflq.dialects.forms import Form
     from tflq.extensions import Extension
-    from tflq.tosa.target import Target
 
     _OfSource = tuple[int, Arena | None, str, str]
     """Of the cost: `bytes_in`, `arena_in`, `slower` and `instead`."""
@@ -68,7 +68,7 @@ class Conversion:
 
     Attributes:
         report: What happened to each operator.
-        format: "tflite", "tosa" or "mlir".
+        format: "tflite", "tosa", "mlir", or that of a backend of your own.
         target: The target of a TOSA conversion, else None.
         timings: One row for each pass.
 
@@ -83,8 +83,8 @@ class Conversion:
         self,
         module: Module | None,
         report: Report,
-        format: Format = "tflite",
-        target: Target | None = None,
+        format: str = "tflite",
+        target: Any = None,
         timings: Sequence[Timing] = (),
         options: Options | None = None,
     ) -> None:
@@ -132,7 +132,7 @@ class Conversion:
             The pieces of the file, in order.
         """
         size = 0
-        for piece in serialize(self.module, self.format, function, self.target):
+        for piece in backend(self.format).pieces(self.module, function, self.target):
             size += memoryview(piece).nbytes
             yield piece
         self._sizes[function] = size
@@ -142,7 +142,7 @@ class Conversion:
         """Memory that the activations of a TFLite file need while it runs, as the interpreter's optimized kernels plan
         it with one thread. None for TOSA.
         """
-        if self.format != "tflite":
+        if not backend(self.format).builtins:
             return None
         from tflq.analysis.arena import arena_of
 
@@ -169,7 +169,7 @@ class Conversion:
     @cached_property
     def _of_source(self) -> _OfSource:
         """What of the cost a module that is read from the files does not say."""
-        if self.format != "tflite" or self._options is None:
+        if not backend(self.format).builtins or self._options is None:
             return self._bytes_in, None, "", ""
         from tflq.cost import slower_than_source, source_arena
 
@@ -191,8 +191,8 @@ class Conversion:
 def _restored(
     files: dict[str, bytes],
     report: Report,
-    format: Format,
-    target: Target | None,
+    format: str,
+    target: Any,
     timings: Sequence[Timing],
     of_source: _OfSource,
 ) -> Conversion:
@@ -207,7 +207,7 @@ def convert(
     source: Source,
     destination: str | os.PathLike[str] | None = None,
     *,
-    format: Format | None = None,
+    format: str | None = None,
     target: str | os.PathLike[str] | None = None,
     mac: Mac = "integer",
     prefer: Prefer = "speed",
@@ -310,7 +310,7 @@ def observed(
     source: Source,
     destination: str | os.PathLike[str] | None = None,
     *,
-    format: Format | None = None,
+    format: str | None = None,
     target: str | os.PathLike[str] | None = None,
     force: bool = False,
     dump_ir: str | os.PathLike[str] | None = None,
@@ -344,7 +344,7 @@ def observed(
         from tflq.extensions import rules_for
 
         options = replace(options, rules=rules_for(module, rules))
-    if options.tosa is None and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
+    if options.backend.builtins and MOST_GROWTH * size_of(source) < _TABLE:  # one table would be too large
         options = replace(options, most_tables=0)
     conversion = _lowered(module, options, form, format, dump_ir)
     while (smaller := _with_fewer_tables(conversion, options, source)) is not None:
@@ -363,7 +363,7 @@ def _lowered(
     module: Module,
     options: Options,
     form: Form,
-    format: Format,
+    format: str,
     dump_ir: str | os.PathLike[str] | None,
 ) -> Conversion:
     """A module as it was read, converted."""
@@ -379,13 +379,13 @@ def _lowered(
         timings.append(Timing.of(step))
         if dump is not None:
             dump.after(step)
-    return Conversion(module, report_of(module, options), format, options.tosa, timings, options)
+    return Conversion(module, report_of(module, options), format, options.target, timings, options)
 
 
 def _with_fewer_tables(conversion: Conversion, options: Options, source: Source) -> Options | None:
     """Options that leave out those tables of two operands that save least, if a small source has become too large; the
     second time all of them."""
-    if options.tosa is not None or options.most_tables == 0:
+    if not options.backend.builtins or options.most_tables == 0:
         return None
     tables = conversion.module.record.find(LargeTables)
     if tables is None or not tables.gains or (size := size_of(source)) >= SMALL:
@@ -399,11 +399,12 @@ def _with_fewer_tables(conversion: Conversion, options: Options, source: Source)
     return replace(options, least_table=gains[kept - 1] if kept else 0.0, most_tables=kept)
 
 
-def _entries(module: Module, format: Format) -> Iterator[tuple[str, int]]:
+def _entries(module: Module, format: str) -> Iterator[tuple[str, int]]:
     """Key and function of each file: one for each function that a signature names, else one."""
     functions = {s.function: s.key or "" for s in module.signatures or ()}
-    if format == "tflite" or len(functions) < 2:
-        yield "", next(iter(functions), 0) if format != "tflite" else 0
+    one = backend(format).one_entry
+    if not one or len(functions) < 2:
+        yield "", next(iter(functions), 0) if one else 0
     else:
         yield from ((key, at) for at, key in functions.items())
 
@@ -417,7 +418,7 @@ def destinations(conversion: Conversion, path: str | os.PathLike[str]) -> Destin
     return places_of(conversion.module, conversion.format, path)
 
 
-def places_of(module: Module, format: Format, path: str | os.PathLike[str]) -> Destinations:
+def places_of(module: Module, format: str, path: str | os.PathLike[str]) -> Destinations:
     """Where the files of a module's entries go: TOSA has one for each of several."""
     entries = list(_entries(module, format))
     stem, suffix = os.path.splitext(path := tidy(path))
@@ -429,7 +430,7 @@ def places_of(module: Module, format: Format, path: str | os.PathLike[str]) -> D
 
 
 def expected_places(
-    source: Source, path: str | os.PathLike[str], *, format: Format, target: str | None, **asked_for: Any
+    source: Source, path: str | os.PathLike[str], *, format: str, target: str | None, **asked_for: Any
 ) -> Destinations:
     """Where the files of a conversion would go: its entries are those that narrowing leaves of the source."""
     options = asked(format, target, **asked_for)
@@ -450,11 +451,14 @@ def _word(key: str) -> str:
     return re.sub(r"[^\w-]+", "_", key)
 
 
-def _format(format: Format | None, destination: str | os.PathLike[str] | None) -> Format:
-    check_choice("format", format, get_args(Format), optional=True)
-    suffixes = tuple(f".{known}" for known in get_args(Format))
-    if destination is None or (format is not None and not os.fspath(destination).endswith(suffixes)):
+def _format(format: str | None, destination: str | os.PathLike[str] | None) -> str:
+    if format is not None:
+        backend(format)
+    if destination is None:
         return format or "tflite"
+    suffix = os.path.splitext(destination)[1][1:]
+    if format is not None and (suffix in backend(format).suffixes or suffix not in suffixes()):
+        return format
     named = named_by(destination)
     if format not in (None, named):
         path = os.fspath(destination or "")

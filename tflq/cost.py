@@ -114,7 +114,7 @@ def slower_than_source(module: Module, rows: Sequence[Row], options: Options) ->
     conversion."""
     decided = zip(Decisions.of(module), rows, strict=True)
     spread = [decision.op for decision, row in decided if row.path != "kept" and row.made > 1]
-    if options.tosa is not None or not _had_kernels(spread, options):
+    if not options.backend.builtins or not _had_kernels(spread, options):
         return "", ""
     which = f"{len(spread)} of {len(rows)} operators" if len(rows) > 1 else "its one operator"
     faster = options.mac == "integer" and any(isinstance(op, _PRODUCTS) for op in spread)

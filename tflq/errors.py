@@ -27,6 +27,7 @@ __all__ = [
     "OptionError",
     "ParseError",
     "Reason",
+    "Refused",
     "TflqError",
     "UnsupportedError",
     "VerificationError",
@@ -152,6 +153,27 @@ class Reason:
         return {**found, "value": plain_numbers(value) if plain else str(value)}
 
 
+class Refused(Exception):  # noqa: N818 an answer of what converts one operator
+    """An operator has no such form. What walks over the model catches it and collects the reasons in one `TflqError`.
+
+    Args:
+        what: Why not.
+        remedy: What the user can do.
+    """
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.reason = Reason(what, remedy=remedy)
+
+    def at(self, location: _Location | None) -> Reason:
+        """The reason, for the operator at a location."""
+        return Reason.at(location, self.reason.what, remedy=self.reason.remedy)
+
+    def within(self, place: str, path: str = "", subgraph: int | None = None) -> Reason:
+        """The reason, at a place in a file."""
+        return Reason(self.reason.what, path, subgraph, place=place, remedy=self.reason.remedy)
+
+
 def to_install(extras: str) -> str:
     """How a user gets the packages of some of tflq's extras: "verify", or "tosa,verify"."""
     return f"pip install '.[{extras}]' in a checkout of tflq"
@@ -162,7 +184,7 @@ _TENSOR = r"tensor(?: \d+)? '([^']*)'"
 
 
 class TflqError(Exception):
-    """Base class of all errors of tflq, except `NotApplicable`.
+    """Base class of all errors of tflq. `NotApplicable`, which only a rule raises, is not one.
 
     Attributes:
         reasons: What is wrong: one `Reason` for each problem.

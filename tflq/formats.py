@@ -5,38 +5,23 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import IO, TypeAlias
 
 from tflq.arguments import check_source, not_expected
+from tflq.backends import backend, named_by
 from tflq.dialects.forms import CORE
 from tflq.errors import OptionError, Reason
 from tflq.files import replace_file
-from tflq.flatbuffer import reader, writer
+from tflq.flatbuffer import reader
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Module
 from tflq.text_form import check_form, is_text, read_text
 
-if TYPE_CHECKING:
-    from tflq.tosa.target import Target
+__all__ = ["Source", "held", "is_tosa", "read", "read_any_form", "size_of", "write"]
 
-__all__ = ["Format", "Source", "held", "is_tosa", "named_by", "read", "read_any_form", "serialize", "size_of", "write"]
-
-Format = Literal["tflite", "tosa", "mlir"]
 _NOT_OF_TOSA = ("tfl.", "ext.", "quant.", *(f"{name}." for name in CORE))
 Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-
-
-def named_by(path: str | os.PathLike[str]) -> Format:
-    """The format that a destination's suffix names. TflqError if it names none."""
-    suffix = os.path.splitext(path)[1]
-    for known in get_args(Format):
-        if suffix == f".{known}":
-            return known
-    known = ", ".join(f".{name}" for name in get_args(Format))
-    what = f"the suffix says the format, and '{suffix}' names none"
-    raise OptionError(Reason(what, os.fspath(path), value=suffix, remedy=f"there are {known}"))
 
 
 def read(source: Source) -> Module:
@@ -135,21 +120,6 @@ def is_tosa(module: Module) -> bool:
     )
 
 
-def serialize(
-    module: Module, format: Format, function: int = 0, target: Target | None = None
-) -> Iterable[bytes | bytearray | memoryview]:
-    """The pieces of a file; for TOSA, of the entry that is `function`. MLIR text says what of the target it needs."""
-    if format == "tflite":
-        return writer.pieces(module)
-    if format == "tosa":
-        from tflq.tosa.files.write import tosa_pieces
-
-        return tosa_pieces(module, function)
-    from tflq.tosa.files.text import mlir_pieces
-
-    return (piece.encode() for piece in mlir_pieces(module, target, function=function))
-
-
 def write(module: Module, destination: str | os.PathLike[str] | None = None) -> bytes:
     """Serialize a module as TFLite, or as TOSA if it is in the tosa form.
 
@@ -171,13 +141,13 @@ def write(module: Module, destination: str | os.PathLike[str] | None = None) -> 
         ```
     """
     tosa = is_tosa(module)
-    format: Format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)
-    if tosa != (format != "tflite"):
+    format = ("tosa" if tosa else "tflite") if destination is None else named_by(destination)
+    if ("tosa" if tosa else "integer") not in backend(format).targets:
         form = "TOSA's operators" if tosa else "operators of TFLite"
         raise OptionError(
             Reason(f"the module holds {form}, which a .{format} file does not", remedy="use tflq.convert")
         )
-    pieces = serialize(module, format)
+    pieces = backend(format).pieces(module, 0, None)
     if destination is None:
         return b"".join(pieces)
     replace_file(destination, pieces)

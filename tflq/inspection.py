@@ -6,9 +6,10 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tflq.backends import of_target
 from tflq.conversion import convert
 from tflq.formats import Source, held, read, size_of
-from tflq.options import asked, format_for
+from tflq.options import asked
 
 if TYPE_CHECKING:
     from tflq.explorer.stages import Explored
@@ -54,7 +55,7 @@ class Inspection:
         Raises:
             UnsupportedError: The model cannot be converted for the target.
         """
-        return convert(self._source, format=format_for(self.target), target=self.target).report
+        return convert(self._source, format=of_target(self.target).name, target=self.target).report
 
     @cached_property
     def text(self) -> str:
@@ -99,5 +100,5 @@ def inspect(source: Source, *, target: str | os.PathLike[str] | None = None) -> 
         print([row for row in found.report.rows if row.outcome == "float"])
         ```
     """
-    asked(format_for(target), target)
+    asked(of_target(target).name, target)
     return Inspection(source, target)

@@ -16,8 +16,8 @@ from tflq.arguments import (
     items,
     not_expected,
 )
+from tflq.backends import Backend, backend
 from tflq.errors import OptionError, Reason
-from tflq.formats import Format
 from tflq.light import dataclass, field
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER
@@ -26,7 +26,6 @@ from tflq.targets import Target as Kernels
 if TYPE_CHECKING:
     from tflq.ir.core import Op
     from tflq.legalize.rule import Rule
-    from tflq.tosa.target import Target
 
 __all__ = [
     "Fallback",
@@ -37,7 +36,6 @@ __all__ = [
     "asked",
     "changed",
     "check_for_source_of_tosa",
-    "format_for",
 ]
 
 Fallback = Literal["float", "error"]
@@ -50,15 +48,15 @@ Prefer = Literal["speed", "size", "memory"]
 class Options:
     """What is asked of a conversion: see `tflq.convert`.
 
-    kernels: the target of a TFLite file. tosa: that of a TOSA file; None if the result is a TFLite file. least_table:
-    what a table of two operands must save, in nanoseconds a run; most_tables: how many of these there may be. fallback:
-    an operator without an integer rule is computed in float. cache: a folder of proofs, "" for none. rules: those of a
-    user (`tflq.Extension`).
+    backend: the format of the result. kernels: the target of a TFLite file. target: what that of another format
+    allows. least_table: what a table of two operands must save, in nanoseconds a run; most_tables: how many of these
+    there may be. fallback: an operator without an integer rule is computed in float. cache: a folder of proofs, "" for
+    none. rules: those of a user (`tflq.Extension`).
     """
 
-    format: Format = "tflite"
+    backend: Backend = field(default_factory=lambda: backend("tflite"))
     kernels: Kernels = INTEGER
-    tosa: Target | None = None
+    target: Any = None
     mac: Mac = "integer"
     prefer: Prefer = "speed"
     least_table: float = 0.0
@@ -77,7 +75,7 @@ class Options:
 
 
 def asked(
-    format: Format,
+    format: str,
     target: str | os.PathLike[str] | None,
     *,
     mac: Mac = "integer",
@@ -101,15 +99,15 @@ def asked(
     check_shapes(shapes)
     check_text("signature", signature, "a signature's key")
     check_path("cache", cache)
-    tosa, kernels = _target(target, format)
-    if tosa is not None:
-        _check_for_tosa(format, mac, prefer, state, reset_signature)
-        if cache is not None:
-            raise OptionError(Reason("a cache of proofs is for TFLite files; TOSA needs none", value=os.fspath(cache)))
+    if not (target is None or isinstance(target, (str, os.PathLike))):
+        raise not_expected("target", target, "the name of a target, or the path of a target's file")
+    chosen = backend(format)
+    allowed = chosen.target(target)
+    chosen.check_options(mac=mac, prefer=prefer, state=state, reset_signature=reset_signature, cache=cache)
     return Options(
-        format=format,
-        kernels=kernels,
-        tosa=tosa,
+        backend=chosen,
+        kernels=allowed if chosen.builtins else INTEGER,
+        target=None if chosen.builtins else allowed,
         mac=mac,
         prefer=prefer,
         most_tables=0 if prefer == "size" else None,
@@ -126,13 +124,6 @@ def asked(
     )
 
 
-def format_for(target: str | os.PathLike[str] | None) -> Format:
-    """The format of a target's files; MLIR text for TOSA's, since it can leave a batch open."""
-    from tflq.targets import is_of_tosa
-
-    return "mlir" if is_of_tosa(target) else "tflite"
-
-
 def changed(**given: Any) -> dict[str, Any]:
     """Those of the keywords of `tflq.convert`, but for `format` and `target`, that are not as by default."""
     usual = {**(asked.__kwdefaults__ or {}), "rules": ()}
@@ -142,7 +133,7 @@ def changed(**given: Any) -> dict[str, Any]:
 def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | None) -> None:
     """Refuses options that do nothing for a model that is TOSA already. `target`: as it was asked for."""
     for name, value, usual in (
-        ("target", target if options.tosa is None else None, "integer"),
+        ("target", target if options.backend.builtins else None, "integer"),
         ("fallback", "float" if options.fallback else "error", "float"),
         ("semantics", options.semantics, "interpreter"),
         ("state", options.state, None),
@@ -154,40 +145,9 @@ def check_for_source_of_tosa(options: Options, target: str | os.PathLike[str] | 
         raise OptionError("a TOSA file has no open dims to bind: its shapes are those it was written with")
 
 
-def _target(target: str | os.PathLike[str] | None, format: Format) -> tuple[Target | None, Kernels]:
-    """The constraints of a TOSA target (None for TFLite), and the quantized kernels of a TFLite target.
-    UnsupportedError for a target of another format."""
-    if not (target is None or isinstance(target, (str, os.PathLike))):
-        raise not_expected("target", target, "the name of a target, or the path of a target's file")
-    if format == "tflite":
-        if target in (None, "integer"):
-            return None, INTEGER
-        from tflq.targets import load_target as load_kernels
-
-        return None, load_kernels(target)
-    from tflq.tosa.target import load_target
-
-    if target in ("integer", "kernels"):
-        what = f"target '{target}' is for TFLite files"
-        raise OptionError(Reason(what, value=target, remedy=f"a .{format} file has the target 'tosa'"))
-    return load_target(None if target in (None, "tosa") else str(target)), INTEGER
-
-
 def _check_options(mac: str, prefer: str, fallback: str, semantics: str, state: str | None) -> None:
     check_choice("mac", mac, get_args(Mac))
     check_choice("prefer", prefer, get_args(Prefer))
     check_choice("fallback", fallback, get_args(Fallback))
     check_choice("semantics", semantics, get_args(Semantics))
     check_choice("state", state, get_args(State), optional=True)
-
-
-def _check_for_tosa(format: Format, mac: Mac, prefer: Prefer, state: State | None, reset_signature: bool) -> None:
-    """Refuses options that do nothing for a TOSA file."""
-    if state == "kept":
-        raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{format} file state is variables"))
-    if reset_signature:
-        raise OptionError(Reason(f"a reset signature is for TFLite files; a .{format} file has no signatures"))
-    if prefer != "speed":
-        raise OptionError(Reason(f"prefer '{prefer}' is for TFLite files; TOSA has one form", value=prefer))
-    if mac != "integer":
-        raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))

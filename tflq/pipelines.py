@@ -22,7 +22,7 @@ from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
 from tflq.passes.lower_rounding import LowerRounding
-from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature, RecordNames
+from tflq.passes.source import Cut, CutBeforeCustom, ExtractSignature
 from tflq.records import Decisions
 from tflq.report import Report
 
@@ -48,13 +48,13 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
         passes.append(CutBeforeCustom())
     if form == "tosa":
         return passes
-    if options.format != "tflite":
+    if not options.backend.builtins:
         from tflq.passes.row_updates import RowUpdates
         from tflq.passes.spectra import Spectra
 
         passes += [RowUpdates(), Spectra()]
-    if options.batch is not None or options.shapes or options.format == "tosa":
-        from tflq.shapes.steps import BindShapes
+    if options.batch is not None or options.shapes or options.backend.static:
+        from tflq.shapes.binding import BindShapes
 
         passes.append(BindShapes(options.batch, options.shapes))
     return passes
@@ -62,11 +62,7 @@ def narrowing(options: Options, form: Form) -> list[Pass]:
 
 def lowering(options: Options, form: Form) -> list[Pass]:
     """From the source to operators of the target, checked."""
-    if options.tosa is None:
-        return [RecordNames(), *to_integer_form(options, form), *to_kernels(options, form)]
-    if form == "tosa":
-        return [_check_tosa(options)]
-    return [*to_integer_form(options, form), *to_tosa(options), _check_tosa(options)]
+    return options.backend.lowering(options, form)
 
 
 def lower(module: Module, options: Options) -> tuple[Module, Report]:
@@ -86,31 +82,25 @@ def integer_form(module: Module, options: Options | None = None) -> Module:
 
 def report_of(module: Module, options: Options) -> Report:
     """The report of a module on which the passes noted what they did."""
-    report = Report.of(module, Decisions.of(module))
-    if options.tosa is not None:
-        from tflq.tosa.lowering.notes import Notes
-        from tflq.tosa.requirements import Requirements
-
-        noted = module.record.find(Notes) or Notes()
-        real = options.semantics == "real"  # else notes say how far the result is from the interpreter's
-        notes = [note for note in noted.rows if not (real and note.exception)]
-        report = Report.of(module, Decisions.of(module), notes)
-        report.requirements = module.record.find(Requirements)
+    notes, requirements = options.backend.notes(module, options)
+    report = Report.of(module, Decisions.of(module), notes)
+    report.requirements = requirements
     return report
 
 
 def to_integer_form(options: Options, form: Form) -> list[Pass]:
     if form == "tosa":
-        from tflq.tosa.steps import CheckLaws, RaiseTosa
+        from tflq.tosa.check import CheckLaws
+        from tflq.tosa.raising import RaiseTosa
 
         return [CheckLaws(), RaiseTosa(), *_simplification("interpreter")]
-    from tflq.legalize.steps import BuiltinsOfText, CoreToInteger, Legalize
-    from tflq.shapes.steps import SettleShapes
+    from tflq.legalize.engine import BuiltinsOfText, CoreToInteger, Legalize
+    from tflq.shapes.settling import SettleShapes
 
-    state = options.state if options.tosa is None else "lowered"
+    state = options.state if options.backend.builtins else "lowered"
     legalize = Legalize(options.kernels, options.fallback, options.semantics, state, options.rules)
-    of_text = BuiltinsOfText(keep_weights=options.tosa is None)
-    settle = SettleShapes(resizable=options.tosa is None)
+    of_text = BuiltinsOfText(keep_weights=options.backend.builtins)
+    settle = SettleShapes(resizable=options.backend.builtins)
     return [CoreToInteger(), of_text, settle, legalize, *_simplification(options.semantics)]
 
 
@@ -123,17 +113,15 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
     from tflq.passes.runtime import StateRuntime
     from tflq.passes.tabulate import Tabulate
     from tflq.select.cost import table_pays
-    from tflq.select.steps import (
-        CheckLegality,
-        DeclareVariables,
-        KeepApart,
-        MergeViews,
-        NameTensors,
-        Select,
-        ShareTables,
-        TrimEdges,
-    )
-    from tflq.shapes.steps import RestateResults, StateShapes
+    from tflq.select.edges import TrimEdges
+    from tflq.select.engine import Select
+    from tflq.select.equal_tables import ShareTables
+    from tflq.select.legality import CheckLegality
+    from tflq.select.naming import NameTensors
+    from tflq.select.sharing import KeepApart, MergeViews
+    from tflq.select.state import DeclareVariables
+    from tflq.shapes.settling import RestateResults
+    from tflq.shapes.stating import StateShapes
 
     return [
         *(Tabulate(table_pays, options.least_table, options.most_tables), DeadCodeElimination(), LowerRounding()),
@@ -148,7 +136,7 @@ def to_kernels(options: Options, form: Form) -> list[Pass]:
 
 def _strips(options: Options) -> list[Pass]:
     """By default only what takes so much that strips, which the caches hold, cost no time."""
-    from tflq.select.steps import SplitRows
+    from tflq.select.strips import SplitRows
 
     least = {"memory": 1 << 15, "speed": 1 << 24}.get(options.prefer)
     return [] if least is None else [SplitRows(least=least)]
@@ -157,17 +145,9 @@ def _strips(options: Options) -> list[Pass]:
 def to_tosa(options: Options) -> list[Pass]:
     from tflq.passes.tabulate import Tabulate
     from tflq.tosa.lowering.cost import table_pays
-    from tflq.tosa.steps import LowerToTosa
+    from tflq.tosa.lowering.engine import LowerToTosa
 
-    assert options.tosa is not None
     return [
-        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.tosa)),
+        *(Tabulate(table_pays), DeadCodeElimination(), LowerRounding(), LowerToTosa(options.target)),
         *(CommonSubexpressionElimination(), Fold(), DeadCodeElimination()),
     ]
-
-
-def _check_tosa(options: Options) -> Pass:
-    from tflq.tosa.steps import CheckTosa
-
-    assert options.tosa is not None
-    return CheckTosa(options.tosa, static=options.format == "tosa")

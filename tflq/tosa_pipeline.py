@@ -32,6 +32,7 @@ class TflToTosa(Pass):
     semantics: Literal["real", "interpreter"] = "real"
 
     def run(self, module: Module) -> PassResult:
+        from tflq.backends.tosa import Tosa
         from tflq.dialects.forms import verify_form
         from tflq.options import Options
         from tflq.pipelines import to_integer_form, to_tosa
@@ -41,7 +42,7 @@ class TflToTosa(Pass):
             verify_form(module, "tfl")
         except VerificationError as error:
             raise InvalidModelError("", str(error), path=module.source) from error
-        options = Options("mlir", tosa=Target(), fallback=self.fallback, semantics=self.semantics)
+        options = Options(Tosa(), target=Target(), fallback=self.fallback, semantics=self.semantics)
         passes = [*to_integer_form(options, "tfl"), *to_tosa(options)]
         lowered = Pipeline(passes, "tfl").run(module).module
         for function in lowered.functions:

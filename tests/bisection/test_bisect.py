@@ -20,8 +20,8 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.legalize.reference.arithmetic import elementwise
 from tflq.legalize.rule import RuleBuilder
 from tflq.legalize.rules import rules_of
-from tflq.select import steps
-from tflq.select.steps import Select
+from tflq.select import engine
+from tflq.select.engine import Select
 
 
 def names(found: Bisection) -> dict[str, bool | None]:
@@ -109,7 +109,7 @@ def test_selection(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                     op.operands.reverse()
             return PassResult(module, modified=True)
 
-    monkeypatch.setattr(steps, "Select", Faulty)
+    monkeypatch.setattr(engine, "Select", Faulty)
     found = bisect(models / "cnn_int16x8.tflite").finding
     assert found is not None
     assert (found.name, found.opcode) == ("select", "ADD")

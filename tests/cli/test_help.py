@@ -81,7 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("command", "line"), LINES, ids=[line.removeprefix("tflq ") for _, line in LINES])
 def test_examples_run(command: str, line: str, folder: Path, tmp_path: Path) -> None:
     if command in GROUPS["Check"]:
-        pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+        pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     for name in ("models", "model.tflite", "npu.toml"):
         (tmp_path / name).symlink_to(folder / name)
     if command == "verify":

@@ -50,6 +50,10 @@ def test_help(cli: Cli, command: tuple[str, ...]) -> None:
     ("arguments", "message"),
     [
         (["conert"], "there is no command 'conert'; did you mean 'convert'?"),
+        (
+            ["sweep", "merg", "a", "-o", "b"],
+            "'merg' is no command of sweep, and no file or folder; did you mean 'merge'?",
+        ),
         (["inspect"], "tflq: missing argument 'MODEL'; see tflq inspect --help"),
         (["inspect", "nowhere.tflite"], "tflq: nowhere.tflite: there is no such file"),
         (["inspect", "."], "tflq: .: this is a folder, not a model; name a file in it"),

@@ -15,7 +15,6 @@ import pytest
 
 import tflq
 from tflq.cli import main
-from tflq.cli.workers import Died, in_processes
 from tflq.cost import total
 
 NAMES = ("pad", "split", "mul_per_axis", "atan2_int16")
@@ -39,7 +38,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("format", ["tflite", "tosa"])
 def test_the_bytes_are_those_of_one_by_one(
-    workers: int, format: tflq.formats.Format, sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    workers: int, format: str, sources: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "deep" / "out"
     assert run(*sources, "-o", out, "--workers", workers, "--format", format) == 0
@@ -201,14 +200,6 @@ def test_signatures_that_meet(models: Path, tmp_path: Path, capsys: pytest.Captu
 def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_process_that_dies_takes_its_job_alone() -> None:
-    jobs = [signal.SIGCONT, signal.SIGKILL, signal.SIGCONT, signal.SIGCONT]
-    answers = dict(in_processes(signal.raise_signal, jobs, 2))
-    assert {number: type(answer) for number, answer in answers.items() if answer is not None} == {1: Died}
-    assert len(answers) == 4
-    assert "SIGKILL" in str(answers[1])
 
 
 def of_session(session: int) -> list[str]:

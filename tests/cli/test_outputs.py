@@ -250,8 +250,8 @@ def test_a_full_disk_loses_no_sweep(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What --force is to replace stays where the first file cannot be written."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install tflq[html]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[html]'")
     out = tmp_path / "out"
     (out / "artifacts").mkdir(parents=True)
     for name in ("results.jsonl", "index.html", "artifacts/x"):
@@ -270,16 +270,16 @@ def test_a_full_disk_loses_no_sweep(
 
 @pytest.mark.parametrize("name", ["index.html", "summary.md", "junit.xml", "baseline.json", "sweep.json", "lock"])
 def test_a_sweep_replaces_no_file_of_others(name: str, models: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install tflq[html]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[html]'")
     (tmp_path / name).write_bytes(PRECIOUS)
     assert main.run(["sweep", str(models / "pad.tflite"), "-o", str(tmp_path)]) == 2
     assert (tmp_path / name).read_bytes() == PRECIOUS
 
 
 def test_a_sweep_removes_none_of_its_models(models: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("jinja2", reason="needs jinja2: pip install tflq[html]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("jinja2", reason="needs jinja2: pip install '.[html]'")
     model = tmp_path / "artifacts" / "model.tflite"
     make_input("model", model, models)
     assert main.run(["sweep", str(model.parent), "-o", str(tmp_path), "--force"]) == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,9 +16,7 @@ from tflq.contract import Pipeline
 from tflq.flatbuffer.writer import write
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.named_passes import named_passes
-from tflq.passes.pipeline_text import parse_pipeline
-from tflq.steps import READERS, STEPS
+from tflq.named_passes import READERS, named_passes, parse_pipeline
 
 CONVERT = ",".join(
     (
@@ -39,7 +39,7 @@ CONVERT = ",".join(
 
 
 def pipeline(text: str) -> Pipeline:
-    return parse_pipeline(text, named_passes(), READERS)
+    return parse_pipeline(text, named_passes())
 
 
 @pytest.mark.parametrize("options", ["", "{target=kernels}"])
@@ -61,9 +61,30 @@ def test_tosa_by_name(models: Path) -> None:
     assert print_module(module) == print_module(conversion.module)
 
 
+def names_in_the_source() -> set[str]:
+    """The names of all passes that tflq defines, in whichever module."""
+    texts = [path.read_text() for path in Path(tflq.__file__).parent.rglob("*.py")]
+    trees = [ast.parse(text) for text in texts if "name: ClassVar" in text]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    kinds, size = {"Pass"}, 0
+    while size < len(kinds):
+        size = len(kinds)
+        kinds |= {c.name for c in classes if any(isinstance(base, ast.Name) and base.id in kinds for base in c.bases)}
+    lines = [line for c in classes if c.name in kinds for line in c.body if isinstance(line, ast.AnnAssign)]
+    return {ast.literal_eval(line.value) for line in lines if line.value and ast.unparse(line.target) == "name"}
+
+
+def test_every_module_with_passes_is_listed() -> None:
+    names = names_in_the_source()
+    assert len(names) > 30
+    assert sorted(names - named_passes().keys()) == []
+
+
 def test_every_step_has_a_name_of_its_own() -> None:
-    assert all(name == kind.name for name, kind in STEPS.items())
-    assert {key.partition(".")[0] for key in READERS} <= STEPS.keys()
+    passes = named_passes()
+    assert all(name == kind.name for name, kind in passes.items())
+    known = {f"{name}.{option.name}" for name, kind in passes.items() for option in fields(kind)}
+    assert known >= READERS.keys()
 
 
 @pytest.mark.parametrize(
@@ -86,9 +107,10 @@ def test_wrong_steps(models: Path, text: str, message: str, capsys: pytest.Captu
 
 def test_options_of_steps() -> None:
     steps = pipeline("bind-shapes{batch=2 shapes=x:1x2;y:},cut{tensors=a;b},select{mac=float32}").passes
-    assert steps[0] == STEPS["bind-shapes"](2, {"x": (1, 2), "y": ()})  # type: ignore[call-arg]
-    assert steps[1] == STEPS["cut"](("a", "b"))  # type: ignore[call-arg]
-    assert steps[2] == STEPS["select"]("float32")  # type: ignore[call-arg]
+    kinds = named_passes()
+    assert steps[0] == kinds["bind-shapes"](2, {"x": (1, 2), "y": ()})  # type: ignore[call-arg]
+    assert steps[1] == kinds["cut"](("a", "b"))  # type: ignore[call-arg]
+    assert steps[2] == kinds["select"]("float32")  # type: ignore[call-arg]
 
 
 def test_dump(models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Buffer
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
 def test_equal_models(models: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ def builder_ops() -> list[Op]:
     b.conv2d(image, constant(np.zeros((1, 1, 2, 1), np.int8)), bias, (1, 4, 4, 2), depthwise=True)
     b.reshape(x, (None, 2))
     b.transpose(x, (1, 0))
-    b.concat([x, y, x], 0, (3, 4))
+    b.concat([x, y, x], 0)
     for kind in ("sum", "max", "min"):
         b.reduce(kind, x, 1)
     b.scast(b.qcast(b.dcast(value(Q8)), TensorType((1, 4), Q8)), TensorType((1, 4), i8))
@@ -263,6 +263,9 @@ class Stumbles(Pass):
 
     def run(self, module: Module) -> PassResult:
         raise KeyError(f"shape of {module.main.name}")
+
+
+Compare.__module__ = Stumbles.__module__ = "tflq.passes"  # tflq's own: a fault of a user's pass is told as such
 
 
 def test_passes_of_a_form_are_verified_together() -> None:

@@ -8,7 +8,7 @@ from support.reductions import reduction
 from tflq.errors import InvalidModelError
 from tflq.ir.core import Module
 from tflq.ir.printer import print_module
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 from tflq.text_form import read_text
 
 U8 = "!quant.uniform<u8:f32, 0.5:10>"

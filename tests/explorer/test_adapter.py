@@ -18,7 +18,7 @@ import pytest
 
 from tflq.explorer import explore
 
-pytest.importorskip("model_explorer", reason="needs Model Explorer: pip install tflq[explorer]")
+pytest.importorskip("model_explorer", reason="needs Model Explorer: pip install '.[explorer]'")
 
 ROOT = Path(__file__).resolve().parents[2]
 

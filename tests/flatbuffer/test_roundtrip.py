@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import warnings
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.handmade import FEATURES
 
@@ -14,6 +15,7 @@ from tflq.errors import InvalidModelError
 from tflq.flatbuffer.compare import structural_difference
 from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
+from tflq.ir.core import constant
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -25,6 +27,7 @@ def test_an_untouched_module_is_written_as_it_was_read(feature: str) -> None:
 
 
 @settings(max_examples=300)
+@example("stored shape that is not 1", [(0.146484375, 0)])  # an empty vector of buffers
 @given(
     st.sampled_from(sorted(FEATURES)),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4),
@@ -38,3 +41,15 @@ def test_damaged_bytes_are_refused_or_come_back_as_they_were_read(
     with contextlib.suppress(InvalidModelError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert structural_difference(source, write(read(source))) is None
+
+
+def test_a_constant_never_takes_the_place_of_the_buffer_that_stands_for_none() -> None:
+    source = FEATURES["stored shape that is not 1"]
+    for said in ({"absent": ("buffers",)}, {"no_buffers": True}):
+        module = read(source)
+        module.buffers, module.info = [], said
+        added = constant(np.arange(4, dtype=np.int32))
+        module.main.outputs.append(added)
+        again = read(write(module))
+        assert again.main.outputs[-1].buffer is not None
+        assert again.buffers[0].data.size == 0

@@ -10,7 +10,7 @@ from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 GENERIC = """
 #map = affine_map<(d0) -> (d0)>

@@ -10,6 +10,7 @@ from support.harness import interpret
 from support.running import reference
 
 import tflq
+from tflq.backends import backend
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
@@ -100,7 +101,7 @@ func.func @main(%arg0: tensor<i1> {{tflq.name = "c"}}, %arg1: tensor<4x{q}> {{tf
 def test_in_tosa() -> None:
     free = PER_LAYER.format("")
     module = parse_module(two_ops(PER_LAYER.format("<-20:50>"), free, free), "text")
-    lowered, _ = lower(module, Options("mlir", tosa=tosa_target(None)))
+    lowered, _ = lower(module, Options(backend("mlir"), target=tosa_target(None)))
     y, _ = reference(lowered, [np.asarray([[-128, -40, -5], [0, 9, 127]], np.int8)])
     plain, _ = converted(two_ops(free, free, free))
     whole, _ = interpret(bytes(write(plain)), [[np.asarray([[-128, -40, -5], [0, 9, 127]], np.int8)]])[0]

@@ -129,7 +129,7 @@ def on_reference_model(
     conversion: Conversion, batches: list[list[np.ndarray]], wanted: list[list[np.ndarray]]
 ) -> tuple[str, list[list[np.ndarray]]]:
     """What is wrong, and the outputs; of the originals' types where these are as wide."""
-    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     results = []
     for arrays, want in zip(batches, wanted, strict=True):
         outputs, status = tool.run(conversion.data, arrays, tosa_level="EIGHTK")

@@ -13,7 +13,7 @@ OTHERS = ("BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_conversion_equals_original(name: str) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     ran = 0
     for number in range(COUNT):
         case = case_of(name, number)

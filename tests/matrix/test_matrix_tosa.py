@@ -29,8 +29,8 @@ NOT_RUN = {
 
 @pytest.mark.parametrize("name", GENERATORS)
 def test_tosa_equals_original(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     target = tmp_path / "integer.toml"
     target.write_text(INTEGER)
     narrow = None if name in FLOAT else target

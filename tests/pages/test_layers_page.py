@@ -55,7 +55,7 @@ class Page(HTMLParser):
 @pytest.fixture
 def pair(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """A model, and a conversion in which one channel of operator 2 is shifted wrongly."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     with monkeypatch.context() as patch:
         plant(wrong_shift, patch)
         tflq.convert(models / "cnn_int16x8.tflite", tmp_path / "b.tflite")
@@ -85,7 +85,7 @@ def test_every_layer_in_order_and_the_first_divergence(pair: tuple[Path, Path], 
 
 
 def test_a_page_of_equal_models_has_no_divergence(models: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = models / "two_signatures.tflite"
     text = layers_page(path, tflq.verify(path, path, layers=True, seeds=1))
     page = Page(text)
@@ -95,7 +95,7 @@ def test_a_page_of_equal_models_has_no_divergence(models: Path, tmp_path: Path) 
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     path = tmp_path / "a.tflite"
     path.write_bytes(one_op("tfl.neg", [argument((2,), f32)], [argument((2,), f32, "<script>alert(1)</script>")], {}))
     text = layers_page(path, tflq.verify(path, path, layers=True))

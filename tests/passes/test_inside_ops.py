@@ -6,7 +6,7 @@ from tflq.ir.core import Module, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 Q = "!quant.uniform<i8:f32, 0.5:-3>"
 

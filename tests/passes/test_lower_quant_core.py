@@ -18,7 +18,7 @@ from tflq.ir.equal import difference
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify, verify_casts
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 ROUNDINGS = {
     "half_even": lambda x: round(x),

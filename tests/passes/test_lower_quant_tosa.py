@@ -18,8 +18,8 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
+from tflq.named_passes import parse_pipeline
 from tflq.numerics.rounding import ROUNDINGS, Rounding, round_float
-from tflq.passes.pipeline_text import parse_pipeline
 
 
 def qcast(shape: str, quantized: str) -> str:

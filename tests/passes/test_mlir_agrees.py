@@ -15,7 +15,7 @@ from tflq.ir.core import Module, Op, Value, walk
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify, verify_casts
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 COUNT = int(os.environ.get("TFLQ_MLIR_COUNT", "300"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.builder import Emitter
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 from tflq.passes.through_floats import through_floats
 
 Q = "tensor<2x3x!quant.uniform<i8:f32, 0.5>>"

@@ -46,7 +46,7 @@ def test_rounding_matches_the_runtime_at_every_tie(storage: ScalarType) -> None:
 
 @pytest.mark.parametrize("format", ["tflite", "tosa"])
 def test_uint8_tensors_stay_uint8_for_the_caller(format: str) -> None:
-    module = tflq.convert(bytes(write(chain(ui8))), format=format).module  # type: ignore[arg-type]
+    module = tflq.convert(bytes(write(chain(ui8))), format=format).module
     assert module.main.inputs[0].type.storage is ui8
     assert module.main.outputs[0].type.storage is ui8
 

@@ -10,7 +10,7 @@ from support.planted import FAULTS, Fault, plant
 
 from tflq.reduction import reduce
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
 @pytest.mark.parametrize(

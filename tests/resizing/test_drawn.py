@@ -11,7 +11,7 @@ COUNT = 20
 
 
 def test_nothing_is_lost_at_other_sizes() -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     ran = numbers = 0
     for number in range(COUNT):
         result = examine(SEED, number)

@@ -94,6 +94,24 @@ def test_a_batch_that_cannot_be_resized_stays() -> None:
     assert z.type.shape == (4, 1, 3)
 
 
+def held_slice() -> bytes:
+    """The kernel of SLICE gives the shape that the file states, and refuses another batch."""
+    x, y, z = argument((1, 4, 3), Q), argument((1, 4, 3), Q, "y"), argument((1, 3, 3), Q, "z")
+    sizes, begin, count = (const(np.asarray(a), i32) for a in ([1, -1, 3], [0, 1, 0], [1, -1, -1]))
+    fold = Op("tfl.reshape", [x, sizes], [y], {"new_shape": sizes.array})
+    return model(x, fold, Op("tfl.slice", [y, begin, count], [z], {}, info={"version": 2}))
+
+
+@pytest.mark.parametrize("options", FORMS, ids=str)
+def test_a_batch_that_a_slice_refuses_opens_nothing(options: dict[str, Any]) -> None:
+    data = held_slice()
+    with pytest.raises(Exception, match="SLICE"):
+        memory(data, (3, 4, 3))
+    made = tflq.convert(data, **options).data
+    assert (memory(made).dynamic, memory(made).restated) == ((), ())
+    convert_and_compare(data, edge_inputs([argument((1, 4, 3), Q)]))
+
+
 @pytest.mark.parametrize("options", FORMS, ids=str)
 def test_handles_can_be_read(options: dict[str, Any]) -> None:
     """A handle of type RESOURCE has no form that `get_tensor` knows: it takes what memory holds for text."""
@@ -141,3 +159,56 @@ def test_computed_weights_keep_the_size_that_is_stated() -> None:
     conv = Op("tfl.conv_2d", [x, f, None], [y], {**windows, **FUSED, "quantized_bias_type": "FLOAT32"})
     data = bytes(write(Module([Function("main", [x, w], [y], [turn, conv])])))
     assert tflq.convert(data).report.counts == {"integer": 2, "float": 0, "kept": 0}
+
+
+def dense(x: Value, depth: int) -> Op:
+    """FULLY_CONNECTED on rows of so many elements."""
+    y = Value(TensorType(None, R), "dense")
+    weights = const(np.arange(3 * depth).reshape(3, depth) * 5 - 40, UniformQuantizedType.of(i8, 0.02), "w")
+    options = {"weights_format": "DEFAULT", "keep_num_dims": False, "asymmetric_quantize_inputs": False, **FUSED}
+    return Op("tfl.fully_connected", [x, weights, None], [y], options, info={"version": 4})
+
+
+@pytest.mark.parametrize("options", FORMS, ids=str)
+@pytest.mark.parametrize("sizes", [(1, -1), (-1,), None], ids=str)
+def test_the_kernel_leaves_out_what_fills_no_row(sizes: tuple[int, ...] | None, options: dict[str, Any]) -> None:
+    """Two rows of 14 elements; of 42 elements three, of 14 one, of 21 one and a half, of 7 none."""
+    x, flat = argument((4, 7), Q), Value(TensorType(None, Q), "flat")
+    fold = Op("tfl.reshape", [x, const(np.asarray(sizes or 0), i32, "sizes")], [flat], {"new_shape": None})
+    data = model(x, fold, dense(flat, 14)) if sizes else model(x, dense(x, 14))
+    made = tflq.convert(data, **options)
+    assert made.report.counts["float"] == 0
+    for rows in (4, 6, 2, 3, 1, 5):
+        inputs = edge_inputs([argument((rows, 7), Q)])
+        assert not memory(made.data, (rows, 7)).dynamic
+        for want, got in zip(interpret(data, inputs), interpret(made.data, inputs), strict=True):
+            np.testing.assert_array_equal(got[0], want[0])
+
+
+@pytest.mark.parametrize("options", FORMS, ids=str)
+@pytest.mark.parametrize(("shape", "depth"), [((3, 5), 6), ((1, 7), 14), ((7,), 3)], ids=str)
+def test_a_stated_size_that_fills_no_row(shape: tuple[int, ...], depth: int, options: dict[str, Any]) -> None:
+    x = argument(shape, Q)
+    convert_and_compare(model(x, dense(x, depth)), edge_inputs([x]), **options)
+
+
+@pytest.mark.parametrize(("shape", "depth"), [((3, 5), 6), ((4, 7), 14)], ids=str)
+def test_what_fills_no_row_in_tosa(shape: tuple[int, ...], depth: int) -> None:
+    x = argument(shape, Q)
+    assert tflq.convert(model(x, dense(x, depth)), format="tosa").report.counts["float"] == 0
+
+
+@pytest.mark.parametrize("options", FORMS, ids=str)
+def test_a_result_in_front_of_one_of_dynamic_size(options: dict[str, Any]) -> None:
+    """The interpreter prepares nothing behind the first RESHAPE by a computed size; what is returned from in front of
+    it has memory before the first run."""
+    x, y, z = argument((1, 4, 3), Q), argument((1, 4, 3), R, "y"), argument((1, 1, 12), R, "z")
+    sizes = argument((3,), i32, "sizes")
+    ops = [
+        Op("tfl.quantize", [x], [y], {}, info={"version": 2}),
+        Op("tfl.reshape", [y, sizes], [z], {"new_shape": None}),
+    ]
+    data = bytes(write(Module([Function("main", [x, sizes], [z, y], ops)])))
+    draws = [[*inputs, np.asarray([1, 1, 12], np.int32)] for inputs in edge_inputs([x])]
+    made = convert_and_compare(data, draws, **options)
+    assert memory(made.data).dynamic == memory(data).dynamic == ()

@@ -8,7 +8,7 @@ from support.harness import argument
 
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32
-from tflq.select.edges import trim_edges
+from tflq.select.edges import TrimEdges
 from tflq.select.kernels import KernelBuilder
 
 QUANTIZED = UniformQuantizedType.of(i8, 0.5, 3)
@@ -17,7 +17,7 @@ SHAPE = (2, 4, 6)
 
 def _trimmed(ops: list[Op], inputs: list[Value], outputs: list[Value]) -> list[str]:
     function = Function("main", inputs, outputs, ops)
-    trim_edges(Module([function]))
+    TrimEdges().run(Module([function]))
     known = {*function.inputs}
     for op in function.ops:
         assert all(v in known or v.is_constant for v in op.operands if v is not None)

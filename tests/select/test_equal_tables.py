@@ -7,7 +7,7 @@ from support.harness import edge_inputs, interpret
 from support.sums import sums, tables
 
 import tflq
-from tflq.select.equal_tables import share_tables
+from tflq.select.equal_tables import ShareTables
 
 
 def test_tables_of_one_function() -> None:
@@ -26,4 +26,4 @@ def test_tables_of_two_functions() -> None:
 
 def test_nothing_to_share() -> None:
     module = tflq.read(tflq.convert(sums(0.1, 0.2, filler=50_000)).data)
-    assert not share_tables(module)
+    assert not ShareTables().run(module).modified

@@ -22,7 +22,8 @@ from tflq.ir.types import ScalarType, TensorType, f32, i8, i32, ui8
 from tflq.numerics.fixed_point import quantize_multipliers
 from tflq.passes.cse import CommonSubexpressionElimination
 from tflq.passes.dce import DeadCodeElimination
-from tflq.select.steps import CheckLegality, Select
+from tflq.select.engine import Select
+from tflq.select.legality import CheckLegality
 
 SHAPE = (2, 6, 5, 4)
 NUMBERS = np.arange(-128, 128)
@@ -102,7 +103,7 @@ def joined(b: Builder, x: Value) -> Value:
     half = TensorType((*SHAPE[:3], 2), x.type.storage)
     other = pooled(b, convolved(b, x, 3, seed=4, relu=True))
     halves = [b.emit(Slice, [v], half, start=(0, 0, 0, 0), size=half.shape) for v in (x, other)]
-    return b.concat(halves, 3, SHAPE)
+    return b.concat(halves, 3)
 
 
 def resized(b: Builder, x: Value) -> Value:

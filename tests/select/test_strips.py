@@ -22,7 +22,7 @@ from tflq.ir.types import TensorType, UniformQuantizedPerAxisType, UniformQuanti
 from tflq.ir.verifier import verify
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.resize import integer_steps
-from tflq.select.strips import in_strips
+from tflq.select.strips import SplitRows
 
 HALF = Multiplier(1 << 30, -6)
 IMAGE = (2, 24, 90, 3)
@@ -35,7 +35,7 @@ def check_strips(ops: list[Op], inputs: list[Value], output: Value) -> None:
     module = Module([Function("main", inputs, [output], ops)])
     arrays = {v: RNG.integers(-128, 128, [d or 2 for d in v.type.shape or ()]).astype(np.int8) for v in inputs}
     want = copy.copy(evaluate_function(module.main, arrays)[output])
-    assert in_strips(module, share=1.0, least=0)
+    assert SplitRows(share=1.0, least=0).run(module).modified
     verify(module)
     np.testing.assert_array_equal(evaluate_function(module.main, arrays)[output], want)
     (join,) = (op for op in module.main.ops if isinstance(op, Concat))
@@ -118,7 +118,7 @@ def test_what_others_read_stays_whole() -> None:
     total = b.rescale(b.add(wide, wide), HALF, i8)
     total.name = "y"
     module = Module([Function("main", [x], [wide, total], b.ops)])
-    in_strips(module, share=1.0, least=0)
+    SplitRows(share=1.0, least=0).run(module)
     assert wide.producer in module.main.ops
     assert [v.name for v in module.main.outputs] == ["read", "y"]
 
@@ -127,7 +127,7 @@ def test_small_intermediates_stay_whole() -> None:
     b, x = Builder(), argument(IMAGE, i8)
     output = convolved(b, x, "conv2d", (3, 3))
     module = Module([Function("main", [x], [output], b.ops)])
-    assert not in_strips(module, share=1.0, least=1 << 20)
+    assert not SplitRows(share=1.0, least=1 << 20).run(module).modified
 
 
 def test_a_window_that_misses_the_image_is_left_alone() -> None:
@@ -135,7 +135,7 @@ def test_a_window_that_misses_the_image_is_left_alone() -> None:
     output = convolved(b, x, "conv2d", (3, 3), pad=(9, 9, 0, 0))
     module = Module([Function("main", [x], [output], b.ops)])
     assert not any(isinstance(op, Gather) for op in module.main.ops)
-    in_strips(module, share=1.0, least=0)
+    SplitRows(share=1.0, least=0).run(module)
     assert any(op.name == "tosa.conv2d" and op.attributes["pad"] == (9, 9, 0, 0) for op in module.main.ops)
 
 

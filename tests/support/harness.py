@@ -158,7 +158,7 @@ def interpret(
 def in_child(function: Callable[..., Any], *arguments: object) -> Any:
     """What a function of a module gives in a process that it may take down. RuntimeError with what it says if it
     fails."""
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     answer = _WORKER.ask((function, *arguments))
     if isinstance(answer, str):
         raise RuntimeError(answer)  # noqa: TRY004 - the text of the child's error

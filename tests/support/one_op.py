@@ -206,7 +206,7 @@ def _(b: TosaBuilder) -> Module:
 @case("concat")
 def _(b: TosaBuilder) -> Module:
     x, y = arg((2, 3), i8, "x"), arg((2, 1), i8, "y")
-    return module(b, [x, y], b.concat([x, y, x], 1, (2, 7)))
+    return module(b, [x, y], b.concat([x, y, x], 1))
 
 
 @case("cond_if")

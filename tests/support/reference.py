@@ -31,7 +31,7 @@ def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> st
     op = Op(name, list(values[:-1]), values[-1:], attributes)
     with pytest.raises(NotApplicable) as raised:
         rules_of(type(op))[0](op, RuleBuilder([], {}))
-    return raised.value.reason
+    return raised.value.reason.what
 
 
 def evaluated(module: Module, batches: list[list[np.ndarray]]) -> list[list[np.ndarray]]:

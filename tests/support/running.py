@@ -19,7 +19,7 @@ __all__ = ["invalid", "reference", "tosa_opt", "validate"]
 
 def reference(module: Module, inputs: Sequence[np.ndarray], function: int = 0) -> list[np.ndarray]:
     """The outputs of an entry, of their storage dtypes. Skips the test where the reference model is not installed."""
-    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     outputs, status = tool.run(b"".join([bytes(tosa_bytes(module, function))]), list(inputs))
     assert status.name == "TOSA_VALID", status
     types = [v.type.storage.dtype for v in module.functions[function].outputs]
@@ -33,7 +33,7 @@ def tosa_opt() -> str:
     """The path of tosa-opt. Skips the test where it is not installed."""
     found = shutil.which("tosa-opt", path=str(Path(sys.executable).parent)) or shutil.which("tosa-opt")
     if found is None:
-        pytest.skip("needs tosa-opt: pip install tflq[tosa]")
+        pytest.skip("needs tosa-opt: pip install '.[tosa]'")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from tflq.sweep.measure import measure
 
 NAME = "double_scales"
 Stage = Callable[[str], None]
+REALTIME = 35  # `signal.Signals` has no name for it
 
 
 def fine(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
@@ -36,6 +38,8 @@ def fault(task: dict[str, Any], folder: Path, stage: Stage) -> dict[str, Any]:
         os.abort()
     if kind == "exit":
         os._exit(7)
+    if kind == "realtime":
+        signal.raise_signal(REALTIME)
     if kind == "raise":
         raise RuntimeError("broken")
     if kind == "flaky" and not Path(task["path"]).with_suffix(".seen").exists():

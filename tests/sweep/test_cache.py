@@ -1,17 +1,15 @@
-"""What runs found is kept by content, in bounds, by several processes at once."""
+"""What runs found is kept by content."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tflq.sweep import Plan, cache, read_results, sweep
-from tflq.sweep.cache import SHELVES, Cache, Originals, Shelves
+from tflq.sweep.cache import Cache, Originals
 from tflq.sweep.result import Result
 from tflq.verification.comparison import compare_models
 from tflq.verification.options import Options
@@ -32,7 +30,7 @@ def same(a: list[np.ndarray] | None, b: list[np.ndarray]) -> bool:
 
 
 def test_outputs_come_back_as_they_were(tmp_path: Path) -> None:
-    kept = Originals(Shelves(tmp_path), "m")
+    kept = Originals(tmp_path, "m")
     assert kept.get("reference", "", INPUTS) is None
     kept.put("reference", "", INPUTS, OUTPUTS)
     assert same(kept.get("reference", "", INPUTS), OUTPUTS)
@@ -53,8 +51,8 @@ def test_outputs_come_back_as_they_were(tmp_path: Path) -> None:
 def test_another_run_is_another_key(
     tmp_path: Path, model: str, kernels: str, entry: str, inputs: list[np.ndarray]
 ) -> None:
-    Originals(Shelves(tmp_path), "m").put("reference", "", INPUTS, OUTPUTS)
-    assert Originals(Shelves(tmp_path), model).get(kernels, entry, inputs) is None
+    Originals(tmp_path, "m").put("reference", "", INPUTS, OUTPUTS)
+    assert Originals(tmp_path, model).get(kernels, entry, inputs) is None
 
 
 def test_another_interpreter_or_cpu_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,52 +64,6 @@ def test_another_interpreter_or_cpu_is_another_key(tmp_path: Path, monkeypatch: 
             assert Cache(tmp_path).get("key") is None
     cache.surroundings.cache_clear()
     assert Cache(tmp_path).get("key") == {"a": 1}
-
-
-def test_a_file_that_was_cut_off_is_a_miss(tmp_path: Path) -> None:
-    kept, documents = Originals(Shelves(tmp_path / "o"), "m"), Cache(tmp_path / "d")
-    kept.put("reference", "", INPUTS, OUTPUTS)
-    documents.put("key", {"a": 1})
-    for place in tmp_path.glob("*/*/*"):
-        whole = place.read_bytes()
-        for length in range(len(whole)):
-            place.write_bytes(whole[:length])
-            assert kept.get("reference", "", INPUTS) is None or place.parts[-3] == "d"
-            assert documents.get("key") is None or place.parts[-3] == "o"
-        place.write_bytes(whole)
-
-
-def test_what_was_used_longest_ago_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelves = Shelves(tmp_path, 100 * SHELVES)
-    monkeypatch.setattr(Shelves, "_place", lambda self, key: self._folder / "00" / key)
-    for second, name in enumerate("abc"):
-        shelves.put(name, bytes(30))
-        os.utime(tmp_path / "00" / name, (second, second))
-    assert shelves.get("a") is not None
-    shelves.put("d", bytes(30))
-    assert [name for name in "abcd" if shelves.get(name) is not None] == ["a", "c", "d"]
-    shelves.put("e", bytes(101))
-    assert shelves.get("e") is None
-
-
-def hammer(folder: Path, seed: int) -> None:
-    shelves = Shelves(folder, 4000 * SHELVES)
-    rng = np.random.default_rng(seed)
-    for number in rng.integers(0, 6000, 3000):
-        key, data = f"{number}", bytes([number % 256]) * int(100 + number % 900)
-        found = shelves.get(key)
-        assert found in (None, data)
-        if found is None:
-            shelves.put(key, data)
-
-
-def test_processes_share_a_folder(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(4) as pool:
-        for done in [pool.submit(hammer, tmp_path, seed) for seed in range(4)]:
-            done.result()
-    sizes = [sum(p.stat().st_size for p in shelf.iterdir()) for shelf in tmp_path.iterdir()]
-    assert max(sizes) <= 4000
-    assert sum(sizes) > 2000 * len(sizes)
 
 
 def swept(folder: Path, source: Path, kept: Path, target: str = "integer") -> Result:

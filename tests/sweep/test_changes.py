@@ -15,10 +15,10 @@ from tflq.errors import OptionError
 from tflq.sweep import Limits, Plan, Selection, Settings, comparing, read_results, sweep, sweeping
 from tflq.sweep.baseline import Entry, entry_of, read_entries, write_baseline
 from tflq.sweep.changes import compare, failing, is_slower
+from tflq.sweep.comparing import slower, suspects
 from tflq.sweep.executor import Ended, Event
 from tflq.sweep.merging import merge
 from tflq.sweep.result import cause_of, key_of
-from tflq.sweep.slower import slower, suspects
 from tflq.sweep.task import Ending, Task
 
 OK = Entry("net", "integer", "ok", True, "", "", "a" * 64, 10, 100, "c" * 64, (), {"ADD": {"integer": 2}}, True, 1.0)
@@ -224,6 +224,10 @@ def test_a_merge_says_what_is_missing(models: Path, tmp_path: Path, capsys: pyte
     assert run(["sweep", "merge", *map(str, parts), "-o", str(tmp_path / "all")]) == 0
     assert "ALL AS EXPECTED" in capsys.readouterr().out
     assert run(["sweep", "merge", *map(str, rest), "-o", str(tmp_path / "some")]) == 5
+    for again in ([], ["sweep", "page", str(tmp_path / "some")]):
+        assert not again or run(again) == 0
+        assert 'verdict bad">' in (page := (tmp_path / "some" / "index.html").read_text("utf-8"))
+        assert "is not among them" in page
     out = capsys.readouterr().out
     missing = len(keys[parts.index(last)])
     assert f"{missing} OF 4 MISSING" in out

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tflq.processes import resident_bytes
 from tflq.sweep import Limits, Plan, read_results, sweep
 from tflq.sweep.executor import LocalExecutor
-from tflq.sweep.process_groups import resident_bytes
 from tflq.sweep.result import Result
 
 FOLDER = Path(__file__).parent
-KINDS = ("abort", "allocate", "exit", "fine", "flaky", "hang", "raise")
+KINDS = ("abort", "allocate", "exit", "fine", "flaky", "hang", "raise", "realtime")
 
 
 @pytest.fixture
@@ -49,8 +49,10 @@ def test_every_fault_has_its_status(results: dict[str, Result]) -> None:
         "flaky": "flaky",
         "hang": "timeout",
         "raise": "internal-error",
+        "realtime": "crash",
     }
     assert "faulty: ended by SIGABRT" in results["abort"]["why"]
+    assert "faulty: ended by signal 35" in results["realtime"]["why"]
     assert "exit code 7" in results["exit"]["why"]
     assert "of 600 MiB allowed" in results["allocate"]["why"]
     assert results["allocate"]["peak_bytes"] > 600 << 20

@@ -17,6 +17,7 @@ from tflq.sweep import page
 from tflq.sweep.baseline import entry_of, write_baseline
 from tflq.sweep.changes import compare
 from tflq.sweep.result import Result
+from tflq.sweep.summary import Summary
 
 
 def written(results: Iterable[Result], path: Path, **more: Any) -> str:
@@ -36,8 +37,17 @@ def test_every_result_is_a_row_with_details(tmp_path: Path) -> None:
     assert row[:4] == ["nets/net_0001", "integer", "ok", True]
     assert other[:4] == ["nets/off", "integer", "differs", False]
     assert details["operators"]["paths"]["TANH"] == {"float": 1}
-    assert "1 not as expected" in text
+    assert "1 of 2 not as expected" in text
     assert "tflq <strong>2.0.0</strong>" in text
+
+
+def test_what_a_merge_misses_stands_in_front(tmp_path: Path) -> None:
+    known = Summary(missing=[("nets/gone", "integer")], incomplete=["part 2 of 3 is not given"])
+    text = written([passing(1)], tmp_path / "index.html", known=known)
+    assert '<span class="verdict bad">1 of 2 missing</span>' in text
+    assert "1 ×</strong> no result: gone [integer]</li>" in text
+    assert "<li>part 2 of 3 is not given</li>" in text
+    assert '<span class="verdict good">all as expected</span>' in written([passing(1)], tmp_path / "index.html")
 
 
 def test_cost_is_before_after_and_how_many_times_as_much(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tflq.sweep.baseline import write_baseline
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 else:
-    pytest.importorskip("playwright", reason="needs Playwright: pip install tflq[browser]")
+    pytest.importorskip("playwright", reason="needs Playwright: pip install '.[browser]'")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -231,7 +231,7 @@ def test_it_follows_the_color_scheme(opened: Opened, scheme: str) -> None:
 @pytest.mark.parametrize("width", [360, 1300])
 def test_axe_finds_nothing_serious(opened: Opened, scheme: str, width: int) -> None:
     axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="needs axe-core: pip install tflq[browser]"
+        "axe_playwright_python.sync_playwright", reason="needs axe-core: pip install '.[browser]'"
     )
     tab = opened(width, color_scheme=scheme)
     for fragment in ("", "#nets%2Foff integer"):

@@ -21,7 +21,7 @@ from tflq.verification.expected import _ONE_SCALE
 from tflq.verification.model_file import ModelFile
 from tflq.verification.parts import indivisible
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)
 

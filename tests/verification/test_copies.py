@@ -16,7 +16,7 @@ from tflq.verification.model_copy import ModelCopy
 from tflq.verification.model_file import ModelFile
 from tflq.verification.parts import divided
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 NAMES = ["cnn_int8", "cnn_uint8", "split", "two_signatures"]
 

@@ -15,7 +15,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType, i8, i32
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)
 
@@ -41,7 +41,7 @@ def custom(changed: bool = False) -> bytes:
 @pytest.mark.parametrize("format", ["tflite", "tosa"])
 def test_before_a_custom_operator(format: str) -> None:
     if format == "tosa":
-        pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+        pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     options: dict[str, Any] = {"format": format, "cut_before_custom": True}
     result = tflq.verify(custom(), tflq.convert(custom(), **options).data, layers=True)
     assert (result.verdict, result.cut, result.failures) == ("equal", ["before"], [])
@@ -59,7 +59,7 @@ def test_at_a_tensor_of_a_network(
     models: Path, tmp_path: Path, format: Literal["tflite", "tosa"], capsys: pytest.CaptureFixture[str]
 ) -> None:
     if format == "tosa":
-        pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+        pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     path, out = models / "cnn_uint8.tflite", tmp_path / f"cut.{format}"
     tflq.convert(path, out, cut=["pointwise"])
     assert main.run(["verify", str(path), str(out)]) == 0

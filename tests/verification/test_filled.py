@@ -12,7 +12,7 @@ from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32, i32
 from tflq.verification.filled import Filled
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 flexbuffers = pytest.importorskip("flatbuffers.flexbuffers", reason="needs flatbuffers")
 
 BOXES, ROWS = 12, 5

@@ -14,9 +14,9 @@ import tflq
 from tflq.cli import main
 from tflq.ir.core import Buffer
 from tflq.ir.types import UniformQuantizedType, f32, i8
-from tflq.verification.scores import agreement
+from tflq.verification.comparison import agreement
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
 def test_the_difference_that_the_originals_own_kernels_make_is_named(

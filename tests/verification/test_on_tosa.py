@@ -19,8 +19,8 @@ from tflq.sweep import Plan, read_results, sweep
 from tflq.verification.difference import Tolerance, difference
 from tflq.verification.float_error import MOST, allowed_ulps
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
 
 Q: ElementType = UniformQuantizedType.of(i8, 0.05, 3)
 

@@ -14,7 +14,7 @@ from tflq.cli import main
 from tflq.verification import timing
 from tflq.verification.runner import Child, Opened, RunError
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_with_the_default_delegate_and_in_turns(models: Path, monkeypatch: pytes
 
 
 def test_a_tosa_file_is_not(models: Path) -> None:
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     path = models / "pad.tflite"
     result = tflq.verify(path, tflq.convert(path, format="tosa").data, seeds=1, time=True)
     assert result.equal

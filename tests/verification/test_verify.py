@@ -13,7 +13,7 @@ import tflq
 from tflq.ir.core import Buffer
 from tflq.verification.tflite_runner import TfliteRunner
 
-pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
 
 
 def changed_weights(path: Path) -> bytes:
@@ -134,7 +134,7 @@ def test_an_output_that_is_listed_twice(models: Path, tmp_path: Path) -> None:
     tflq.write(module, source)
     for suffix in ("tflite", "tosa"):
         if suffix == "tosa":
-            pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+            pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
         tflq.convert(source, tmp_path / f"out.{suffix}")
         result = tflq.verify(source, tmp_path / f"out.{suffix}", layers=True)
         assert (result.verdict, result.interface) == ("equal", [])

@@ -14,11 +14,11 @@ from tflq.dialects.declare import trait_of
 from tflq.dialects.effects import is_variable
 from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.traits.memory import ComputedEarly, KeptIfConstant, SizedBy
-from tflq.ir.core import Module, Op, Value
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import SCALARS
 from tflq.light import dataclass
 
-__all__ = ["Prepared", "prepared"]
+__all__ = ["Prepared", "first_dynamic", "prepared"]
 
 _UNSIZED: Final = (SCALARS["!tfl.string"], SCALARS["!tfl.variant"])
 
@@ -41,13 +41,23 @@ def prepared(module: Module) -> list[Prepared]:
     return [found[index] for index in range(len(module.functions))]
 
 
+def first_dynamic(module: Module, function: Function) -> Op | None:
+    """The first op whose result is dynamic, of a function that calls those of the module."""
+    return _look(module, function, {}, ()).dynamic
+
+
 def _prepare(module: Module, index: int, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
     if index in found or index in within or index >= len(module.functions):
         return found.get(index, Prepared())
+    found[index] = _look(module, module.functions[index], found, (*within, index))
+    return found[index]
+
+
+def _look(module: Module, function: Function, found: dict[int, Prepared], within: Sequence[int]) -> Prepared:
     computed: set[Value] = set()
     kept: set[Value] = set()
     dynamic: Op | None = None
-    for op in module.functions[index].ops:
+    for op in function.ops:
         early = trait_of(op, ComputedEarly)
         if early is not None and (early.always or all(v is None or _is_known(v, computed) for v in op.operands)):
             computed.update(op.results)
@@ -55,11 +65,10 @@ def _prepare(module: Module, index: int, found: dict[int, Prepared], within: Seq
         if once is not None and all(_is_constant(slot.value(op)) for slot in once.slots):
             kept.update(op.results)
         if dynamic is None:
-            called = (_prepare(module, each, found, (*within, index)) for each in callees(op))
+            called = (_prepare(module, each, found, within) for each in callees(op))
             if _is_dynamic(op, computed) or (op.results and any(each.dynamic is not None for each in called)):
                 dynamic = op
-    found[index] = Prepared(frozenset(computed), frozenset(kept), dynamic)
-    return found[index]
+    return Prepared(frozenset(computed), frozenset(kept), dynamic)
 
 
 def _is_dynamic(op: Op, computed: set[Value]) -> bool:

@@ -17,6 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from tflq.arguments import check_choice, check_numbers
+from tflq.backends import of_target
 from tflq.bisection.outcome import Bisection, Checked, Finding
 from tflq.bisection.running import Case, Results, evaluated, function_of, interpreted, run_file
 from tflq.contract import Pipeline, Step
@@ -24,7 +25,7 @@ from tflq.errors import OptionError, Reason, TflqError
 from tflq.flatbuffer.writer import write
 from tflq.formats import Source, read
 from tflq.ir.core import Location, Module, Op
-from tflq.options import Fallback, Options, Semantics, State, asked, format_for
+from tflq.options import Fallback, Options, Semantics, State, asked
 from tflq.pipelines import form_of, lowering, narrowing
 from tflq.records import Decision, Decisions
 from tflq.select.lowering import Mac
@@ -102,7 +103,7 @@ def bisect(
     tell = progress or (lambda _: None)
     check_choice("resolver", resolver, get_args(Resolver))
     options = asked(
-        format_for(target),
+        of_target(target).name,
         target,
         mac=mac,
         fallback=fallback,

@@ -6,7 +6,7 @@ those of `tflq.options`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -14,45 +14,68 @@ from click.shell_completion import CompletionItem
 
 from tflq.cli.shapes import shape_option
 
-__all__ = ["FORMS", "OF_ONE_MODEL", "PARTS", "complete_target", "conversion_options"]
+__all__ = ["FORMAT", "FORMS", "OF_ONE_MODEL", "PARTS", "complete_target", "conversion_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+class _Format(click.Choice[str]):
+    """The formats that there are: asked for when one is given or listed, so that packages are not searched before."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        from tflq.backends import names
+
+        return names()
+
+    @choices.setter
+    def choices(self, _: tuple[str, ...]) -> None:
+        pass
+
+
+FORMAT: Final = _Format()
+
+
+def _targets() -> Iterable[str]:
+    from tflq.backends import backend, names
+
+    return dict.fromkeys(target for name in names() for target in backend(name).targets)
+
+
 def complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What `--target` completes to: names, and files."""
-    names = [CompletionItem(name) for name in ("integer", "kernels", "tosa") if name.startswith(incomplete)]
+    names = [CompletionItem(name) for name in _targets() if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
+def _choice(name: str, known: Sequence[str], help: str) -> Callable[[Any], Any]:
+    """An option that is one of some words, by default the first."""
+    return click.option(f"--{name}", type=click.Choice(known), default=known[0], show_default=True, help=help)
+
+
 _OPTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "mac": click.option(
-        "--mac",
-        type=click.Choice(["integer", "float32"]),
-        default="integer",
-        show_default=True,
-        help="How convolutions are computed: int8 matrix products, or float32 convolutions proven exact (faster).",
+    "mac": _choice(
+        "mac",
+        ["integer", "float32"],
+        "How convolutions are computed: int8 matrix products, or float32 convolutions proven exact (faster).",
     ),
-    "prefer": click.option(
-        "--prefer",
-        type=click.Choice(["speed", "size", "memory"]),
-        default="speed",
-        show_default=True,
-        help="Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
+    "prefer": _choice(
+        "prefer",
+        ["speed", "size", "memory"],
+        "Which of several exact forms a .tflite file gets: the fastest, the smallest file, or the least memory.",
     ),
-    "fallback": click.option(
-        "--fallback",
-        type=click.Choice(["float", "error"]),
-        default="float",
-        show_default=True,
-        help="For an operator without an integer form: compute it in float32, or stop with an error.",
+    "fallback": _choice(
+        "fallback",
+        ["float", "error"],
+        "For an operator without an integer form: compute it in float32, or stop with an error.",
     ),
-    "semantics": click.option(
-        "--semantics",
-        type=click.Choice(["interpreter", "real"]),
-        default="interpreter",
-        show_default=True,
-        help="Where a kernel ignores quantization parameters: do as the kernel does, or as the parameters say.",
+    "semantics": _choice(
+        "semantics",
+        ["interpreter", "real"],
+        "Where a kernel ignores quantization parameters: do as the kernel does, or as the parameters say.",
     ),
     "state": click.option(
         "--state",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from tflq.cli import output, streams, talk
-from tflq.cli.conversion_options import FORMS, PARTS, complete_target, conversion_options
+from tflq.cli.conversion_options import FORMAT, FORMS, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
 from tflq.cli.streams import MODEL, is_stream
 from tflq.cli.verdict import print_cost, print_report, print_timings, print_verdict
@@ -58,7 +58,7 @@ class _Convert(SectionedCommand):
 )
 @click.option(
     "--format",
-    type=click.Choice(["tflite", "tosa", "mlir"]),
+    type=FORMAT,
     help="The output format when OUT is `-`; otherwise its suffix says it. By default tflite.",
 )
 @conversion_options()
@@ -206,10 +206,12 @@ def _check(
 
         check_folder(dump_ir, beside=[place for _, place in outputs], inputs=inputs, force=force)
     if is_stream(destination):
+        from tflq.backends import backend
+
         if as_json:
             what = "--json and OUT '-' both go to standard output"
             raise OptionError(Reason(what, value="-", remedy="name a file, or write the report with --report FILE"))
-        streams.check_output(text=options["format"] == "mlir")
+        streams.check_output(text=backend(options["format"] or "tflite").text)
 
 
 def _model(context: click.Context, path: str) -> str:

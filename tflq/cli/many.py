@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tflq.backends import backend
 from tflq.cli import output, talk
 from tflq.cli.failures import BUG, Failure, Stopped
 from tflq.cli.output import Cell
 from tflq.cli.verdict import print_cost, print_verdict, warnings
-from tflq.cli.workers import Died, in_processes
 from tflq.errors import FileError, OptionError, Reason
 from tflq.files import check_outputs, file_errors
+from tflq.processes import Died, in_processes
 
 if TYPE_CHECKING:
     from tflq.cost import Cost
-    from tflq.formats import Format
     from tflq.report import Report
 
 __all__ = ["Many", "convert_many"]
@@ -50,7 +50,7 @@ class Many:
     quiet: bool = False
 
     @property
-    def format(self) -> Format:
+    def format(self) -> str:
         return self.options.get("format") or "tflite"
 
 
@@ -139,7 +139,8 @@ def convert_many(given: Sequence[str], many: Many) -> int:
 def _jobs(given: Sequence[str], folder: Path, many: Many) -> list[_Job]:
     """A job per model, all places checked."""
     models = [model for path in given for model in _models(Path(path), folder)]
-    places = [folder / inside.parent / f"{inside.stem}.{many.format}" for _, inside in models]
+    suffix = backend(many.format).suffixes[0]
+    places = [folder / inside.parent / f"{inside.stem}.{suffix}" for _, inside in models]
     sources = [os.fspath(source) for source, _ in models]
     inputs = *sources, many.options.get("target"), *many.options.get("rules", ())
     check_outputs(zip(sources, places, strict=True), inputs=inputs, force=many.force or many.skip, folders=True)
@@ -172,7 +173,8 @@ def _run(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[int, _Outcome]]:
     for number, answer in in_processes(_convert, jobs, workers):
         if isinstance(answer, Died):
             job = jobs[number]
-            reason = Reason(str(answer), job.source, remedy="with --workers 1 it has the machine for itself")
+            what = f"its process ended ({answer}), perhaps for want of memory"
+            reason = Reason(what, job.source, remedy="with --workers 1 it has the machine for itself")
             failure = Failure("Died", BUG, str(reason), (reason.to_json(),))
             yield number, _Outcome(job.source, job.destination, 0.0, failure=failure)
         else:

@@ -29,8 +29,7 @@ def list_passes(context: click.Context, _: click.Parameter, value: bool) -> None
     """Prints the passes and ends."""
     if not value or context.resilient_parsing:
         return
-    from tflq.named_passes import named_passes
-    from tflq.passes.pipeline_text import described
+    from tflq.named_passes import described, named_passes
 
     passes = named_passes(*map(Path, context.params.get("rules") or ()))
     output.table(["pass", "what it does", "options"], [[name, *described(passes[name])] for name in sorted(passes)])
@@ -73,11 +72,9 @@ def command(file: str, pipeline: str | None, rules: tuple[Path, ...], destinatio
     check_outputs([("-o", destination)], inputs=(stream_or_path(file, 0), *rules), force=force)
     from tflq.formats import read_any_form
     from tflq.ir.printer import print_module
-    from tflq.named_passes import named_passes
-    from tflq.passes.pipeline_text import parse_pipeline
-    from tflq.steps import READERS
+    from tflq.named_passes import named_passes, parse_pipeline
 
-    passes = parse_pipeline(pipeline, named_passes(*rules), READERS) if pipeline is not None else None
+    passes = parse_pipeline(pipeline, named_passes(*rules)) if pipeline is not None else None
     module = read_any_form(source(file))
     if passes is not None:
         with talk.progress(f"running passes on {name_of(file)}"):

@@ -90,9 +90,9 @@ def print_reduction(found: Reduction, path: Path, arrays: Path, line: str) -> No
 
 def _line(path: Path, arrays: Path, options: dict[str, Any], *, verifies: bool) -> str:
     """One line that shows the failure again."""
-    from tflq.targets import is_of_tosa
+    from tflq.backends import of_target
 
-    converted = path.with_suffix(".converted.tosa" if is_of_tosa(options["target"]) else ".converted.tflite")
+    converted = path.with_suffix(f".converted.{of_target(options['target'], static=True).suffixes[0]}")
     given = [
         word
         for name, usual in (("target", None), ("mac", "integer"), ("fallback", "float"))

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from tflq.arguments import nearest
 from tflq.cli import output, talk
 from tflq.cli.conversion_options import FORMS, OF_ONE_MODEL, PARTS, complete_target, conversion_options
 from tflq.cli.help import SectionedCommand
+from tflq.errors import OptionError, Reason
 
 if TYPE_CHECKING:
     from tflq.sweep import Change, Outcome
@@ -41,6 +43,9 @@ class SweepGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            if (meant := nearest(args[0], self.commands)) and not Path(args[0]).exists():
+                what = f"'{args[0]}' is no command of sweep, and no file or folder"
+                raise OptionError(Reason(what, value=args[0], remedy=meant))
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -196,9 +201,10 @@ def page_command(folder: Path, earlier: tuple[Path, ...]) -> None:
     from tflq.sweep import page, read_results
     from tflq.sweep.baseline import read_entries
     from tflq.sweep.changes import compare
+    from tflq.sweep.outputs import summary_of
 
     changes = compare(read_entries(earlier[0]), read_entries(folder)) if earlier else None
-    page.write(read_results(folder), folder / "index.html", earlier, changes)
+    page.write(read_results(folder), folder / "index.html", earlier, changes, summary_of(folder))
     output.field("page", str(folder / "index.html"))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflq.backends import backend
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tosa.indexing import Table
@@ -62,7 +63,7 @@ def _for_tflite(module: Module, op: Op, target: Target) -> Outcome:
 
 
 def _for_tosa(module: Module, op: Op, target: TosaTarget) -> Outcome:
-    converted, report = lower(module, Options(format="tosa", tosa=target))
+    converted, report = lower(module, Options(backend("tosa"), target=target))
     needed = report.requirements
     assert needed is not None
     row = _row(report, op)

@@ -22,11 +22,12 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 
+from tflq.dialects.inference import NotInferred, Stated
 from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
-from tflq.ir.types import SCALARS, ScalarType
+from tflq.ir.types import SCALARS, ScalarType, Shape
 from tflq.light import NamedTuple
 
 __all__ = [
@@ -311,6 +312,10 @@ class Trait:
     def check(self, op: Operator, notes: Notes) -> None:
         """Nothing, unless the trait says something that a file can violate."""
 
+    def infer(self, op: Operator, site: Stated) -> Shape:
+        """The result's shape, if the trait says it."""
+        raise NotImplementedError
+
     def __str__(self) -> str:
         """Its name and what it says: `SameScale(input, output)`."""
         from inspect import signature
@@ -363,6 +368,8 @@ class Operator(Op):
     traits: ClassVar[tuple[Trait, ...]] = ()
     checked_traits: ClassVar[tuple[Trait, ...]] = ()
     """Those that a file can violate."""
+    shape_trait: ClassVar[Trait | None] = None
+    """The first that says the result's shape."""
     newest: ClassVar[int] = 1
     versions: ClassVar[tuple[Any, ...]] = ()
 
@@ -395,8 +402,15 @@ class Operator(Op):
             cls.attribute_slots = {each.key: each for each in attributes}
             cls.checked_attributes = tuple(each for each in attributes if each.checked)
         cls.checked_traits = tuple(t for t in cls.traits if type(t).check is not Trait.check)
+        cls.shape_trait = next((t for t in cls.traits if type(t).infer is not Trait.infer), None)
         cls._by_trait = {kind: t for t in reversed(cls.traits) for kind in type(t).__mro__}  # the first one stays
         register(name, cls)
+
+    def infer(self, site: Stated) -> Shape | list[Shape]:
+        """The shapes of its results, from those of its operands and from its attributes (`tflq.dialects.inference`)."""
+        if self.shape_trait is None:
+            raise NotInferred(f"nothing says the shape that {self.name} makes")
+        return self.shape_trait.infer(self, site)
 
     @property
     def missing(self) -> Slot | None:

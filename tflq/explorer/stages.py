@@ -10,15 +10,16 @@ import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from tflq.backends import of_target
 from tflq.conversion import convert
 from tflq.errors import Reason, UnsupportedError
 from tflq.explorer.graph import Describe, Json, graphs
 from tflq.formats import Source, held, is_tosa, read
 from tflq.ir.core import Op
-from tflq.options import Options, format_for
+from tflq.options import Options
 from tflq.pipelines import integer_form
 from tflq.report import Row
-from tflq.targets import is_of_tosa, load_target
+from tflq.targets import load_target
 
 __all__ = ["COLOURS", "Explored", "explore"]
 
@@ -45,15 +46,16 @@ def explore(source: Source, target: str | os.PathLike[str] | None = None) -> Exp
     """
     source = held(source)
     try:
-        conversion = convert(source, format=format_for(target), target=target)
+        conversion = convert(source, format=of_target(target).name, target=target)
     except UnsupportedError as error:
         return Explored([_refused(source, error)], error)
     describe = _describer(_of_report(conversion.report.rows))
-    kernels = load_target(None if is_of_tosa(target) else target)
+    own = of_target(target).builtins
+    kernels = load_target(target if own else None)
     module = read(source)
     types = {v.name: v.type.element for f in module.functions for v in f.values() if v.name and v.type.quantized}
     stages = [("before", graphs(module, "before", describe))]
-    if not (is_tosa(module) and is_of_tosa(target)):  # a TOSA file stays one
+    if own or not is_tosa(module):  # a TOSA file stays one
         form = integer_form(module, Options(kernels=kernels))
         stages.append(("integer form", graphs(form, "integer form", describe, types)))
     stages.append(("after", graphs(conversion.module, "after", describe, types)))

@@ -78,6 +78,8 @@ class _Reader:
         info = {key: model[key] for key in _MODEL_INFO if model[key] is not None}
         if absent := [key for key in ("operator_codes", "subgraphs", "buffers") if model[key] is None]:
             info["absent"] = tuple(absent)
+        if model["buffers"] == []:
+            info["no_buffers"] = True
         if archive := find_archive(self.data):
             info["archive"] = vars(archive)
         functions = [self._function(i, fields) for i, fields in enumerate(model["subgraphs"] or ())]

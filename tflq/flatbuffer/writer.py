@@ -120,7 +120,8 @@ class _Writer:
         """The rows and the place of each; row 0 is the empty buffer that a tensor without data names."""
         rows = list(self.module.buffers)
         used = [value.buffer for tensors in self.tensors for value in tensors.rows if value.buffer is not None]
-        if not rows and "buffers" not in self.module.info.get("absent", ()):
+        info = self.module.info
+        if not rows and (used or not ("buffers" in info.get("absent", ()) or info.get("no_buffers"))):
             rows = [Buffer(NO_DATA)]
         elif rows and rows[0].data.size and rows[0] in used:
             rows = [Buffer(NO_DATA), *rows]

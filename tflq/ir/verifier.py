@@ -8,7 +8,7 @@ it walks the module once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final, NoReturn
 
 from tflq.errors import VerificationError
@@ -17,7 +17,7 @@ from tflq.ir.op_checks import ENDS, OP_CHECKS
 from tflq.ir.quant_constraints import PER_AXIS, axis_problem, bounds_problem, signless_integers
 from tflq.ir.types import ScalarType
 
-__all__ = ["fail", "verify", "verify_casts"]
+__all__ = ["fail", "verify", "verify_casts", "verify_ops"]
 
 _CHECKED: Final = frozenset({*ENDS, *OP_CHECKS})
 """Ops that are checked by name."""
@@ -30,6 +30,13 @@ def verify(module: Module) -> None:
         if not function.info.get("declaration"):
             _Function(module, index, function).verify()
         _verify_header(module, index, "result", function.outputs)
+
+
+def verify_ops(function: Function, known: Set[Value]) -> None:
+    """The same for the ops of a function that is not whole: `known` are defined before these."""
+    check = _Function(Module([function]), 0, function)
+    check.defined |= known
+    check.ops(function.ops, None, "")
 
 
 def verify_casts(module: Module) -> None:
@@ -67,14 +74,14 @@ class _Function:
         for argument in function.inputs:
             if argument.producer is not None:
                 self.fail(None, f"argument '{argument.name}' is the result of an op ({argument.producer.name})")
-        self._ops(function.ops, None, "")
+        self.ops(function.ops, None, "")
         for position, value in enumerate(function.outputs):
             if value not in defined and (value.producer is not None or not _is_given(value)):
                 self.fail(None, f"output {position} {_undefined(value, function)}")
             if value.buffer is not None and (reason := bounds_problem(value)) is not None:
                 self.fail(None, f"output {position}: {reason}")
 
-    def _ops(self, ops: Sequence[Op], outer: Op | None, parent: str) -> None:
+    def ops(self, ops: Sequence[Op], outer: Op | None, parent: str) -> None:
         """The ops of a function, or of a region of `outer`, which messages show, or of an op inside of it: `parent`."""
         defined = self.defined
         for op in ops:
@@ -131,7 +138,7 @@ class _Function:
                 for value in block.arguments:
                     if (reason := axis_problem(value.type)) is not None:
                         self.fail(outer, f"an argument of a block of '{op.name}': {reason}")
-                self._ops(block.ops, outer, op.name)
+                self.ops(block.ops, outer, op.name)
         self.defined = before
 
 

@@ -17,20 +17,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from tflq.builder import refined
-from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason
+from tflq.dialects.forms import UNQUANTIZED, is_recurrent, kept_reason, verify_form
 from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tfl.control import Custom
-from tflq.errors import TflqError
-from tflq.ir.core import Op, Value
+from tflq.errors import Refused, TflqError, VerificationError
+from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import TensorType
-from tflq.legalize.decision import MARK, Decision, Refusal, kept
+from tflq.ir.verifier import verify_ops
+from tflq.legalize.decision import MARK, Decision, kept
 from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
-from tflq.legalize.rule import NotApplicable, Rejected, Rewritten, Rule, RuleBuilder, rewritten
+from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten
 from tflq.legalize.rules import rules_of
 from tflq.legalize.variables import Variables
 from tflq.light import NamedTuple, dataclass
@@ -90,7 +91,7 @@ class Decider:
         self._kernels = _kernels(policy.target, plain, self.b)
 
     def decide(self, op: Op) -> Decision:
-        """What becomes of an operator that calls no function. Refusal if it can take no path."""
+        """What becomes of an operator that calls no function. Refused if it can take no path."""
         if self._policy.rules and (decision := self._by_given(op)) is not None:
             return decision
         if not any(v.type.quantized for v in op.tensors):
@@ -122,15 +123,16 @@ class Decider:
             try:
                 answer = rewritten(rule(op, self.b))
                 self._name_results(op, answer.results, start)
-            except Rejected as rejected:
-                raise Refusal(rejected.reason) from None
+                self._verify(self.b.ops[start:], op)
             except NotApplicable:
                 del self.b.ops[start:]
                 continue
+            except Refused:
+                raise
             except Exception as error:
                 from tflq.users_code import fault_of_rule, name_of
 
-                if not isinstance(error, TflqError):
+                if isinstance(error, VerificationError) or not isinstance(error, TflqError):
                     raise fault_of_rule(error, rule, op) from error
                 error.add_note(f"in the rule '{name_of(rule)}' for {op.location or op.name}")
                 raise
@@ -138,6 +140,17 @@ class Decider:
             exception = answer.exception if answer.warning else ""
             return Decision(op, "float" if floats else "integer", answer.note, answer.warning, exception)
         return None
+
+    def _verify(self, made: Sequence[Op], op: Op) -> None:
+        """VerificationError if what a user's rule made of an operator is invalid IR."""
+        own = {v for each in made for v in each.results}
+        used = {v for each in made for v in each.operands if v is not None and v not in own}
+        known = {v for v in used if v.producer is None} | {self.plain.get(v, v) for v in op.operands if v is not None}
+        if not used <= known:
+            known |= {v for each in self.b.ops for v in each.results} - own
+        function = Function(op.name, [], op.results, list(made))
+        verify_ops(function, known)
+        verify_form(Module([function]), "integer")
 
     def _case(self, op: Op) -> _Case:
         real, stateful, hybrid = self._policy.real, is_recurrent(op), is_hybrid(op)
@@ -197,11 +210,9 @@ class Decider:
             self.b.undefined.clear()
             try:
                 answer = self._answer(rule, case.op)
-            except Rejected as rejected:
-                raise Refusal(rejected.reason) from None
             except NotApplicable as why_not:
                 del self.b.ops[start:]
-                case.reasons += [why_not.reason] if why_not.reason else []
+                case.reasons += [str(why_not)] if str(why_not) else []
                 if not self.b.real:
                     case.inexact.update(inexact(rule, case.op, why_not))
                 continue
@@ -225,16 +236,16 @@ class Decider:
         reason = "; ".join(dict.fromkeys(case.reasons)) or f"{op.name[4:].upper()} has no integer rule"
         if case.recurrent and not case.missing:
             kept = "" if self._policy.state == "lowered" else "; keep it as it is (state 'kept')"
-            raise Refusal(reason + kept)
+            raise Refused(reason + kept)
         if not self._policy.fallback:
-            raise Refusal(reason, "allow the float fallback to convert it")
+            raise Refused(reason, "allow the float fallback to convert it")
         from tflq.legalize.fallback import beyond_floats, fall_back
 
         start = len(self.b.ops)
         try:
             answer = fall_back(op, self.b)
         except NotApplicable as why_not:
-            raise Refusal(f"{reason}; {why_not.reason}") from None
+            raise Refused(f"{reason}; {why_not}") from None
         self._name_results(op, answer, start)
         if (beyond := beyond_floats(op)) and not case.inexact:
             case.inexact[beyond] = "inexact"

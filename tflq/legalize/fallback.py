@@ -154,8 +154,9 @@ def _of_one_type(made: Op) -> bool:
 
 def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
     """A file's dot_general or convolution on dequantized operands; None of all else."""
+    from tflq.errors import Refused
     from tflq.legalize.stablehlo.contracting import Contraction, spread
-    from tflq.legalize.stablehlo.contractions import Contractions, NoBuiltin
+    from tflq.legalize.stablehlo.contractions import Contractions
 
     if not isinstance(op, Contraction):
         return None
@@ -163,7 +164,7 @@ def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
     emitted.location = b.location
     try:
         made = spread(op, emitted, _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
-    except NoBuiltin as why:
+    except Refused as why:
         raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
     quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]
     return [b.scast(quantized, quantized.type.stripped())]

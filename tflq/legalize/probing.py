@@ -13,11 +13,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.builder import broadcast
+from tflq.dialects.inference import broadcast
+from tflq.errors import Refused
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i1, i32
-from tflq.legalize.rule import NotApplicable, Rejected, Rule, RuleBuilder, rewritten
+from tflq.legalize.rule import Rule, RuleBuilder, rewritten
 from tflq.legalize.scaling import kernel_name
 from tflq.light import NamedTuple
 from tflq.numerics.activation import BOUNDS
@@ -90,7 +91,7 @@ def distance(rule: Rule, op: Op) -> Distance | None:
     b = RuleBuilder([], {}, probing=True)
     try:
         results = rewritten(rule(twin, b)).results
-    except (NotApplicable, Rejected):
+    except Refused:
         return None
     with np.errstate(all="ignore"):
         inputs = dict(zip(twin.operands, arrays, strict=False))

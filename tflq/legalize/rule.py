@@ -1,8 +1,10 @@
 """What a legalization rule is: a function for one op that answers rewritten, not applicable or rejected.
 
+    @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
 
-`legalize/rules/` has the rules of each operator, in the order in which they are tried.
+`legalize/rule_index.py` lists the rules of each operator, in the order in which they are tried. It is made from the
+decorators by scripts/make_rule_index.py, so that a rule's module is imported only when the rule is tried.
 
 The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
 the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its
@@ -11,21 +13,32 @@ new results, plain, one per result. Reasons are kept for the report and for `tfl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from tflq.builder import Builder
 from tflq.dialects.quant.casts import Scast
+from tflq.errors import Refused
 from tflq.ir.core import Buffer, Op, Value
 from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 from tflq.light import dataclass
 
-__all__ = ["AS_STATED", "Answer", "NotApplicable", "Rejected", "Rewritten", "Rule", "RuleBuilder", "Rules", "rewritten"]
+__all__ = [
+    "AS_STATED",
+    "DECLARED",
+    "Answer",
+    "NotApplicable",
+    "Rewritten",
+    "Rule",
+    "RuleBuilder",
+    "rewritten",
+    "rule",
+]
 
 
-class NotApplicable(Exception):  # noqa: N818 caught where the next rule is tried
+class NotApplicable(Refused):
     """Raised by a rule that does not cover an operator. The next rule is tried.
 
     Args:
@@ -44,17 +57,8 @@ class NotApplicable(Exception):  # noqa: N818 caught where the next rule is trie
 
     def __init__(self, reason: str, warning: str = "", unsettled: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
         self.warning = warning
         self.unsettled = unsettled
-
-
-class Rejected(Exception):  # noqa: N818 caught where the refusals of a module are collected
-    """The op cannot be converted at all: the reason and what the user can do."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class Rewritten:
 
 
 Answer: TypeAlias = Value | Sequence[Value] | Rewritten
-"""What a rule gives: new results. It raises NotApplicable or Rejected where it has none."""
+"""What a rule gives: new results. It raises NotApplicable where the next rule is to be tried,
+and Refused where no other can help."""
 
 
 def rewritten(answer: Answer) -> Rewritten:
@@ -193,10 +198,29 @@ class RuleBuilder(Builder):
 
 
 Rule: TypeAlias = Callable[[Any, RuleBuilder], Answer]
-"""A function of an op: new results, or NotApplicable or Rejected raised."""
+"""A function of an op: new results, or NotApplicable or Refused raised."""
 
-Rules: TypeAlias = Mapping[type[Op], tuple[Rule, ...]]
-"""The rules of operators, in the order in which they are tried."""
+DECLARED: Final[list[tuple[Rule, tuple[type[Op], ...], int]]] = []
+"""Rules of all modules imported so far, with the operators that they are for and their order."""
+
+R = TypeVar("R", bound=Rule)
+
+
+def rule(*kinds: type[Op], order: int = 0) -> Callable[[R], R]:
+    """Declares a function as a rule of operators. For each operator, rules are tried by `order`:
+
+    0. what the reference kernel computes,
+    1. the same with a weaker condition,
+    2. the real result, rounded once,
+    3. the real result in a more general way.
+    """
+
+    def declare(function: R) -> R:
+        DECLARED.append((function, kinds, order))
+        return function
+
+    return declare
+
 
 AS_STATED: Final = "the result is what the parameters say"
 """How an answer differs from a kernel that disregards them."""

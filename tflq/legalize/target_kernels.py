@@ -169,7 +169,7 @@ def _foreign_bias(op: Op) -> str:
     try:
         accumulator(op, bias)
     except NotApplicable as unread:
-        return unread.reason
+        return str(unread)
     return ""
 
 

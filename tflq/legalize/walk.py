@@ -8,17 +8,19 @@ op's result tensor keeps its name.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
+from tflq.analysis.sized import first_dynamic
 from tflq.dialects.calls import callees
 from tflq.dialects.forms import kept_reason
 from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import While
-from tflq.errors import Reason
+from tflq.errors import Reason, Refused
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import ElementType, UniformQuantizedType
 from tflq.legalize.calls import Calls, Interface, is_call, plain_value
 from tflq.legalize.deciding import Decider, Policy
-from tflq.legalize.decision import Decision, Refusal, kept
+from tflq.legalize.decision import Decision, kept
 from tflq.legalize.in_place import Memory
 from tflq.legalize.scaling import requantized
 from tflq.legalize.variables import Variables
@@ -106,9 +108,23 @@ class Walk:
             return value  # a kept operator's own result
         plain.name = ""
         self._b.location = producer.location if producer else None
+        ops, count = self._b.ops, len(self._b.ops)
+        early = producer is not None and ops[-1] is not producer and self._is_early(value)
         stored = self._b.restated(plain, value.type.shape)
-        self._b.ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
+        ops.append(Op(Scast.op_name, [stored], [value], {}, self._b.location))
+        if early:
+            made, place = ops[count:], next(i for i, op in enumerate(ops) if op is producer) + 1
+            del ops[count:]
+            ops[place:place] = made
         return value
+
+    def _is_early(self, value: Value) -> bool:
+        """Whether an op behind that of the value has a result of dynamic size. The interpreter prepares nothing behind
+        such a one before it has run, so a copy of the value must stand in front of it, as the value does."""
+        dynamic = first_dynamic(self._shared.calls.module, self._source)
+        return dynamic is not None and any(
+            value in op.results for op in takewhile(lambda op: op is not dynamic, self._source.ops)
+        )
 
     def _visit(self, op: Op) -> None:
         self._b.location = op.location
@@ -116,8 +132,8 @@ class Walk:
         done = self._unbounded(self._with_body(op))
         try:
             decision = self._call(done) if is_call(op) else self._decider.decide(done)
-        except Refusal as refusal:
-            self._shared.refused.append(Reason.at(op.location, refusal.why, remedy=refusal.remedy))
+        except Refused as refusal:
+            self._shared.refused.append(refusal.at(op.location))
             for result in op.results:  # so that later operators can be looked at, too
                 self._plain[result] = Value(result.type.stripped(), result.name)
             return
@@ -151,7 +167,7 @@ class Walk:
         """A call on plain integers, as the functions called are, unless these keep their types."""
         calls = self._shared.calls
         if problem := calls.problem(op):
-            raise Refusal(problem)
+            raise Refused(problem)
         decision = kept(op, kept_reason(op) or "", calls.warning(op))
         if not calls.strips:
             self._decider.keep(op)

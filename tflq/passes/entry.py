@@ -10,7 +10,7 @@ from tflq.ir.core import Module
 
 __all__ = ["entries", "extract", "keep"]
 
-_OF_ALL = ("metadata_buffer", "absent")
+_OF_ALL = ("metadata_buffer", "absent", "no_buffers")
 """What a file says by indices into all that it holds."""
 
 

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from tflq.builder import broadcast
 from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
 from tflq.dialects.ext.rescale import RescaleF64
 from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.traits.elements import Tabulable

@@ -14,7 +14,7 @@ import tflq
 from tflq.errors import InvalidModelError, UnsupportedError
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
-from tflq.reduction.isolated import Died, call
+from tflq.processes import Died, call
 from tflq.reduction.running import Inputs, Interpreter
 from tflq.verification import verify
 from tflq.verification.difference import difference

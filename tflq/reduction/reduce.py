@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from tflq.arguments import check_flags, check_numbers, check_path
+from tflq.backends import of_target
 from tflq.dialects.calls import callees
 from tflq.errors import OptionError, Reason, TflqError
 from tflq.files import check_outputs, replace_files
 from tflq.flatbuffer.identify import identify
 from tflq.flatbuffer.layout import TOSA
 from tflq.flatbuffer.reader import read
-from tflq.formats import Format
 from tflq.ir.core import Module
 from tflq.options import Fallback, asked
 from tflq.passes.entry import entries
@@ -31,7 +31,6 @@ from tflq.reduction.predicates import Conversion, Predicate
 from tflq.reduction.recording import Recording, input_sets, record
 from tflq.reduction.running import Inputs
 from tflq.select.lowering import Mac
-from tflq.targets import is_of_tosa
 from tflq.verification.inputs import GivenInputs, check_inputs, files_of
 from tflq.verification.runner import RunError, Runner
 
@@ -167,7 +166,7 @@ def reduce(
     if identify(model) is TOSA:
         remedy = "reduce the TFLite model that it was made of, with target 'tosa'"
         raise OptionError(Reason("only TFLite models can be reduced; this is a TOSA file", _name(model), remedy=remedy))
-    format: Format = "tosa" if is_of_tosa(target) else "tflite"
+    format = of_target(target, static=True).name
     asked(format, target, mac=mac, fallback=fallback)
     options = {"target": target, "mac": mac, "fallback": fallback, "format": format}
     with ExitStack() as stack:

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.builder import broadcast
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.movement import BroadcastTo
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8

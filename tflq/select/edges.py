@@ -10,21 +10,28 @@ which ends here) reads or writes the quantized side: it is kept for the paramete
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import ClassVar, TypeGuard
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import Form
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.traits.quantization import ParametersUnread
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
 
-__all__ = ["trim_edges"]
+__all__ = ["TrimEdges"]
 
 
-def trim_edges(module: Module) -> bool:
-    """Removes the copies that nothing needs, in place; whether there were any."""
-    trimmed = [_trim(function) for function in module.functions]
-    return any(trimmed)
+class TrimEdges(Pass):
+    """Drops copies between tensors with parameters and tensors without, where a kernel disregards them."""
+
+    name: ClassVar[str] = "trim-edges"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        trimmed = [_trim(function) for function in module.functions]
+        return PassResult(module, any(trimmed))
 
 
 def _is_copy(op: Op) -> TypeGuard[Cast]:

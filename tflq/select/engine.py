@@ -8,16 +8,39 @@ something else.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from tflq.contract import Pass, PassResult
+from tflq.dialects.forms import Form
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
+from tflq.light import dataclass
 from tflq.select.lowering import Kernels, Mac, lowering
 
 if TYPE_CHECKING:
     from tflq.proof_cache import ProofCache
 
-__all__ = ["select"]
+__all__ = ["Select", "select"]
+
+
+@dataclass(frozen=True)
+class Select(Pass):
+    """Every op becomes builtins. `mac`: the form of multiply-accumulate; `cache`: a folder of proofs."""
+
+    name: ClassVar[str] = "select"
+    title: ClassVar[str] = "selection of kernels"
+    takes: ClassVar[Form] = "integer"
+    makes: ClassVar[Form] = "kernels"
+    mac: Literal["integer", "float32"] = "integer"
+    cache: str = ""
+
+    def run(self, module: Module) -> PassResult:
+        proofs = None
+        if self.cache:
+            from tflq.proof_cache import ProofCache
+
+            proofs = ProofCache(self.cache)
+        return PassResult(select(module, mac=self.mac, proofs=proofs), modified=True)
 
 
 def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = None) -> Module:
@@ -37,8 +60,6 @@ def select(module: Module, *, mac: Mac = "integer", proofs: ProofCache | None = 
         made |= zip(before, function.outputs, strict=True)
     if module.signatures is not None:
         module.signatures = [signature.with_outputs(made) for signature in module.signatures]
-    if proofs is not None:
-        proofs.trim()
     return module
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tflq.builder import Emitter, broadcast
+from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.casts import Cast
@@ -31,11 +32,7 @@ class KernelBuilder(Emitter):
         self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **options: Any
     ) -> Value:
         """An elementwise kernel on two operands; the result is of `element`, or of a's type."""
-        shape, storage = a.type.shape, element or a.type.storage
-        if shape != b.type.shape:
-            shape = broadcast(shape, b.type.shape)
-        same = shape is a.type.shape and storage is a.type.element
-        return self.emit(kind, [a, b], a.type if same else TensorType(shape, storage), **options)
+        return self.emit(kind, [a, b], element or a.type.storage, **options)
 
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 

@@ -10,16 +10,19 @@ calling operators, hybrid ones).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
-from tflq.dialects.forms import UNQUANTIZED, kept_reason
+from tflq.dialects.forms import UNQUANTIZED, Form, kept_reason
 from tflq.dialects.hybrid import is_hybrid
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.traits.effects import ComputesInFloat
 from tflq.errors import Reason, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType
+from tflq.light import dataclass
+from tflq.records import Decisions
 from tflq.select.lowering import Mac
 from tflq.targets import INTEGER, Target
 from tflq.targets.kernel_rules import load_rules
@@ -27,7 +30,22 @@ from tflq.targets.kernel_rules import load_rules
 if TYPE_CHECKING:
     from tflq.records import Decision
 
-__all__ = ["check"]
+__all__ = ["CheckLegality", "check"]
+
+
+@dataclass(frozen=True)
+class CheckLegality(Pass):
+    """UnsupportedError lists what the target may not hold. `mac`: the form of multiply-accumulate."""
+
+    name: ClassVar[str] = "check-legality"
+    title: ClassVar[str] = "check of the result"
+    takes: ClassVar[Form] = "kernels"
+    target: Target = INTEGER
+    mac: Literal["integer", "float32"] = "integer"
+
+    def run(self, module: Module) -> PassResult:
+        check(module, Decisions.of(module), self.mac, self.target)
+        return PassResult(module, modified=False)
 
 
 def check(module: Module, decisions: Iterable[Decision], mac: Mac = "integer", target: Target = INTEGER) -> None:

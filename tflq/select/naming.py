@@ -15,12 +15,16 @@ new name is one that the source model has for any tensor: tools that compare two
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator, trait_of
+from tflq.dialects.forms import Form
 from tflq.dialects.traits.elements import Role
 from tflq.ir.core import Function, Module, Op, Value
+from tflq.records import SourceNames
 
-__all__ = ["name_tensors", "role_of"]
+__all__ = ["NameTensors", "role_of"]
 
 
 def role_of(op: Op) -> str:
@@ -29,10 +33,18 @@ def role_of(op: Op) -> str:
     return role.text if role else op.name.partition(".")[2]
 
 
-def name_tensors(module: Module, reserved: Container[str] = ()) -> None:
-    """Gives every tensor within a function a name that no other has; in place. No new name is in `reserved`."""
-    for function in module.functions:
-        _Names(function, reserved).run()
+class NameTensors(Pass):
+    """Gives every tensor a name that no other has, and none of the source's (`SourceNames`) to a new one."""
+
+    name: ClassVar[str] = "name-tensors"
+    takes: ClassVar[Form] = "kernels"
+    labels: ClassVar[bool] = True
+
+    def run(self, module: Module) -> PassResult:
+        source = module.record.find(SourceNames) or SourceNames()
+        for function in module.functions:
+            _Names(function, source.names).run()
+        return PassResult(module, modified=True)
 
 
 class _Names:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from math import prod
+from typing import ClassVar
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
+from tflq.dialects.forms import Form
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.movement import Reshape
 from tflq.dialects.tfl.runtime import state_version
@@ -19,38 +22,47 @@ from tflq.dialects.traits.memory import InPlace, View
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.rewriting import remove_ops
 
-__all__ = ["keep_apart", "merge_views"]
+__all__ = ["KeepApart", "MergeViews"]
 
 _SMALL = (0, 4)
 """The size of what is never written over, nor anything smaller."""
 
 
-def merge_views(module: Module) -> bool:
-    """RESHAPE of a RESHAPE reads the operand of the first, or is it, if it has that shape; in place. Whether any was
-    changed."""
-    modified = False
-    for function in module.functions:
-        outputs, replaced = set(function.outputs), dict[Value, Value]()
-        for op in function.ops:
-            if not isinstance(op, Reshape):
-                continue
-            source = op.input
-            while isinstance(source.producer, Reshape) and not source.name:
-                source = source.producer.input
-            modified |= source is not op.operands[0]
-            op.operands[0] = source
-            if source.type == op.result.type and not op.result.name and op.result not in outputs:
-                replaced[op.result] = source
-        modified |= bool(replaced)
-        remove_ops(function, {value.producer for value in replaced if value.producer is not None})
-        function.replace(replaced)
-    return modified
+class MergeViews(Pass):
+    """RESHAPE of a RESHAPE becomes one, or none if the first operand has that shape already."""
+
+    name: ClassVar[str] = "merge-views"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        modified = False
+        for function in module.functions:
+            outputs, replaced = set(function.outputs), dict[Value, Value]()
+            for op in function.ops:
+                if not isinstance(op, Reshape):
+                    continue
+                source = op.input
+                while isinstance(source.producer, Reshape) and not source.name:
+                    source = source.producer.input
+                modified |= source is not op.operands[0]
+                op.operands[0] = source
+                if source.type == op.result.type and not op.result.name and op.result not in outputs:
+                    replaced[op.result] = source
+            modified |= bool(replaced)
+            remove_ops(function, {value.producer for value in replaced if value.producer is not None})
+            function.replace(replaced)
+        return PassResult(module, modified)
 
 
-def keep_apart(module: Module) -> bool:
-    """Puts copies where a tensor would be overwritten that is still to be read; in place. Whether there are any."""
-    copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
-    return any(copied)
+class KeepApart(Pass):
+    """Copies a tensor whose memory the interpreter would overwrite while it is still to be read."""
+
+    name: ClassVar[str] = "keep-apart"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        copied = [_Plan(function).run() for function in module.functions if _has_views(function)]
+        return PassResult(module, any(copied))
 
 
 def _has_views(function: Function) -> bool:

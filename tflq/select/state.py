@@ -9,50 +9,63 @@ which interpreters take.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
+from tflq.contract import Pass, PassResult
+from tflq.dialects.forms import Form
 from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, i32
+from tflq.light import dataclass
 from tflq.select.lowering import Kernels, lowering
 
-__all__ = ["RESET", "declare_variables", "retype_handles"]
+__all__ = ["RESET", "DeclareVariables"]
 
 RESET: Final = "tflq_reset"
 """The signature that writes the initial values."""
 
 
-def declare_variables(module: Module, *, reset: bool = False) -> bool:
-    """In the place of VARIABLE: one new function that writes all initial values, called once by every function that
-    declares any. `reset`: it is the signature `tflq_reset`, too. Whether the module has changed.
+@dataclass(frozen=True)
+class DeclareVariables(Pass):
+    """Variables become resource variables that CALL_ONCE writes first. Handles of the model's own become such that can
+    be read.
 
-    UnsupportedError if the module has such a signature.
+    In the place of VARIABLE comes one new function that writes all initial values, called once by every function that
+    declares any. reset: it is the signature `tflq_reset`, too; UnsupportedError if the module has such a signature.
     """
-    initial: dict[str, Variable] = {}
-    own = {op.shared_name: None for op in module.ops() if isinstance(op, VarHandle)}
-    for function in module.functions:
-        declarations = [op for op in function.ops if isinstance(op, Variable)]
-        if not declarations:
-            continue
-        for op in declarations:
-            initial.setdefault(op.variable, op)
-        call = Op(CallOnce.op_name, [], [], {"init_subgraph_index": len(module.functions)}, declarations[0].location)
-        function.ops = [call, *(op for op in function.ops if not isinstance(op, Variable))]
-    if initial:
-        writes = [
-            Op(VariableWrite.op_name, [op.initial_value], [], {"name": name}, op.location)
-            for name, op in initial.items()
-        ]
-        module.functions.append(Function("initial_values", [], [], writes))
-    if reset:
-        _add_signature(module, bool(initial), list(own))
-    return bool(initial)
+
+    name: ClassVar[str] = "declare-variables"
+    title: ClassVar[str] = "declaration of variables"
+    takes: ClassVar[Form] = "integer"
+    reset: bool = False
+
+    def run(self, module: Module) -> PassResult:
+        initial: dict[str, Variable] = {}
+        own = {op.shared_name: None for op in module.ops() if isinstance(op, VarHandle)}
+        for function in module.functions:
+            declarations = [op for op in function.ops if isinstance(op, Variable)]
+            if not declarations:
+                continue
+            for op in declarations:
+                initial.setdefault(op.variable, op)
+            attributes = {"init_subgraph_index": len(module.functions)}
+            call = Op(CallOnce.op_name, [], [], attributes, declarations[0].location)
+            function.ops = [call, *(op for op in function.ops if not isinstance(op, Variable))]
+        if initial:
+            writes = [
+                Op(VariableWrite.op_name, [op.initial_value], [], {"name": name}, op.location)
+                for name, op in initial.items()
+            ]
+            module.functions.append(Function("initial_values", [], [], writes))
+        if self.reset:
+            _add_signature(module, bool(initial), list(own))
+        return PassResult(module, _retype_handles(module) or bool(initial))
 
 
-def retype_handles(module: Module) -> bool:
+def _retype_handles(module: Module) -> bool:
     """Makes handles INT32 that only READ_VARIABLE and ASSIGN_VARIABLE of their function take (`_handle` says why).
     Whether there are any."""
     modified = False

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import Form
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.runtime import state_version
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
@@ -29,7 +31,7 @@ from tflq.ir.types import TensorType
 from tflq.light import NamedTuple, dataclass
 from tflq.numerics.resize import steps_of
 
-__all__ = ["in_strips"]
+__all__ = ["SplitRows"]
 
 _Windowed: TypeAlias = Conv2D | DepthwiseConv2D | Resize
 _ROWS: Final = -3
@@ -65,12 +67,19 @@ class _Cone:
         return _bytes(self.root) + sum(_bytes(value) for value in self.sources)
 
 
-def in_strips(module: Module, *, share: float, least: int) -> bool:
-    """Puts strips in the place of results, in place, so that what is read, made and in between is at most about `share`
-    times what the function's largest operator reads and makes; what is in between may take `least` bytes in any case.
-    Whether there are any."""
-    changed = [_Strips(function, share, least).run() for function in module.functions]
-    return any(changed)
+@dataclass(frozen=True)
+class SplitRows(Pass):
+    """Results with large intermediates are computed in strips of rows. `share`: what each may take at most, in times
+    of what the largest operator reads and makes; `least`: bytes of intermediates that are left in any case."""
+
+    name: ClassVar[str] = "split-rows"
+    takes: ClassVar[Form] = "integer"
+    share: float = 2.0
+    least: int = 1 << 15
+
+    def run(self, module: Module) -> PassResult:
+        changed = [_Strips(function, self.share, self.least).run() for function in module.functions]
+        return PassResult(module, any(changed))
 
 
 class _Strips:

@@ -3,9 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tflq.dialects.inference import Misfit, NotInferred
 from tflq.shapes.inference import Inference
 from tflq.shapes.settling import Stated, settle
-from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
+from tflq.shapes.site import Site, shape_of
 
 if TYPE_CHECKING:
     from tflq.shapes.binding import bind_batch

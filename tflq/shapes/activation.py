@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tflq.dialects.inference import Misfit, agree, text
 from tflq.dialects.tfl.activation import Prelu
 from tflq.ir.types import Shape
-from tflq.shapes.generic import broadcast_of
-from tflq.shapes.site import Misfit, Site, agree, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 def _prelu(op: Prelu, site: Site) -> Shape:
     """The slopes broadcast to the input, never the input to them."""
     dims = site.dims(op.input)
-    found = broadcast_of(site, [op.input, op.alpha])
+    found = site.broadcast([op.input, op.alpha])
     if len(found) != len(dims):
         raise Misfit(f"alpha {text(site.dims(op.alpha))} has more dims than the input {text(dims)}")
     return tuple(agree(a, b, "input and result") for a, b in zip(dims, found, strict=True))

@@ -7,19 +7,42 @@ must therefore be as the file says; and once with the numbers. Sizes that the mo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from tflq.analysis.variables import Accesses, is_handle
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.forms import Form
+from tflq.dialects.inference import text
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
 from tflq.errors import OptionError, Reason, UnsupportedError
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape
+from tflq.light import dataclass, field
 from tflq.shapes.filling import reason, set_shape, stale
 from tflq.shapes.folding import fold_sizes
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.site import shape_of, text
+from tflq.shapes.site import shape_of
 
-__all__ = ["bind_batch"]
+__all__ = ["BindShapes", "bind_batch"]
+
+
+@dataclass(frozen=True)
+class BindShapes(Pass):
+    """Binds open dims of the inputs, and gives every tensor the shape that follows. `batch`: the first dim where it is
+    open; `shapes`: whole shapes of inputs by name. Without both, a model with open inputs is left as it is."""
+
+    name: ClassVar[str] = "bind-shapes"
+    title: ClassVar[str] = "binding of shapes"
+    takes: ClassVar[Form] = "tfl"
+    batch: int | None = None
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def run(self, module: Module) -> PassResult:
+        given = self.batch is not None or bool(self.shapes)
+        if not given and not all(v.type.is_static or is_handle(v) for f in module.functions for v in f.inputs):
+            return PassResult(module, modified=False)
+        return PassResult(bind_batch(module, self.batch, self.shapes), modified=True)
 
 
 def bind_batch(module: Module, n: int | None = None, dims: Mapping[str, Sequence[int]] | None = None) -> Module:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tflq.dialects.inference import agree
 from tflq.dialects.tfl.bits import Bitcast
 from tflq.ir.types import Shape
-from tflq.shapes.site import Site, agree, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from tflq.dialects.inference import Dims
 from tflq.dialects.tfl.comparison import Select, SelectV2, Where
 from tflq.ir.types import Shape
-from tflq.shapes.generic import broadcast_of, common
-from tflq.shapes.site import Dims, Site, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 
@@ -19,7 +19,7 @@ def _select(op: Select | SelectV2, site: Site) -> Shape:
     operands, stated = [op.condition, op.on_true, op.on_false], op.output.type.shape
     if stated is not None and all(_single(shape) for shape in (stated, *map(site.dims, operands))):
         return (1,) * len(stated)
-    return common(site, operands[1:]) if isinstance(op, Select) else broadcast_of(site, operands)
+    return site.common(operands[1:]) if isinstance(op, Select) else site.broadcast(operands)
 
 
 def _single(dims: Dims) -> bool:

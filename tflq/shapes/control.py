@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tflq.analysis.known import Known
+from tflq.dialects.inference import Misfit
 from tflq.dialects.tfl.control import Call, CallOnce, If, While
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
-from tflq.shapes.site import Misfit, Site, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__ = ["branches", "join_known", "join_shapes", "loop"]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.dialects.inference import Dims, Misfit, NotInferred, agree
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, Conv3DTranspose, DepthwiseConv2D, TransposeConv
 from tflq.ir.types import Shape
 from tflq.numerics.convolution import window
-from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__ = ["slide"]
 

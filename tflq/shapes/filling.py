@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tflq.dialects.inference import text
 from tflq.errors import Reason
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import Shape, TensorType
 from tflq.shapes.inference import Inference
-from tflq.shapes.site import text
 
 __all__ = ["SHAPE_INFO", "contradictions", "infer", "reason", "set_shape", "stale"]
 

@@ -5,6 +5,7 @@ Sources: the kernels of these names in kernels/.
 
 from __future__ import annotations
 
+from tflq.dialects.inference import Dims, Misfit, NotInferred, agree, product, text
 from tflq.dialects.tfl.indexing import (
     DynamicUpdateSlice,
     EmbeddingLookup,
@@ -23,7 +24,7 @@ from tflq.dialects.tfl.indexing import (
 )
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__ = ["updated"]
 

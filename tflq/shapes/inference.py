@@ -14,11 +14,12 @@ from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
 from tflq.analysis.variables import Accesses
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import Misfit, NotInferred
 from tflq.dialects.tfl.control import Custom
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import join_known, join_shapes
-from tflq.shapes.site import Misfit, NotInferred, Site, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__ = ["Inference", "is_complete"]
 

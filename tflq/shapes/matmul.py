@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from tflq.builder import broadcast
+from tflq.dialects.inference import Misfit, agree, broadcast, product, text
 from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
 from tflq.ir.types import Shape
-from tflq.shapes.site import Misfit, Site, agree, product, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 
 
 @shape_of(FullyConnected)
 def _fully_connected(op: FullyConnected, site: Site) -> list[Shape]:
-    """All elements in rows of the weights' length, unless the dims are to be kept."""
+    """All elements in rows of the weights' length, unless the dims are to be kept; the kernel leaves out what does not
+    fill the last row."""
     dims = site.dims(op.input)
     units, length = site.dims(op.weights, 2)
     spare = [v.type.shape for v in op.results[1:]]
@@ -21,8 +22,6 @@ def _fully_connected(op: FullyConnected, site: Site) -> list[Shape]:
         return [(*dims[:-1], units), *spare]
     total = product(dims)
     if total is not None and length:
-        if total % length:
-            raise Misfit(f"the input {text(dims)} has no whole number of rows of {length}")
         return [(total // length, units), *spare]
     if dims and dims[-1] is not None and dims[-1] == length:
         return [(product(dims[:-1]), units), *spare]

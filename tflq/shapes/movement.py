@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from tflq.dialects.inference import Dims, Misfit, NotInferred, agree, plus, product, text
 from tflq.dialects.tfl.movement import (
     BatchToSpaceND,
     BroadcastTo,
@@ -32,12 +33,10 @@ from tflq.dialects.tfl.movement import (
     Transpose,
     Unpack,
 )
-from tflq.ir.core import Value
 from tflq.ir.types import Shape, i32
-from tflq.shapes.generic import common
-from tflq.shapes.site import Dims, Misfit, NotInferred, Site, agree, product, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
-__all__ = ["filled", "joined"]
+__all__ = ["filled"]
 
 _Range: TypeAlias = tuple[int | None, int | None, int | None, bool, bool]
 """begin, end, stride; whether begin and end are left open."""
@@ -108,29 +107,12 @@ def _transpose(op: Transpose, site: Site) -> Shape:
 def _pad(op: Pad | PadV2 | MirrorPad, site: Site) -> Shape:
     dims = site.dims(op.input)
     sides = site.ints(op.paddings, 2 * len(dims))
-    return tuple(_sum(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(dims))
-
-
-def _sum(*terms: int | None) -> int | None:
-    known = [t for t in terms if t is not None]
-    return sum(known) if len(known) == len(terms) else None
+    return tuple(plus(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(dims))
 
 
 @shape_of(Concatenation)
 def _concatenation(op: Concatenation, site: Site) -> Shape:
-    return joined(site, op.values, op.axis)
-
-
-def joined(site: Site, values: Sequence[Value | None], axis: int) -> Dims:
-    """All values one after the other along an axis."""
-    first = site.dims(values[0])
-    along = site.axis(axis, len(first))
-    out = list(first)
-    for value in values[1:]:
-        dims = site.dims(value, len(first))
-        for i, dim in enumerate(dims):
-            out[i] = _sum(out[i], dim) if i == along else agree(out[i], dim, f"dim {i} of its operands")
-    return tuple(out)
+    return site.joined(op.values, op.axis)
 
 
 @shape_of(Split)
@@ -155,7 +137,7 @@ def _split_v(op: SplitV, site: Site) -> list[Shape]:
     if axis is None:
         return [(None,) * len(dims)] * len(sizes)
     along = site.axis(axis, len(dims))
-    rest = _sum(dims[along], *(None if s is None else -max(s, 0) for s in sizes))
+    rest = plus(dims[along], *(None if s is None else -max(s, 0) for s in sizes))
     if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
         raise Misfit(f"sizes {sizes} do not add up to {dims[along]}")
     return [(*dims[:along], rest if s == -1 else s, *dims[along + 1 :]) for s in sizes]
@@ -163,7 +145,7 @@ def _split_v(op: SplitV, site: Site) -> list[Shape]:
 
 @shape_of(Pack)
 def _pack(op: Pack, site: Site) -> Shape:
-    dims = common(site, op.values)
+    dims = site.common(op.values)
     at = site.axis(op.axis, len(dims) + 1)
     return (*dims[:at], len(op.values), *dims[at:])
 
@@ -217,7 +199,7 @@ def _over(dim: int | None, block: int | None) -> int | None:
 def _space_to_batch(op: SpaceToBatchND, site: Site) -> Shape:
     n, *sizes, c = site.dims(op.input, least=2)
     blocks, sides = site.ints(op.block, len(sizes)), site.ints(op.paddings, 2 * len(sizes))
-    padded = [_sum(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(sizes)]
+    padded = [plus(d, *sides[2 * i : 2 * i + 2]) for i, d in enumerate(sizes)]
     return (product((n, *blocks)), *(_over(d, b) for d, b in zip(padded, blocks, strict=True)), c)
 
 
@@ -227,7 +209,7 @@ def _batch_to_space(op: BatchToSpaceND, site: Site) -> Shape:
     blocks, sides = site.ints(op.block, len(sizes)), site.ints(op.crops, 2 * len(sizes))
     whole = [product(pair) for pair in zip(sizes, blocks, strict=True)]
     crops = [None if s is None else -s for s in sides]
-    cut = [_sum(d, *crops[2 * i : 2 * i + 2]) for i, d in enumerate(whole)]
+    cut = [plus(d, *crops[2 * i : 2 * i + 2]) for i, d in enumerate(whole)]
     return (_over(n, product(blocks)), *cut, c)
 
 

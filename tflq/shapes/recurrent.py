@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from tflq.dialects.inference import Dims, Misfit, agree, product, text
 from tflq.dialects.tfl.recurrent import (
     LSTM,
     RNN,
@@ -19,7 +20,7 @@ from tflq.dialects.tfl.recurrent import (
 )
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
-from tflq.shapes.site import Dims, Misfit, Site, agree, product, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflq.dialects.inference import Misfit, text
 from tflq.dialects.tfl.reduction import (
     ArgMax,
     ArgMin,
@@ -14,7 +15,7 @@ from tflq.dialects.tfl.reduction import (
     UnsortedSegmentSum,
 )
 from tflq.ir.types import Shape
-from tflq.shapes.site import Misfit, Site, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 

@@ -15,11 +15,14 @@ what a kernel computes with them is known exactly for that size only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tflq.analysis.variables import Accesses
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import entry_functions
 from tflq.dialects.declare import trait_of
+from tflq.dialects.forms import Form
+from tflq.dialects.tfl.movement import Slice
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.dialects.tfl.state import ReadVariable
 from tflq.dialects.traits.quantization import MultiplyAccumulate
@@ -27,12 +30,12 @@ from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.quant_constraints import axis_problem
 from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
-from tflq.light import NamedTuple
+from tflq.light import NamedTuple, dataclass
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
 from tflq.shapes.stating import stored_shape
 
-__all__ = ["Stated", "settle"]
+__all__ = ["RestateResults", "SettleShapes", "Stated", "settle"]
 
 _FACTOR = 3
 """The second batch is so many times the one stated: what divides that one divides it."""
@@ -67,8 +70,38 @@ class Stated(NamedTuple):
         return modified
 
 
+class RestateResults(Pass):
+    """States of an entry's inputs and results what the source did, as `settle-shapes` noted it."""
+
+    name: ClassVar[str] = "restate-results"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        stated = module.record.find(Stated)
+        return PassResult(module, stated is not None and stated.put_back(module))
+
+
 def _edges(function: Function) -> Sequence[Value]:
     return *function.inputs, *function.outputs
+
+
+@dataclass(frozen=True)
+class SettleShapes(Pass):
+    """Gives every result the shape that an interpreter computes. What the file says of inputs and results is noted
+    (`Stated`). `resizable`: so that what is made of the module runs with other batches than the one stated; else
+    what is read from a variable has its shape, too."""
+
+    name: ClassVar[str] = "settle-shapes"
+    title: ClassVar[str] = "inference of shapes"
+    takes: ClassVar[Form] = "tfl"
+    resizable: bool = True
+
+    def run(self, module: Module) -> PassResult:
+        values = [v for function in module.functions for v in function.values()]
+        before = [(v.type, v.info) for v in values]
+        module.record.note(settle(module, resizable=self.resizable))
+        changed = any(v.type is not t or v.info is not info for v, (t, info) in zip(values, before, strict=True))
+        return PassResult(module, changed)
 
 
 def settle(module: Module, *, resizable: bool = True) -> Stated:
@@ -155,16 +188,29 @@ def _batched(module: Module, sized: Inference) -> Mapping[Value, Sequence[int]]:
     if all((v.type.shape or (None,))[0] is None for v in larger) or any(isinstance(op, _UNRUN) for op in module.ops()):
         return {}
     resized = [Inference(module, {**_stored(inputs), **larger})]
-    if resized[0].misfits and len(larger) > 1:
+    if not _runs(module, resized[0]) and len(larger) > 1:
         resized = [Inference(module, {**_stored(inputs), v: shape}) for v, shape in larger.items()]
     found: dict[Value, set[int]] = {}
     for other in resized:
-        if not other.misfits:
+        if _runs(module, other):
             for value, shape in sized.shapes.items():
                 if dims := _changed(shape, other.shapes.get(value)):
                     found.setdefault(value, set()).update(dims)
     weights = {w for op in module.ops() if (m := trait_of(op, MultiplyAccumulate)) and (w := m.weights.value(op))}
     return {value: sorted(dims) for value, dims in found.items() if value not in weights}
+
+
+def _runs(module: Module, resized: Inference) -> bool:
+    """Whether an interpreter allocates a module with these shapes."""
+    return not resized.misfits and not any(isinstance(op, Slice) and _held(op, resized) for op in module.ops())
+
+
+def _held(op: Slice, resized: Inference) -> bool:
+    """Whether a SLICE by constants would give another shape than the file states in numbers: the kernel refuses that,
+    where those of other operators go by their operands."""
+    stated = op.result.type.shape
+    static = op.begin.is_constant and op.size.is_constant and is_complete(op.input.type.shape) and is_complete(stated)
+    return static and resized.shape(op.result) != stated
 
 
 def _scaled(value: Value, dim: int) -> bool:

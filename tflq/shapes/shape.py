@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
+from tflq.dialects.inference import Misfit
 from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Range, Rank
 from tflq.dialects.tfl.shape import Shape as TflShape
 from tflq.ir.types import Shape
-from tflq.shapes.site import Misfit, Site, shape_of
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 

@@ -12,11 +12,12 @@ operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from tflq.analysis.known import Known
 from tflq.analysis.variables import Access
+from tflq.dialects.inference import Misfit, NotInferred, Stated, product
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.light import dataclass
@@ -24,18 +25,11 @@ from tflq.registering import Registry
 
 __all__ = [
     "Caller",
-    "Dims",
-    "Misfit",
-    "NotInferred",
     "Rule",
     "Site",
-    "agree",
-    "product",
     "shape_of",
-    "text",
 ]
 
-Dims: TypeAlias = tuple[int | None, ...]
 Rule: TypeAlias = "Callable[[Any, Site], Shape | list[Shape]]"
 Caller: TypeAlias = Callable[
     [int, Sequence[Shape], Sequence[Known | None]], tuple[Sequence[Shape], Sequence[Known | None]]
@@ -46,19 +40,11 @@ shape_of: Final[Registry[Rule]] = Registry("tflq.shapes")
 """The rule of each operator."""
 
 
-class NotInferred(Exception):  # noqa: N818 - an answer of a rule
-    """Result shapes do not follow from the operands; the message is a clause that says why."""
-
-
-class Misfit(NotInferred):
-    """No interpreter runs the operator on operands of these shapes."""
-
-
 @dataclass(slots=True)
-class Site:
+class Site(Stated):
     """What is known where an operator stands: shapes of values, their elements, and the functions that it may call."""
 
-    shape: Callable[[Value], Shape]
+    shape: Callable[[Value], Shape]  # type: ignore[assignment]
     known: Callable[[Value], Known | None]
     call: Caller
     accesses: Callable[[Value], Sequence[Access]] | None = None
@@ -71,19 +57,6 @@ class Site:
 
     def elements(self, values: Sequence[Value | None]) -> list[Known | None]:
         return [None if v is None else self.known(v) for v in values]
-
-    def dims(self, value: Value | None, rank: int | None = None, least: int = 0) -> Dims:
-        """The shape of an operand, of a rank if that is given, else of at least so many dims."""
-        if value is None:
-            raise NotInferred("an operand is missing")
-        found = self.shape(value)
-        if found is None:
-            raise NotInferred(f"the rank of '{value.name}' is not known")
-        if rank is not None and len(found) != rank:
-            raise Misfit(f"'{value.name}' is {text(found)}, not of rank {rank}")
-        if len(found) < least:
-            raise Misfit(f"'{value.name}' is {text(found)}, and has to have at least {least} dims")
-        return found
 
     def ints(self, value: Value | None, count: int | None = None) -> list[int | None]:
         """The elements of an operand that holds sizes, axes or indices, None for one that is not known.
@@ -111,30 +84,3 @@ class Site:
         if len(known) != len(found):
             raise NotInferred(f"the elements of '{value.name}' are not known before the model runs")
         return known
-
-    def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from 0."""
-        if not -rank <= axis < rank:
-            raise Misfit(f"axis {axis} is outside a rank of {rank}")
-        return axis % rank
-
-
-def product(dims: Iterable[int | None]) -> int | None:
-    """How many elements; None if a dim is not known."""
-    total = 1
-    for dim in dims:
-        if dim is None:
-            return None
-        total *= dim
-    return total
-
-
-def agree(one: int | None, other: int | None, what: str) -> int | None:
-    """The dim that both must be."""
-    if one is not None and other is not None and one != other:
-        raise Misfit(f"{what}: {one} and {other} differ")
-    return other if one is None else one
-
-
-def text(dims: Shape) -> str:
-    return "of unknown rank" if dims is None else f"[{', '.join('?' if d is None else str(d) for d in dims)}]"

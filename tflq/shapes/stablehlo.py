@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tflq.dialects.inference import Misfit, NotInferred, agree, product, text
 from tflq.dialects.tfl.stablehlo import (
     StablehloCase,
     StablehloClamp,
@@ -31,10 +32,8 @@ from tflq.dialects.tfl.stablehlo import (
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape
 from tflq.shapes.control import branches, loop
-from tflq.shapes.generic import common
 from tflq.shapes.indexing import updated
-from tflq.shapes.movement import joined
-from tflq.shapes.site import Misfit, NotInferred, Site, agree, product, shape_of, text
+from tflq.shapes.site import Site, shape_of
 
 __all__: list[str] = []
 
@@ -63,7 +62,7 @@ def _transpose(op: StablehloTranspose, site: Site) -> Shape:
 
 @shape_of(StablehloConcatenate)
 def _concatenate(op: StablehloConcatenate, site: Site) -> Shape:
-    return joined(site, op.inputs, op.dimension)
+    return site.joined(op.inputs, op.dimension)
 
 
 @shape_of(StablehloReshape)
@@ -199,13 +198,13 @@ def _random_bits(op: StablehloRngBitGenerator, site: Site) -> list[Shape]:
 @shape_of(StablehloSelect)
 def _select(op: StablehloSelect, site: Site) -> Shape:
     """The condition may be a scalar."""
-    return common(site, [op.on_true, op.on_false, *_with_dims(site, op.condition)])
+    return site.common([op.on_true, op.on_false, *_with_dims(site, op.condition)])
 
 
 @shape_of(StablehloClamp)
 def _clamp(op: StablehloClamp, site: Site) -> Shape:
     """The bounds may be scalars."""
-    return common(site, [op.input, *_with_dims(site, op.low, op.high)])
+    return site.common([op.input, *_with_dims(site, op.low, op.high)])
 
 
 def _with_dims(site: Site, *values: Value) -> list[Value]:

@@ -9,6 +9,7 @@ hashtable_import.cc, hashtable_size.cc.
 
 from __future__ import annotations
 
+from tflq.dialects.inference import NotInferred, text
 from tflq.dialects.tfl.state import (
     AssignVariable,
     Hashtable,
@@ -19,7 +20,7 @@ from tflq.dialects.tfl.state import (
     VarHandle,
 )
 from tflq.ir.types import Shape
-from tflq.shapes.site import NotInferred, Site, shape_of, text
+from tflq.shapes.site import Site, shape_of
 from tflq.shapes.stating import stored_shape
 
 __all__: list[str] = []

@@ -6,26 +6,37 @@ they know better. The second follows from what the inputs state.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from tflq.contract import Pass, PassResult
 from tflq.dialects.calls import entry_functions
+from tflq.dialects.forms import Form
 from tflq.ir.core import Module, Value
 from tflq.ir.types import Shape
 from tflq.shapes.inference import Inference, is_complete
 
-__all__ = ["state_shapes", "stored_shape"]
+__all__ = ["StateShapes", "stored_shape"]
 
 
-def state_shapes(module: Module) -> bool:
-    """Has tensors with open dims state the shape that they are allocated with; in place. What an entry point returns
-    states what it did, as does a tensor whose shape cannot be inferred. Whether there are any."""
-    modified = False
-    entries = [module.functions[index] for index in entry_functions(module)]
-    inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
-    fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
-    for value, shape in inference.shapes.items():
-        if value not in fixed and _is_open(value) and _fits(value, shape):
-            value.info = {**value.info, "shape": shape}
-            modified = True
-    return modified
+class StateShapes(Pass):
+    """Has tensors with open dims state the shape that they are allocated with. What an entry point returns states what
+    it did, as does a tensor whose shape cannot be inferred."""
+
+    name: ClassVar[str] = "state-shapes"
+    takes: ClassVar[Form] = "kernels"
+
+    def run(self, module: Module) -> PassResult:
+        if all(value.type.is_static for function in module.functions for value in function.values()):
+            return PassResult(module, modified=False)
+        modified = False
+        entries = [module.functions[index] for index in entry_functions(module)]
+        inference = Inference(module, {v: stored_shape(v) for function in entries for v in function.inputs})
+        fixed = {v for function in entries for v in (*function.inputs, *function.outputs)}
+        for value, shape in inference.shapes.items():
+            if value not in fixed and _is_open(value) and _fits(value, shape):
+                value.info = {**value.info, "shape": shape}
+                modified = True
+        return PassResult(module, modified)
 
 
 def _is_open(value: Value) -> bool:

@@ -128,23 +128,12 @@ def run_sweep(
         cut_before_custom=cut_before_custom,
         batch=batch,
     )
-    plan = Plan(
-        [sources] if isinstance(sources, (str, os.PathLike)) else list(sources),
-        Path(folder),
-        tuple(targets),
-        Selection(tuple(only), _path(failed_from), read_shard(shard) if shard else None),
-        Settings(seeds, xnnpack, max_lsb, atol, rtol, convert, time),
-        Limits(timeout, memory << 20),
-        workers,
-        None if no_cache else _path(cache) or cache_folder(),
-        _path(baseline),
-        tuple(fail_on),
-        scheduler,
-        offline,
-        pin,
-        resume,
-        force,
-    )
+    models = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    selection = Selection(tuple(only), _path(failed_from), read_shard(shard) if shard else None)
+    settings = Settings(seeds, xnnpack, max_lsb, atol, rtol, convert, time)
+    what = models, Path(folder), tuple(targets), selection, settings, Limits(timeout, memory << 20)
+    kept = None if no_cache else _path(cache) or cache_folder()
+    plan = Plan(*what, workers, kept, _path(baseline), tuple(fail_on), scheduler, offline, pin, resume, force)
     return sweep(plan, observer=observer, stop=stop or (lambda: False))
 
 

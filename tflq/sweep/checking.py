@@ -4,24 +4,23 @@ could be converted with. Said at once, not once for each model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from tflq.backends import Backend, backend, of_target
 from tflq.errors import OptionError, Reason, to_install
 from tflq.extensions import extension_of
 from tflq.options import asked
 from tflq.sweep.selection import Job
 from tflq.sweep.task import Settings
-from tflq.targets import is_of_tosa
 
 __all__ = ["check"]
 
-_PACKAGES: Final = {
-    "interpreter": (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "to run models", "verify"),
+_Package = tuple[tuple[str, ...], str, str, str]
+_PACKAGES: Final[Mapping[str, _Package]] = {
     "page": (("jinja2",), "jinja2", "to write its page", "verify"),
-    "tosa": (("tosa_reference_model",), "tosa-tools", "to run TOSA files", "tosa"),
     "kaggle": (("kagglehub",), "kagglehub", "to fetch models from Kaggle", "kaggle"),
     "dask": (("distributed",), "dask", "to run on the workers of a scheduler", "dask"),
 }
@@ -37,48 +36,55 @@ def check(jobs: Sequence[Job], settings: Settings, scheduler: str = "", *, kaggl
     file that cannot be read.
     """
     targets = list(dict.fromkeys(target for _, target in jobs))
-    tosa = [target for target in targets if _for_target(target, settings)]
+    chosen = dict.fromkeys(_for_target(target, settings) for target in targets)
     for path in settings.rules:
         extension_of(Path(path))
-    _check_packages(_needed(jobs, bool(tosa), scheduler, kaggle))
+    _check_packages(_needed(jobs, chosen, scheduler, kaggle))
     if scheduler:
         from tflq.sweep.cluster import connected
 
         connected(scheduler).close()
 
 
-def _for_target(target: str, settings: Settings) -> bool:
-    """Whether a target is of TOSA, if models can be converted to it with the sweep's options."""
+def _for_target(target: str, settings: Settings) -> Backend:
+    """The format of a target, if models can be converted to it with the sweep's options."""
     options = {name: value for name, value in settings.convert.items() if name != "rules"}
-    of_tosa = is_of_tosa(target)
+    chosen = of_target(target, static=True)
     try:
-        asked("tosa" if of_tosa else "tflite", target, **options)
+        asked(chosen.name, target, **options)
     except OptionError as error:
         if any(reason.value == target for reason in error.reasons):
             raise
         first = error.reasons[0]
         remedy = first.remedy or "leave it out, or sweep the targets that take it on their own"
         raise OptionError(Reason(f"target {target}: {first.what}", value=first.value, remedy=remedy)) from error
-    return of_tosa
+    return chosen
 
 
-def _needed(jobs: Sequence[Job], tosa: bool, scheduler: str, kaggle: bool) -> Iterator[str]:
-    """Keys of packages. Models run on the workers of a scheduler, which have packages of their own."""
+def _needed(jobs: Sequence[Job], chosen: Iterable[Backend], scheduler: str, kaggle: bool) -> Iterator[_Package]:
+    """Packages. Models run on the workers of a scheduler, which have packages of their own."""
     if scheduler:
-        yield "dask"
+        yield _PACKAGES["dask"]
     else:
-        yield "interpreter"
-        if tosa:
-            yield "tosa"
-    yield "page"
+        yield from _runs(backend("tflite"), "to run models")
+        for each in chosen:
+            if not each.builtins:
+                yield from _runs(each, f"to run {each.name.upper()} files")
+    yield _PACKAGES["page"]
     if kaggle and any(model.kaggle for model, _ in jobs):
-        yield "kaggle"
+        yield _PACKAGES["kaggle"]
 
 
-def _check_packages(needed: Iterator[str]) -> None:
+def _runs(chosen: Backend, purpose: str) -> Iterator[_Package]:
+    if chosen.requires is not None:
+        modules, package, extra = chosen.requires
+        yield modules, package, purpose, extra
+
+
+def _check_packages(needed: Iterator[_Package]) -> None:
     missing = [
         (package, purpose, extra)
-        for modules, package, purpose, extra in (_PACKAGES[key] for key in needed)
+        for modules, package, purpose, extra in needed
         if not any(find_spec(module) for module in modules)
     ]
     if missing:

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol, Self
 
 import tflq
 from tflq.errors import TflqError
+from tflq.processes import kill_group
 from tflq.sweep.measure import JOB
-from tflq.sweep.process_groups import kill_group
 from tflq.sweep.task import Ending, Limits, Task
 
 __all__ = ["Ended", "Event", "Executor", "LocalExecutor", "Staged"]

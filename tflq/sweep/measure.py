@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import tflq
+from tflq.backends import backend, of_target
 from tflq.conversion import Conversion
 from tflq.errors import InvalidModelError, Reason, TflqError, VerificationError
 from tflq.ir.core import Module
@@ -20,7 +21,6 @@ from tflq.plain_numbers import plain_numbers
 from tflq.report import Report
 from tflq.sweep.task import Task
 from tflq.sweep.verifying import REPORT, verified
-from tflq.targets import is_of_tosa
 
 __all__ = ["CONVERT_ONLY", "JOB", "convert_only", "measure"]
 
@@ -133,13 +133,12 @@ def _batch(task: Task, module: Module) -> int | None:
     if task.shapes or not any(shape and shape[0] is None for shape in inputs):
         return None
     batch: int | None = task.settings.convert.get("batch")
-    return 1 if batch is None and is_of_tosa(task.target) else batch
+    return 1 if batch is None and of_target(task.target, static=True).static else batch
 
 
 def _convert(task: Task, batch: int | None) -> Conversion:
     options: dict[str, Any] = {**task.settings.convert, "target": task.target, "shapes": task.shapes or None}
-    if is_of_tosa(task.target):
-        options["format"] = "tosa"
+    options["format"] = of_target(task.target, static=True).name
     return tflq.convert(task.path, **{**options, "batch": batch})
 
 
@@ -147,7 +146,7 @@ def _write(conversion: Conversion, folder: Path) -> dict[str, Path]:
     """The converted files, by the key of their signature."""
     places = {}
     for i, (key, data) in enumerate(conversion.files.items()):
-        places[key] = folder / f"converted{f'-{i}' if i else ''}.{conversion.format}"
+        places[key] = folder / f"converted{f'-{i}' if i else ''}.{backend(conversion.format).suffixes[0]}"
         places[key].write_bytes(data)
     return places
 

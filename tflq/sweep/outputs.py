@@ -16,7 +16,7 @@ from tflq.sweep.result import key_of
 from tflq.sweep.store import expected_keys, read_results, read_settings
 from tflq.sweep.summary import Summary, summarize
 
-__all__ = ["write_outputs"]
+__all__ = ["summary_of", "write_outputs"]
 
 
 def write_outputs(
@@ -30,11 +30,7 @@ def write_outputs(
 
     earlier: sweeps' folders or baselines to show beside this one.
     """
-    summary = summarize(read_results(folder))
-    settings = read_settings(folder)
-    there = {key_of(result) for result in read_results(folder)}
-    summary.missing = [key for key in expected_keys(settings) if key not in there]
-    summary.incomplete = settings.get("incomplete", [])
+    summary = summary_of(folder)
     write_baseline(read_results(folder), folder / BASELINE)
     write_markdown(summary, folder / "summary.md", changes)
     regressions = None if changes is None else failing(changes, fail_on)
@@ -44,5 +40,14 @@ def write_outputs(
         replace_file(folder / "changes.json", [json.dumps(document, indent=1).encode(), b"\n"])
     else:
         (folder / "changes.json").unlink(missing_ok=True)
-    page.write(read_results(folder), folder / "index.html", earlier, changes)
+    page.write(read_results(folder), folder / "index.html", earlier, changes, summary)
+    return summary
+
+
+def summary_of(folder: Path) -> Summary:
+    """The counts of the results in a folder, and what its settings expect and has no result."""
+    summary, settings = summarize(read_results(folder)), read_settings(folder)
+    there = {key_of(result) for result in read_results(folder)}
+    summary.missing = [key for key in expected_keys(settings) if key not in there]
+    summary.incomplete = settings.get("incomplete", [])
     return summary

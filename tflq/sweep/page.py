@@ -63,19 +63,25 @@ class _Totals:
 
 
 def write(
-    results: Iterable[Result], path: Path, earlier: Sequence[Path] = (), changes: Sequence[Change] | None = None
+    results: Iterable[Result],
+    path: Path,
+    earlier: Sequence[Path] = (),
+    changes: Sequence[Change] | None = None,
+    known: Summary | None = None,
 ) -> None:
     """Writes the page of some results, whole or not at all. What it takes in memory does not grow with the results.
 
-    earlier: sweeps' folders or baselines to show beside it; changes: those since a baseline.
+    earlier: sweeps' folders or baselines to show beside it; changes: those since a baseline; known: what is missing.
     FileError if it cannot be written or one of `earlier` not be read, InvalidModelError if that is no sweep, TflqError
     without jinja2.
     """
-    known = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
+    before = [{entry.key: entry for entry in read_entries(place)} for place in earlier]
     totals = _Totals()
+    if known is not None:
+        totals.summary.missing, totals.summary.incomplete = known.missing, known.incomplete
     pieces = render_pieces(
         "sweep.html",
-        lines=_lines(results, known, totals),
+        lines=_lines(results, before, totals),
         totals=totals,
         summary=totals.summary,
         statuses=STATUSES,

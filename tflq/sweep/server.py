@@ -14,22 +14,43 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pkgutil
 import selectors
 import signal
 import sys
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from tflq.sweep.child import LOG, run_in_child
-from tflq.sweep.process_groups import kill_group, kills_by_system, resident_bytes
+from tflq.plain_numbers import plain_numbers
+from tflq.processes import die_with_parent, kill_group, kills_by_system, last_words, resident_bytes, signal_name
 
 __all__ = ["main"]
 
 POLL: Final = 0.1  # seconds between looks at the memory of the children
-LAST_WORDS: Final = 4000  # bytes of a log
+LOG: Final = "log.txt"
+PACKAGES: Final = (
+    "tflq.evaluate",
+    "tflq.flatbuffer",
+    "tflq.ir",
+    "tflq.legalize",
+    "tflq.numerics",
+    "tflq.passes",
+    "tflq.select",
+    "tflq.shapes",
+    "tflq.targets",
+    "tflq.tosa",
+    "tflq.verification",
+)
+"""What is loaded before there are tasks, so that no child loads it."""
+DIALECTS: Final = ("quant", "tfl", "tosa")
+
+Job = Callable[[dict[str, Any], Path, Callable[[str], None]], dict[str, Any]]
+"""What a child does: the task as JSON, the folder for its files, and whom to tell the stage; its answer as JSON."""
 
 
 class Try:
@@ -83,14 +104,14 @@ class Try:
     def close(self, status: int, usage: Any) -> dict[str, Any]:
         """The ending, of a process that was waited for."""
         if os.WIFSIGNALED(status):
-            name = signal.Signals(os.WTERMSIG(status)).name
+            name = signal_name(os.WTERMSIG(status))
             if name == "SIGKILL" and kills_by_system() > self._killed_by_system:
                 self._end("memory", what="killed by the system for want of memory")
             self._end("signal", what=f"ended by {name}")
         self._end("exit", what=f"ended with exit code {os.waitstatus_to_exitcode(status)} and no answer")
         unit = 1 if sys.platform == "darwin" else 1024
         return {
-            "log": _tail(Path(self.folder, LOG)) if self.ending["how"] != "answer" else "",
+            "log": _log_of(self.folder) if self.ending["how"] != "answer" else "",
             **self.ending,
             "stage": self.stage,
             "seconds": round(time.monotonic() - self.start, 4),
@@ -149,7 +170,7 @@ class Server:
             for one in self._tries.values():
                 os.close(one.pipe)
             self._selector.close()
-            run_in_child(request["job"], request["task"], Path(request["folder"]), theirs)
+            _run(request["job"], request["task"], Path(request["folder"]), theirs)
         os.close(theirs)
         with suppress(PermissionError, ProcessLookupError):  # it was faster, or is gone
             os.setpgid(child, child)
@@ -191,14 +212,79 @@ class Server:
             data = data[os.write(self._answers, data) :]
 
 
-def _tail(path: Path) -> str:
-    """The last of a log."""
+def _log_of(folder: str) -> str:
+    """The last of a child's log."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - LAST_WORDS))
-            return file.read().decode(errors="replace").strip()
+        with open(os.path.join(folder, LOG), "rb") as file:
+            return last_words(file)
     except OSError:
         return ""
+
+
+def _run(job: str, task: dict[str, Any], folder: Path, pipe: int) -> NoReturn:
+    """Does a job, "module:function", in a process that was just forked, and ends it. Lines of JSON go to the pipe."""
+    code = 1
+    try:
+        _settle(folder)
+        with os.fdopen(pipe, "wb", buffering=0) as out:
+
+            def tell(message: dict[str, Any]) -> None:
+                data = memoryview(json.dumps(plain_numbers(message), allow_nan=False).encode() + b"\n")
+                while data:
+                    data = data[out.write(data) :]
+
+            try:
+                module, _, name = job.partition(":")
+                function: Job = getattr(import_module(module), name)
+                tell({"answer": function(task, folder, lambda stage: tell({"stage": stage}))})
+                code = 0
+            except MemoryError:
+                tell({"memory": "an allocation failed"})
+            except BaseException as error:  # noqa: BLE001 - whatever happens is a result
+                traceback.print_exc()
+                tell({"error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()})
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _settle(folder: Path) -> None:
+    """A process of its own: its group, its signals, its output; nothing of the server's."""
+    die_with_parent()
+    os.setpgid(0, 0)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for old, new in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(old, new)
+    os.close(log)
+    os.close(null)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def _warm() -> None:
+    """Imports the compiler, numpy, the interpreter and TOSA's reference model, and reads the files of rules."""
+    import_module("tflq.sweep.measure")
+    for name in PACKAGES:
+        package = import_module(name)
+        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
+            import_module(module.name)
+    from tflq.ir.registry import dialect
+    from tflq.sweep.cache import surroundings
+    from tflq.targets import load_target
+    from tflq.verification.static_memory import interpreter_name
+
+    interpreter_name()
+    surroundings()
+    with suppress(ImportError):
+        import_module("tosa_reference_model")
+    for name in DIALECTS:
+        if (declared := dialect(name)) is not None:
+            declared.classes()
+    load_target("kernels")
 
 
 def main() -> None:
@@ -207,9 +293,7 @@ def main() -> None:
     os.dup2(2, 1)  # what imports print is not an answer
     for number in (signal.SIGINT, signal.SIGTERM):  # the driver's business, which closes our input
         signal.signal(number, signal.SIG_IGN)
-    from tflq.sweep.warming import warm
-
-    warm()
+    _warm()
     gc.collect()
     gc.freeze()
     with suppress(BrokenPipeError):  # the driver is gone

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from tflq.backends import of_target
 from tflq.errors import TflqError
-from tflq.sweep.cache import Cache, Originals, Shelves
+from tflq.processes import die_with_parent
+from tflq.sweep.cache import Cache, Originals
 from tflq.sweep.fingerprint import by_content
-from tflq.sweep.process_groups import die_with_parent
 from tflq.sweep.task import Task
-from tflq.targets import is_of_tosa
 from tflq.verification import Tolerance, Verification
 from tflq.verification.comparison import compare_models
 from tflq.verification.options import Options
 from tflq.verification.outcome import Divergence
-from tflq.verification.start import forked_ahead
+from tflq.verification.runner import forked_ahead
 
 __all__ = ["REPORT", "layers_of", "verified"]
 
@@ -52,7 +52,7 @@ def verified(
     shapes = sorted(task.shapes.items())
     contents = f"{COMPARING} {original} {converted['sha256']} {report} {shapes} {task.settings.tolerance} {options}"
     one = _Verifier(task, original, f"{contents} {batch}", places, folder, {"batch": batch, "interface": batch is None})
-    timed: dict[str, Any] = {"time": True} if task.settings.time and not is_of_tosa(task.target) else {}
+    timed: dict[str, Any] = {"time": True} if task.settings.time and of_target(task.target).builtins else {}
     found: dict[str, Any] = {"verification": one("made", seeds=task.settings.seeds, **timed)}
     if timed:
         found["run_time"] = found["verification"].pop("time")
@@ -67,7 +67,7 @@ def verified(
         except TflqError as error:
             return found | {"status": "refused", "why": f"the inputs do not fit: {error}"}
     outcome = _status([found[name] for name in ("verification", "given") if name in found])
-    if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and not is_of_tosa(task.target):
+    if task.settings.xnnpack and outcome["status"] in ("ok", "differs") and of_target(task.target).builtins:
         found["xnnpack"] = one("xnnpack", seeds=1, resolver="default")
     if task.layers and outcome["status"] == "differs":
         found["layers"] = one("layers", seeds=1, layers=True)["layers"]
@@ -94,7 +94,7 @@ class _Verifier:
         self._places = places
         self._folder = folder
         self._cache = Cache(Path(task.cache, "verified")) if task.cache else None
-        self._originals = Originals(Shelves(Path(task.cache, "outputs")), original) if task.cache else None
+        self._originals = Originals(Path(task.cache, "outputs"), original) if task.cache else None
 
     def __call__(self, name: str, inputs_digest: str = "", **options: Any) -> dict[str, Any]:
         """The verification of every file, in short; found in the cache if all is as it was before, and no time is to

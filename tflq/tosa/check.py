@@ -7,8 +7,11 @@ types is in `tflq.tosa.laws`. All violations are reported together, each with op
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from tflq.dialects.forms import verify_form
+from tflq.contract import Pass, PassResult
+from tflq.dialects.forms import Form, verify_form
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.state import Variable
 from tflq.errors import InvalidModelError, Reason, UnsupportedError
@@ -20,7 +23,23 @@ from tflq.tosa.requirements import Requirements, Signature, demands, of_type, pr
 from tflq.tosa.rules import default_rules
 from tflq.tosa.target import Target
 
-__all__ = ["Requirements", "check", "check_laws"]
+__all__ = ["CheckLaws", "CheckTosa", "Requirements", "check"]
+
+
+@dataclass(frozen=True)
+class CheckTosa(Pass):
+    """UnsupportedError lists what a target does not take; what it needs is noted (`Requirements`). `static`: so are
+    dims that are not known."""
+
+    name: ClassVar[str] = "check-tosa"
+    title: ClassVar[str] = "check of the result"
+    takes: ClassVar[Form] = "tosa"
+    target: Target = field(default_factory=Target)
+    static: bool = False
+
+    def run(self, module: Module) -> PassResult:
+        module.record.note(check(module, self.target, static=self.static))
+        return PassResult(module, modified=False)
 
 
 def check(module: Module, target: Target, *, static: bool = False) -> Requirements:
@@ -36,12 +55,19 @@ def check(module: Module, target: Target, *, static: bool = False) -> Requiremen
     return requirements(module, target, checking.signatures)
 
 
-def check_laws(module: Module) -> None:
+class CheckLaws(Pass):
     """InvalidModelError for the first operator that TOSA does not allow on any target, as a file may hold it."""
-    context = Context(module, _variables(module), default_rules()[0].levels["none"])
-    for op in module.ops():
-        for fault in _broken(op, context):
-            raise InvalidModelError(op.location or op.name, fault)
+
+    name: ClassVar[str] = "check-laws"
+    title: ClassVar[str] = "check of the source"
+    takes: ClassVar[Form] = "tosa"
+
+    def run(self, module: Module) -> PassResult:
+        context = Context(module, _variables(module), default_rules()[0].levels["none"])
+        for op in module.ops():
+            for fault in _broken(op, context):
+                raise InvalidModelError(op.location or op.name, fault)
+        return PassResult(module, modified=False)
 
 
 def _broken(op: Op, context: Context) -> Iterator[str]:

@@ -14,22 +14,40 @@ operators that are not declared (FFT2D, RFFT2D, CUSTOM) and arithmetic in 16-bit
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 import numpy as np
 
+from tflq.contract import Pass, PassResult
 from tflq.dialects.declare import Operator
+from tflq.dialects.forms import Form
 from tflq.dialects.tosa.casts import Cast, Rescale
 from tflq.dialects.tosa.convolution import Convolution
 from tflq.dialects.tosa.movement import Identity, Reshape
 from tflq.errors import Reason, UnsupportedError
+from tflq.evaluate import running
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import f32
+from tflq.records import Decision, Decisions
 from tflq.tosa.accumulators import note_bounds
 
-__all__ = ["raise_module"]
+__all__ = ["RaiseTosa", "raise_module"]
 
 _MADE_UP = re.compile(r"(t|layer_|%)\d+")
 """What our writer and LLVM's serializer call a tensor without a name."""
+
+
+class RaiseTosa(Pass):
+    """Operators of TOSA become the integer form; each is noted as converted (`Decisions`)."""
+
+    name: ClassVar[str] = "raise-tosa"
+    title: ClassVar[str] = "reading TOSA"
+    takes: ClassVar[Form] = "tosa"
+    makes: ClassVar[Form] = "integer"
+
+    def run(self, module: Module) -> PassResult:
+        module.record.note(Decisions([Decision(op, _path(op), "an operator of TOSA") for op in module.ops()]))
+        return PassResult(raise_module(module), modified=True)
 
 
 def raise_module(module: Module) -> Module:
@@ -81,3 +99,10 @@ def _per_channel(op: Convolution) -> Value:
     if not bias.is_constant:
         raise UnsupportedError(Reason.at(op.location, f"a computed bias of one element for {channels} channels"))
     return constant(np.repeat(bias.array, channels or 1), name=bias.name)
+
+
+def _path(op: Op) -> str:
+    """How an operator of TOSA computes; control flow and variables stay what they are."""
+    if running.get(type(op)) is not None:
+        return "kept"
+    return "float" if any(v.type.storage.is_float for v in op.tensors) else "integer"

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tflq.verification.file_runner import FileRunner, Names
 from tflq.verification.interface import Entries, shapes_fit
 from tflq.verification.model_file import ModelFile, entry_of
 from tflq.verification.tflite_runner import TfliteRunner
-from tflq.verification.tosa_runner import Names, TosaRunner
 
 __all__ = ["align", "tosa_differences"]
 
 Side = list[tuple[str, dict[str, Any]]]
 
 
-def align(model: TfliteRunner, file: ModelFile, tosa: TosaRunner) -> tuple[str | None, list[str]]:
+def align(model: TfliteRunner, file: ModelFile, tosa: FileRunner) -> tuple[str | None, list[str]]:
     """Gives the TOSA file the key, names and order of the model's entry with the same tensors, and that entry the
     shapes of the file. Answers the key (None: no such entry) and a sentence per difference of the interfaces.
     """

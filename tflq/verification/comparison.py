@@ -13,28 +13,25 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tflq.backends import opening
 from tflq.errors import FileError
 from tflq.flatbuffer.foreign import folder_error, refuse_foreign
-from tflq.flatbuffer.identify import identify
-from tflq.flatbuffer.layout import TOSA
 from tflq.verification.alignment import align, tosa_differences
 from tflq.verification.cases import Case, Cases
 from tflq.verification.cut import Cut, cut_of, renumber, written
 from tflq.verification.difference import Difference, difference
 from tflq.verification.division import divide
 from tflq.verification.expected import Expectation, broken, reported
+from tflq.verification.file_runner import FileRunner
 from tflq.verification.filled import FilledOutputs, Rows, cropped
-from tflq.verification.float_error import allowed_ulps
 from tflq.verification.interface import allocation_differences, interface_differences, same_inputs
 from tflq.verification.layers import AnyRunner, Named, Plan, plan, seen_as
 from tflq.verification.model_file import entry_of
 from tflq.verification.options import Options, Source
 from tflq.verification.outcome import Agreement, Divergence, Expected, KernelShare, Layers, Run, Verification
 from tflq.verification.runner import Resolver, RunError
-from tflq.verification.scores import agreement
 from tflq.verification.tflite_runner import TfliteRunner
 from tflq.verification.timing import run_time
-from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["compare_models"]
 
@@ -68,7 +65,8 @@ def _path(source: Source) -> Iterator[str]:
             raise folder_error(os.fspath(source))
         if not Path(source).is_file():
             raise FileError(os.fspath(source), "there is no such file")
-        refuse_foreign(source)
+        if opening(os.fspath(source)).builtins:
+            refuse_foreign(source)
         yield os.fspath(source)
         return
     with tempfile.TemporaryDirectory(prefix="tflq-") as folder:
@@ -129,7 +127,7 @@ class _Comparison:
         """Both models; of the original what is before a cut, where the other ends at one."""
         openings = [self._pool.submit(self._open, path) for path in (path_a, path_b)]
         wait(openings)
-        if openings[1].exception() is None and identify(path_a) is not TOSA:
+        if openings[1].exception() is None and opening(path_a).builtins:
             self._cut = cut_of(path_a, openings[1].result())
         if self._cut is None:
             return self._get(openings[0], self.result.a), self._get(openings[1], self.result.b)
@@ -143,19 +141,16 @@ class _Comparison:
         return self._open(self._stack.enter_context(written(cut)))
 
     def _open(self, path: str, resolver: Resolver | None = None) -> AnyRunner:
-        """A TOSA file on the reference model, anything else in the interpreter; open until the comparison ends."""
-        timeout = self._options.timeout
-        if identify(path) is TOSA:
-            runner: AnyRunner = TosaRunner(path, timeout)
-        else:
-            runner = TfliteRunner(path, resolver or self._options.resolver, timeout)
+        """A file on what runs its format; open until the comparison ends."""
+        options = self._options
+        runner: AnyRunner = opening(path).runner(path, options.timeout, resolver or options.resolver)
         self._stack.callback(runner.close)
         return runner
 
     def _settle_tolerance(self, *runners: AnyRunner) -> None:
         """Puts a number in the place of what TOSA leaves open."""
         if self.result.tolerance.ulps is None:
-            allowed = [allowed_ulps(runner.module.main) for runner in runners if isinstance(runner, TosaRunner)]
+            allowed = [runner.ulps() for runner in runners if isinstance(runner, FileRunner)]
             self.result.tolerance = replace(self.result.tolerance, ulps=float(max(allowed, default=0)))
 
     @property
@@ -165,10 +160,10 @@ class _Comparison:
     def _comparable(self, a: AnyRunner, b: AnyRunner) -> list[str]:
         """The entries to run. A single signature of the first subgraph only names what "" runs by position."""
         result, interface = self.result, self._options.interface
-        if isinstance(a, TfliteRunner) and isinstance(b, TosaRunner):
+        if isinstance(a, TfliteRunner) and isinstance(b, FileRunner):
             key, result.interface = align(a, a.file, b)
             return [] if key is None or result.interface else [key]
-        if isinstance(a, TosaRunner) and isinstance(b, TfliteRunner):
+        if isinstance(a, FileRunner) and isinstance(b, TfliteRunner):
             key, result.interface = align(b, b.file, a)
             return [] if key is None or result.interface else [key]
         keys = list(a.entries) if interface else [""]
@@ -379,3 +374,16 @@ class _Comparison:
                     apart = self._difference(got, want)
                     found.append(Divergence(key, named.operator, named.opcode, named.tensor, apart))
         return found
+
+
+def agreement(
+    entry: str, name: str, got: np.ndarray, want: np.ndarray, description: Mapping[str, Any]
+) -> Agreement | None:
+    """For how many inputs both have their highest score at the same class; None if the output does not look like
+    scores of classes: floats or quantized integers, two or more for each input of a batch, along one axis."""
+    classes = [d for d in want.shape[1:] if d != 1] if want.ndim > 1 else list(want.shape)
+    number = want.dtype.kind == "f" or (want.dtype.kind in "iu" and bool(description.get("scales")))
+    if not number or got.shape != want.shape or len(classes) != 1 or not want.size:
+        return None
+    rows = [np.argmax(array.reshape(-1, classes[0]), axis=1) for array in (got, want)]
+    return Agreement(entry, name, rows[0].size, int(np.count_nonzero(rows[0] == rows[1])))

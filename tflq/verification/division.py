@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tflq.verification.expected import Expectation, broken
+from tflq.verification.file_runner import FileRunner
 from tflq.verification.layers import AnyRunner, Named
 from tflq.verification.model_file import entry_of
 from tflq.verification.outcome import Apart
 from tflq.verification.runner import Resolver
 from tflq.verification.tflite_runner import OTHER, Division, TfliteRunner
-from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["Divided", "divide"]
 
@@ -61,7 +61,7 @@ def divide(
         else:
             cuts = [{name: r.names(key)[name] for name in found.expected} for r in (a, b)]
     for runner, label, cut in zip((a, b), labels, cuts, strict=True):
-        if isinstance(runner, TosaRunner):
+        if isinstance(runner, FileRunner):
             runner.divide(cut)
         else:
             own = broken(entry_of(runner.file, key)[1]) if resolver == "reference" else {}
@@ -73,7 +73,7 @@ def divide(
         )
         found.expected = {}
         for runner in (a, b):
-            if isinstance(runner, TosaRunner):
+            if isinstance(runner, FileRunner):
                 runner.divide(())
     return found
 
@@ -84,7 +84,7 @@ def _unfit(a: AnyRunner, b: AnyRunner, key: str, expected: Mapping[str, object])
         if not name or any(name not in runner.names(key) for runner in (a, b)):
             return f"tensor '{name}' is not in both models"
         types = a.type_of(key, name), b.type_of(key, name)
-        if types[0] != types[1] and not (isinstance(b, TosaRunner) and types in _AS_TOSA_HAS_THEM):
+        if types[0] != types[1] and not (isinstance(b, FileRunner) and types in _AS_TOSA_HAS_THEM):
             return f"tensor '{name}' is {types[1]} instead of {types[0]}"
     return ""
 

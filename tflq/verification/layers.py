@@ -12,15 +12,15 @@ from typing import Final
 import numpy as np
 
 from tflq.dialects.tfl import builtin_of
+from tflq.verification.file_runner import FileRunner
 from tflq.verification.tflite_runner import TfliteRunner
-from tflq.verification.tosa_runner import TosaRunner
 
 __all__ = ["BUDGET", "Named", "Plan", "plan", "seen_as"]
 
 BUDGET: Final = 96 * 2**20
 """Bytes of the tensors that a copy returns."""
 
-AnyRunner = TfliteRunner | TosaRunner
+AnyRunner = TfliteRunner | FileRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def plan(a: AnyRunner, b: AnyRunner, key: str, besides: Collection[str]) -> Plan
 
 
 def _results(runner: AnyRunner, key: str) -> Iterable[Named]:
-    if isinstance(runner, TosaRunner):
+    if isinstance(runner, FileRunner):
         ops = enumerate(runner.module.main.ops)
         return [Named(i, builtin_of(op.name), v.name) for i, op in ops for v in op.results]
     graph = runner.file.graphs[runner.file.entries[key].graph]

@@ -1,24 +1,27 @@
-"""The parent's side of `worker.py`: a process in which models are open and run, with a time limit."""
+"""The parent's side of `worker.py`: a process in which models are open and run, with a time limit. It is started anew,
+or was forked ahead from a process that has the interpreter loaded."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
-import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
+from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import IO, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from tflq.errors import Reason, TflqError, to_install
+from tflq.processes import how_ended, last_words, limited
 from tflq.verification import worker
-from tflq.verification.start import start
 
-__all__ = ["Answer", "Child", "Opened", "Resolver", "RunError", "Runner"]
+__all__ = ["Answer", "Child", "Opened", "Resolver", "RunError", "Runner", "forked_ahead"]
 
 Resolver = Literal["reference", "optimized", "default"]
 Entries = dict[str, dict[str, list[tuple[str, dict[str, Any]]]]]
@@ -80,7 +83,7 @@ class Child:
         self._timeout = timeout
         self.numbers = count()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
-        self._child = start(self._log)
+        self._child = _start(self._log)
 
     def kernels(self, resolver: str, models: Sequence[str]) -> list[bool]:
         """Whether an interpreter has kernels for all operator codes of each model."""
@@ -98,21 +101,12 @@ class Child:
         self, request: dict[str, Any], inputs: Sequence[np.ndarray] = ()
     ) -> tuple[dict[str, Any], list[np.ndarray]]:
         """The child's answer to a request."""
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            self._child.kill()
-
-        timer = threading.Timer(self._timeout, stop)
-        timer.start()
         try:
-            head, arrays = self._exchange(request, inputs)
+            with limited(self._timeout, self._child.kill) as late:
+                head, arrays = self._exchange(request, inputs)
         except (BrokenPipeError, EOFError) as error:
             reason = f"no answer in {self._timeout:g} s" if late.is_set() else self._last_words()
             raise RunError(reason, fatal=True) from error
-        finally:
-            timer.cancel()
         if head.get("error") == worker.NO_INTERPRETER:
             raise TflqError(Reason("no TFLite interpreter is installed", remedy=to_install("verify")))
         if head.get("error") == worker.NO_REFERENCE_MODEL:
@@ -132,12 +126,11 @@ class Child:
     def _last_words(self) -> str:
         """How the child ended, and the last line it printed."""
         code = self._child.wait()
-        self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").split("\n")
+        lines = last_words(self._log, 1 << 16).split("\n")
         said = next(
             (f": {line.strip()}" for line in reversed(lines) if line.strip() and not line.startswith("INFO")), ""
         )
-        how = f"aborted ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        how = f"aborted ({how_ended(code)})" if code < 0 else f"ended with exit code {code}"
         return f"{self._what}'s process {how}{said}"
 
 
@@ -189,6 +182,98 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Process(Protocol):
+    """What is used of a process, as `subprocess.Popen` has it."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    def kill(self) -> None: ...
+    def wait(self) -> int: ...
+
+
+def _start(log: IO[bytes]) -> Process:
+    """A process that runs `worker.py`, one that was forked ahead if there is one; what it prints goes to the log."""
+    with suppress(IndexError):
+        ready = _ahead.pop()
+        os.dup2(ready.log.fileno(), log.fileno())
+        return ready
+    return subprocess.Popen(  # noqa: S603 - our own script
+        [sys.executable, "-P", str(Path(worker.__file__))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+
+
+@contextmanager
+def forked_ahead(count: int, prepare: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Within it, the first `count` processes are forks of this one, made now, while it has a single thread: they are
+    there in milliseconds if the interpreter's library is loaded already. `prepare` is called in each."""
+    _ahead.extend(_Forked(prepare) for _ in range(count))
+    try:
+        yield
+    finally:
+        while _ahead:
+            _ahead.pop().end()
+
+
+class _Forked:
+    """A fork that waits for requests."""
+
+    def __init__(self, prepare: Callable[[], None]) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process it belongs to
+        requests, ours = os.pipe()
+        answers, theirs = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            self._serve(prepare, requests, theirs, (ours, answers))
+        os.close(requests)
+        os.close(theirs)
+        self.stdin: IO[bytes] | None = os.fdopen(ours, "wb")
+        self.stdout: IO[bytes] | None = os.fdopen(answers, "rb")
+        self._code: int | None = None
+
+    def _serve(self, prepare: Callable[[], None], requests: int, answers: int, others: tuple[int, int]) -> None:
+        try:
+            for descriptor in others:
+                os.close(descriptor)
+            for one in _ahead:
+                for stream in (one.stdin, one.stdout):
+                    if stream is not None:
+                        stream.close()
+            for descriptor in (1, 2):
+                os.dup2(self.log.fileno(), descriptor)
+            prepare()
+            with os.fdopen(requests, "rb") as source, os.fdopen(answers, "wb") as sink:
+                worker.main(source, sink)
+        finally:
+            os._exit(0)
+
+    def kill(self) -> None:
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        if self._code is None:
+            self._code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._code
+
+    def end(self) -> None:
+        """Ends one that nobody used."""
+        self.kill()
+        self.wait()
+        for stream in (self.stdin, self.stdout, self.log):
+            if stream is not None:
+                stream.close()
+
+
+_ahead: list[_Forked] = []
 
 
 def _close(stream: Any) -> None:

@@ -8,27 +8,25 @@ model's entry. Inner tensors are fetched by running an extended file that return
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tflq.dialects.tosa.state import Variable, VariableWrite
-from tflq.ir.core import Buffer, Function, Value
+from tflq.ir.core import Buffer, Value
 from tflq.ir.types import i8, ui8
 from tflq.tosa.files.read import read_tosa
 from tflq.tosa.files.write import tosa_bytes
+from tflq.verification.file_runner import FileRunner, by_name, dtype_of, stored
+from tflq.verification.float_error import allowed_ulps
 from tflq.verification.runner import Child, Opened
 
-__all__ = ["Names", "TosaFetcher", "TosaRunner"]
-
-Names = Sequence[tuple[str, str]]
-"""(name in the other model's entry, name in the TOSA file), in the order of the entry."""
+__all__ = ["TosaFetcher", "TosaRunner"]
 
 
 _SHIFTED: Final = {"input_zp": -128, "output_zp": 0, "multiplier": 1 << 30, "shift": 30}
@@ -49,15 +47,15 @@ class TosaFetcher:
 
     def run(self, inputs: Sequence[np.ndarray], fed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         """The file's outputs, in its order, as they were computed."""
-        values = [_stored(fed[name], _dtype(value)) for name, value in self._cuts.items()]
+        values = [stored(fed[name], dtype_of(value)) for name, value in self._cuts.items()]
         arrays = self._opened.run("", [*self._runner.ordered(inputs), *values])
         outputs = self._runner.outputs
-        return [array.view(_dtype(value)) for array, value in zip(arrays, outputs, strict=False)]
+        return [array.view(dtype_of(value)) for array, value in zip(arrays, outputs, strict=False)]
 
     def fetch(self, name: str) -> np.ndarray | None:
         place, value = self._places[name]
         found = self._opened.fetch((0, place))
-        return None if found is None else found.view(_dtype(value)) if place < len(self._runner.outputs) else found
+        return None if found is None else found.view(dtype_of(value)) if place < len(self._runner.outputs) else found
 
     def close(self) -> None:
         self._opened.close()
@@ -92,28 +90,20 @@ class _InARow:
         found = dict(zip((*main.inputs, *main.outputs, *self._fetched), (*inputs, *arrays), strict=True))
         for name, value in self._written.items():
             if not value.is_constant:
-                array = np.ascontiguousarray(found[value]).view(_dtype(value))
+                array = np.ascontiguousarray(found[value]).view(dtype_of(value))
                 value = Value(value.type, buffer=Buffer.of(array))
             self._variables[name].operands[0] = value
         return arrays[: len(main.outputs)]
 
 
-class TosaRunner:
+class TosaRunner(FileRunner):
     """One TOSA file, open in a child process."""
 
     def __init__(self, path: str, timeout: float) -> None:
         """Opens a file by its path. RunError, TflqError as `TfliteRunner`."""
-        self.module = read_tosa(path)
-        self.path = os.path.abspath(path)
-        function = self.module.main
-        self.outputs = function.outputs
-        sides = {"inputs": function.inputs, "outputs": function.outputs}
-        self.entries: dict[str, dict[str, list[tuple[str, dict[str, Any]]]]] = {
-            "": {side: [(value.name, _description(value)) for value in values] for side, values in sides.items()}
-        }
+        super().__init__(path, read_tosa(path))
         self._cuts: tuple[str, ...] = ()
         self._divided: TosaFetcher | None = None
-        self._places = {"inputs": list(range(len(function.inputs))), "outputs": list(range(len(function.outputs)))}
         self._folder = tempfile.TemporaryDirectory(prefix="tflq-")
         self._child = Child("the reference model", timeout)
         try:
@@ -121,25 +111,10 @@ class TosaRunner:
         except BaseException:
             self.close()
             raise
-        self.interpreter: str = self._opened.head["interpreter"]
+        self.interpreter = self._opened.head["interpreter"]
 
-    def align(self, key: str, inputs: Names, outputs: Names) -> None:
-        """Takes the key, names and order of another model's entry."""
-        entry = self.entries.pop("")
-        found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-        for side, names in (("inputs", inputs), ("outputs", outputs)):
-            free = [name for name, _ in entry[side]]
-            indices = self._places[side]
-            for place, (_, own) in enumerate(names):
-                indices[place] = free.index(own)
-                free[indices[place]] = ""
-            found[side] = [(name, entry[side][i][1]) for (name, _), i in zip(names, indices, strict=True)]
-        self.entries[key] = found
-
-    def ordered(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Inputs in the order of the file, of its types."""
-        ordered = [array for _, array in sorted(zip(self._places["inputs"], inputs, strict=True), key=lambda p: p[0])]
-        return [_stored(a, np.dtype(np.int32)) if a.dtype == np.int64 else a for a in ordered]
+    def ulps(self) -> int:
+        return allowed_ulps(self.module.main)
 
     @cached_property
     def has_state(self) -> bool:
@@ -175,7 +150,7 @@ class TosaRunner:
         else:
             ordered = self.ordered(inputs)
             arrays = self._opened.run("", ordered) if step is None else self._in_a_row.run(ordered, step)
-            outputs = [array.view(_dtype(value)) for array, value in zip(arrays, self.outputs, strict=True)]
+            outputs = [array.view(dtype_of(value)) for array, value in zip(arrays, self.outputs, strict=True)]
         return [outputs[i] for i in self._places["outputs"]]
 
     def cut(self, _: str) -> dict[str, np.ndarray]:
@@ -183,19 +158,10 @@ class TosaRunner:
         found = {name: self._divided.fetch(name) for name in self._cuts} if self._divided else {}
         return {name: value for name, value in found.items() if value is not None}
 
-    def type_of(self, _: str, name: str) -> str:
-        """The type of a tensor, by name."""
-        return _dtype(self._values()[name]).name
-
     def names(self, _: str) -> dict[str, int]:
         """Outputs, and results of operators that have a name."""
         values = (*self.outputs, *(v for op in self.module.main.ops for v in op.results))
         return {value.name: i for i, value in enumerate(values) if value.name}
-
-    def sizes(self, _: str, names: Sequence[str]) -> list[int]:
-        """Bytes of tensors, by name."""
-        values = self._values()
-        return [_size(values[name]) for name in names]
 
     @contextmanager
     def fetching(self, _: str, names: Sequence[str]) -> Iterator[TosaFetcher]:
@@ -218,7 +184,7 @@ class TosaRunner:
         """The file that returns these tensors, too, and takes those after which it is divided."""
         module = read_tosa(self.path) if self._cuts else self.module
         function = module.main
-        outputs, values = list(function.outputs), _by_name(function)
+        outputs, values = list(function.outputs), by_name(function)
         cuts = {cut: _behind_sign(values[cut]) for cut in self._cuts}
         taken = {value: Value(value.type, f"{cut}/fed") for cut, value in cuts.items()}
         function.replace(taken)
@@ -230,14 +196,6 @@ class TosaRunner:
         path.write_bytes(tosa_bytes(module, fetch=results[len(outputs) :]))
         places = {each: (results.index(value), value) for each, value in wanted.items()}
         return TosaFetcher(self, Opened(self._child, {"tosa": str(path)}), places, cuts)
-
-    def _values(self) -> dict[str, Value]:
-        return _by_name(self.module.main)
-
-
-def _by_name(function: Function) -> dict[str, Value]:
-    inner = {v.name: v for op in function.ops for v in op.results}
-    return inner | {value.name: value for value in function.outputs}
 
 
 def _behind_sign(value: Value) -> Value:
@@ -254,33 +212,3 @@ def _behind_sign(value: Value) -> Value:
         ):
             return source
     return value
-
-
-def _stored(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """An array of another model's type as TOSA has it: uint8 as int8 is the same integers less 128, int64 is int32."""
-    if array.dtype == np.uint8 and dtype == np.int8:
-        return (array ^ np.uint8(128)).view(np.int8)
-    return array.astype(dtype) if array.dtype == np.int64 and dtype == np.int32 else array
-
-
-def _dtype(value: Value) -> np.dtype:
-    return value.type.storage.dtype
-
-
-def _description(value: Value) -> dict[str, Any]:
-    """As `worker.describe`."""
-    shape = [d or 1 for d in value.type.shape or ()]
-    return {
-        "name": value.name,
-        "shape": shape,
-        "shape_signature": [-1 if d is None else d for d in value.type.shape or ()],
-        "dtype": _dtype(value).name,
-        "scales": [],
-        "zero_points": [],
-        "axis": 0,
-    }
-
-
-def _size(value: Value) -> int:
-    """Bytes of a tensor."""
-    return int(np.prod([d or 1 for d in value.type.shape or ()], dtype=np.int64)) * -(-value.type.storage.bits // 8)

@@ -16,7 +16,7 @@ from tflq.errors import UnsupportedError
 from tflq.flatbuffer import reader
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 
 def compare(text: str, *arrays: np.ndarray) -> list[np.ndarray]:

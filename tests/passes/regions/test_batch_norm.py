@@ -11,7 +11,7 @@ from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value, constant
 from tflq.ir.types import TensorType, f32
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 GENERATOR = np.random.default_rng(5)
 PRODUCTS = {

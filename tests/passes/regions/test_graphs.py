@@ -17,7 +17,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 GOLDEN = Path(__file__).parent / "golden"
 FIXED = "!quant.uniform<i8:f32, 0.00390625:-128>"

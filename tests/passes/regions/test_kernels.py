@@ -14,8 +14,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import ElementType, UniformQuantizedPerAxisType, UniformQuantizedType, i8, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import named_passes, parse_pipeline
 from tflq.passes.regions.constants import quantized_constant
 from tflq.passes.regions.patterns import patterns
 from tflq.targets.constraints import CONSTRAINTS, Constraint

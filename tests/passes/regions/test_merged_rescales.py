@@ -18,9 +18,8 @@ from tflq.ir.core import Module, Value
 from tflq.ir.parser import parse_module
 from tflq.ir.types import ScalarType, i8, i32
 from tflq.ir.verifier import verify
-from tflq.named_passes import named_passes
+from tflq.named_passes import named_passes, parse_pipeline
 from tflq.numerics.fixed_point import quantize_multiplier
-from tflq.passes.pipeline_text import parse_pipeline
 from tflq.passes.regions.merged_rescales import merge_rescales
 from tflq.tosa.files.text import mlir_text
 

@@ -13,7 +13,7 @@ from tflq.ir.core import Module
 from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 from tflq.passes.regions.propagate import ORIGINS
 from tflq.passes.regions.questions import is_fully_quantized, is_quantized_model, report
 

@@ -15,7 +15,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import ElementType, is_quantized
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 from tflq.passes.regions.lookup import lookup
 from tflq.passes.regions.ports import ports, regions_of
 from tflq.targets.load import load_kernels

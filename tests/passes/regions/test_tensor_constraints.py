@@ -16,7 +16,7 @@ from tflq.ir.parser import parse_module
 from tflq.ir.printer import print_module
 from tflq.ir.types import CalibratedQuantizedType, TensorType, UniformQuantizedType, f32, i8, i16, i32
 from tflq.ir.verifier import verify
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 from tflq.passes.regions.fusion import KernelFusion
 from tflq.passes.regions.tensor_constraints import constrain
 

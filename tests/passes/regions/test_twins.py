@@ -12,7 +12,7 @@ from scripts.quantized_twins import PAIRS, TARGET, rebuilt
 from tflq.flatbuffer.writer import write
 from tflq.ir.print_types import type_text
 from tflq.ir.types import BareType
-from tflq.passes.pipeline_text import parse_pipeline
+from tflq.named_passes import parse_pipeline
 
 pytestmark = needs_corpus
 
@@ -34,7 +34,7 @@ DIFFERENCES = {
 
 @pytest.mark.parametrize(("real", "twin"), PAIRS)
 def test_a_float_network_becomes_its_twin(real: str, twin: str) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
     paths = [_path(name) for name in (real, twin)]
     made = rebuilt(*paths)
     assert (made.annotated, made.propagated, made.ports) == FIGURES[twin]

@@ -48,5 +48,5 @@ def test_any_multiplier(multiplier: int, shift: int, count: int, seed: int) -> N
 
 @pytest.mark.parametrize("count", COUNTS[:-1])
 def test_is_one_rescale_in_tosa(count: int) -> None:
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     assert "rescale" in assert_exact(mean_of(0x5A5A5A5B, -3, -7), [i32, i8], arrays_of(count, -3))

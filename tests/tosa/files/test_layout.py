@@ -28,7 +28,7 @@ def script() -> ModuleType:
 def test_schema_file_is_what_the_script_makes(script: ModuleType) -> None:
     text = script.generate_tosa()
     if text is None:
-        pytest.skip("needs tosa-tools: pip install tflq[tosa]")
+        pytest.skip("needs tosa-tools: pip install '.[tosa]'")
     assert Path(resource("schema/tosa_flatbuffer.toml")).read_text() == text
 
 

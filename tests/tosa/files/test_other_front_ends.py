@@ -51,7 +51,7 @@ func.func @main(%x: tensor<1x8x8x3xf32>) -> tensor<1x1x5xf32> {{
 
 
 def test_a_float_network_of_another_front_end(tmp_path: Path) -> None:
-    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     text, file = tmp_path / "model.mlir", tmp_path / "model.tosa"
     text.write_text(network())
     command = [tosa_opt(), str(text), f"--tosa-serialize=tosa-flatbuffer-filename={file}", "-o", "/dev/null"]

@@ -27,7 +27,7 @@ f32 = SCALARS["f32"]
 
 @pytest.mark.parametrize("name", CASES)
 def test_valid_and_computes_the_same(name: str, tmp_path: Path) -> None:
-    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     made, file = CASES[name](), tmp_path / "model.tosa"
     needs = check(made, Target())
     step = f"--tosa-serialize=tosa-flatbuffer-filename={file} retain-graph-input-output-names"

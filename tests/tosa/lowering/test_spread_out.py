@@ -19,7 +19,7 @@ QU8 = UniformQuantizedType.of(ui8, 0.1, 5)
 
 
 def assert_same(name: str, operands: Sequence[Value], shape: tuple[int, ...], tmp_path: Any, version: int = 1) -> None:
-    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    tool = pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     result = argument(shape, operands[0].type.element, "y")
     model = one_op(name, operands, [result], {}, version)
     inputs = edge_inputs([v for v in operands if not v.is_constant])

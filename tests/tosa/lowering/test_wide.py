@@ -28,8 +28,8 @@ CASES: dict[str, tuple[str, list[Value | None], ElementType, tuple[int, ...], di
 
 @pytest.mark.parametrize("case", CASES)
 def test_inputs_and_outputs(case: str) -> None:
-    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install tflq[verify]")
-    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install tflq[tosa]")
+    pytest.importorskip("ai_edge_litert", reason="needs the interpreter: pip install '.[verify]'")
+    pytest.importorskip("tosa_reference_model", reason="needs the reference model: pip install '.[tosa]'")
     name, operands, element, shape, options = CASES[case]
     model = one_op(name, operands, [argument(shape, element, "y")], options)
     conversion = tflq.convert(model, format="tosa")

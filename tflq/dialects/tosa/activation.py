@@ -6,7 +6,7 @@ from typing import Any
 
 from tflq.dialects.declare import FLOAT, INTEGER, NUMBER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Role, Tabulable
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 
 __all__ = [
@@ -51,7 +51,7 @@ class Clamp(Operator, name="tosa.clamp"):
     output: Value = result(T)
     min_val: Any = attribute(NUMBER)
     max_val: Any = attribute(NUMBER)
-    traits = (Tabulable(input), Role("clamped"))
+    traits = (Tabulable(input), Role("clamped"), SameShape(input, output))
 
 
 class Cos(FloatFunction, name="tosa.cos"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
 from tflq.dialects.traits.elements import Tabulable
 from tflq.dialects.traits.operands import ConstantOperands
-from tflq.dialects.traits.types import Broadcasts, Elementwise
+from tflq.dialects.traits.types import Broadcasts, Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64
 
@@ -88,7 +88,7 @@ class Negate(Operator, name="tosa.negate"):
     output: Value = result(T)
     input1_zp: int = attribute(INT)
     output_zp: int = attribute(INT)
-    traits = (ConstantOperands(input1_zp=input1, output_zp=output),)
+    traits = (ConstantOperands(input1_zp=input1, output_zp=output), SameShape(input1, output))
 
 
 class Pow(Operator, name="tosa.pow"):

@@ -20,7 +20,7 @@ from tflq.dialects.declare import (
 )
 from tflq.dialects.traits.elements import Role, Tabulable
 from tflq.dialects.traits.operands import ConstantOperands
-from tflq.dialects.traits.types import Elementwise
+from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8, ui16
 from tflq.numerics.rounding import ROUNDINGS, Rounding
@@ -57,5 +57,6 @@ class Rescale(Operator, name="tosa.rescale"):
     traits = (
         Tabulable(input),
         Role("rescaled"),
+        SameShape(input, output),
         ConstantOperands(multiplier=i32, shift=i8, input_zp=input, output_zp=output),
     )

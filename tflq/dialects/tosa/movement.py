@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tflq.dialects.declare import ANY, INT, NUMBER, OneOf, Operator, attribute, dims, ints, operand, result
+from tflq.dialects.inference import Dims, Stated, plus, product
 from tflq.dialects.traits.elements import Role, Tabulable, WithinRange
 from tflq.dialects.traits.operands import ConstantOperands
 from tflq.dialects.traits.types import Elementwise
@@ -23,6 +24,9 @@ class Concat(Operator, name="tosa.concat"):
     output: Value = result(T)
     axis: int = attribute(INT)
     traits = (WithinRange(inputs),)
+
+    def infer(self, site: Stated) -> Dims:
+        return site.joined(self.inputs, self.axis)
 
 
 class Identity(Operator, name="tosa.identity"):
@@ -46,6 +50,11 @@ class Pad(Operator, name="tosa.pad"):
     pad_const: Any = attribute(NUMBER)
     traits = (Role("padded"), ConstantOperands(padding=index, pad_const=input1))
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input1, len(self.padding) // 2)
+        ends = zip(dims, self.padding[::2], self.padding[1::2], strict=True)
+        return tuple(plus(*each) for each in ends)
+
 
 class Reshape(Operator, name="tosa.reshape"):
     """The same elements in another shape. To the shape of the result's type, of which at most one dim is not known."""
@@ -67,6 +76,11 @@ class Reverse(Operator, name="tosa.reverse"):
     axis: int = attribute(INT)
     traits = (WithinRange(input1),)
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input1)
+        site.axis(self.axis, len(dims))
+        return dims
+
 
 class Slice(Operator, name="tosa.slice"):
     """A block of the input. a size of None is the rest of its dim, which is not known."""
@@ -79,6 +93,11 @@ class Slice(Operator, name="tosa.slice"):
     size: tuple[int | None, ...] = attribute(dims())
     traits = (WithinRange(input), ConstantOperands(start=index, size=index))
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input, len(self.start))
+        blocks = zip(dims, self.start, self.size, strict=True)
+        return tuple(plus(dim, -start) if size is None else size for dim, start, size in blocks)
+
 
 class Tile(Operator, name="tosa.tile"):
     """The input, repeated."""
@@ -90,6 +109,10 @@ class Tile(Operator, name="tosa.tile"):
     multiples: tuple[int, ...] = attribute(ints())
     traits = (WithinRange(input1), ConstantOperands(multiples=index))
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input1, len(self.multiples))
+        return tuple(map(product, zip(dims, self.multiples, strict=True)))
+
 
 class Transpose(Operator, name="tosa.transpose"):
     """Dims in another order."""
@@ -100,3 +123,7 @@ class Transpose(Operator, name="tosa.transpose"):
     output: Value = result(T)
     perms: tuple[int, ...] = attribute(ints())
     traits = (WithinRange(input), Role("transposed"))
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input, len(self.perms))
+        return tuple(dims[site.axis(p, len(dims))] for p in self.perms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import FLOAT, INT, INTEGER, OneOf, Operator, attribute, operand, result
+from tflq.dialects.inference import Dims, Stated
 from tflq.dialects.traits.elements import WithinRange
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
@@ -18,66 +19,75 @@ class ArgMax(Operator, name="tosa.argmax"):
     output: Value = result(i32)
     axis: int = attribute(INT)
 
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        axis = site.axis(self.axis, len(dims))
+        return (*dims[:axis], *dims[axis + 1 :])
 
-class ReduceAll(Operator, name="tosa.reduce_all"):
+
+class Reduction(Operator):
+    """Over one axis, which stays with size 1."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    axis: int = attribute(INT)
+
+    def infer(self, site: Stated) -> Dims:
+        dims = site.dims(self.input)
+        axis = site.axis(self.axis, len(dims))
+        return (*dims[:axis], 1, *dims[axis + 1 :])
+
+
+class ReduceAll(Reduction, name="tosa.reduce_all"):
     """Whether all are true."""
 
     __slots__ = ()
     input: Value = operand(i1)
     output: Value = result(i1)
-    axis: int = attribute(INT)
 
 
-class ReduceAny(Operator, name="tosa.reduce_any"):
+class ReduceAny(Reduction, name="tosa.reduce_any"):
     """Whether any is true."""
 
     __slots__ = ()
     input: Value = operand(i1)
     output: Value = result(i1)
-    axis: int = attribute(INT)
 
 
-class ReduceMax(Operator, name="tosa.reduce_max"):
+class ReduceMax(Reduction, name="tosa.reduce_max"):
     """The greatest."""
 
     __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
-    axis: int = attribute(INT)
     traits = (WithinRange(input),)
 
 
-class ReduceMin(Operator, name="tosa.reduce_min"):
+class ReduceMin(Reduction, name="tosa.reduce_min"):
     """The least."""
 
     __slots__ = ()
     T = OneOf(INTEGER, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
-    axis: int = attribute(INT)
     traits = (WithinRange(input),)
 
 
-class ReduceProduct(Operator, name="tosa.reduce_product"):
+class ReduceProduct(Reduction, name="tosa.reduce_product"):
     """The product."""
 
     __slots__ = ()
     T = OneOf(FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
-    axis: int = attribute(INT)
 
 
-class ReduceSum(Operator, name="tosa.reduce_sum"):
+class ReduceSum(Reduction, name="tosa.reduce_sum"):
     """The sum."""
 
     __slots__ = ()
     T = OneOf(i32, i64, FLOAT)
     input: Value = operand(T)
     output: Value = result(T)
-    axis: int = attribute(INT)
-
-
-Reduction = ReduceAll | ReduceAny | ReduceMax | ReduceMin | ReduceProduct | ReduceSum
-"""Over one axis, `axis`, which stays."""

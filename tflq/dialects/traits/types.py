@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tflq.dialects.declare import Operator, Slot, Trait
+from tflq.dialects.inference import STATED, Dims, Misfit, NotInferred, Stated
+from tflq.dialects.inference import text as _text
 from tflq.dialects.traits.slots import OfSlots
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
@@ -27,10 +29,6 @@ __all__ = [
     "SameShape",
     "Window",
 ]
-
-
-def _text(shape: Shape) -> str:
-    return "unranked" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
 
 
 def _differ(one: int | None, other: int | None) -> bool:
@@ -94,6 +92,9 @@ class SameShape(_Shapes):
 
     __slots__ = ()
 
+    def infer(self, op: Operator, site: Stated) -> Shape:
+        return site.common(self.operands(op))
+
     def check(self, op: Operator, notes: Notes) -> None:
         if not self.strict:
             return
@@ -118,28 +119,26 @@ class Broadcasts(_Shapes):
 
     __slots__ = ()
 
+    def infer(self, op: Operator, site: Stated) -> Dims:
+        return site.broadcast(self.operands(op))
+
     def check(self, op: Operator, notes: Notes) -> None:
         if not self.strict:
             return
-        shapes = [v.type.shape for slot in self.slots for v in slot.values(op)]
-        if all(shape == shapes[0] for shape in shapes):
+        result, operands = op.results[0].type.shape, self.operands(op)
+        if result is None or all(v.type.shape == result for v in operands):
             return
-        *operands, result = shapes
-        if result is None or any(shape is None for shape in operands):
+        try:
+            expected = self.infer(op, STATED)
+        except Misfit as misfit:
+            notes.fail_op(op, str(misfit))
+        except NotInferred:
             return
-        known = [shape for shape in operands if shape is not None]
-        rank = max(map(len, known))
-        padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-        stated = " and ".join(map(_text, known))
-        if len(result) != rank:
-            notes.fail_op(op, f"{stated} broadcast to rank {rank}, but the result is {_text(result)}")
-        for dims, out in zip(zip(*padded, strict=True), result, strict=True):
-            wide = {d for d in dims if d not in (1, None)}
-            if len(wide) > 1:
-                notes.fail_op(op, f"{stated} do not broadcast")
-            expected = None if None in dims and not wide else next(iter(wide), 1)
-            if _differ(expected, out):
-                notes.fail_op(op, f"{stated} do not broadcast to the result, {_text(result)}")
+        stated = " and ".join(_text(v.type.shape) for v in operands)
+        if len(result) != len(expected):
+            notes.fail_op(op, f"{stated} broadcast to rank {len(expected)}, but the result is {_text(result)}")
+        if any(map(_differ, expected, result)):
+            notes.fail_op(op, f"{stated} do not broadcast to the result, {_text(result)}")
 
 
 class OnePerDim(Trait):

@@ -11,10 +11,11 @@ from tflq.dialects.arith import casts as arith
 from tflq.dialects.tfl.arithmetic import Maximum, Minimum
 from tflq.dialects.tfl.bits import Bitcast
 from tflq.dialects.tfl.comparison import Equal
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.scalars import ui8, ui32
 from tflq.ir.types import ScalarType, f32, i1, i8, i32, i64
-from tflq.legalize.core.emitter import CoreEmitter, NoForm, plain_type
+from tflq.legalize.core.emitter import CoreEmitter, plain_type
 from tflq.legalize.core.registry import form
 
 __all__: list[str] = []
@@ -59,7 +60,7 @@ def _from_signed(op: arith.SIToFP, b: CoreEmitter, x: Value) -> Value:
 def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
-        raise NoForm("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
+        raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
         made = b.converted(b.converted(b.each(Bitcast, x, to=ui32), i64), f32)
     elif storage == i8:
@@ -74,7 +75,7 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     to, signed = _target(op), isinstance(op, arith.FPToSI)
     bits = 1 if to == i1 else to.bits
     if to == i64 and not signed:
-        raise NoForm("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
+        raise Refused("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
     y = x if b.reach(x) is not None else b.choose(b.each(Equal, x, x, to=i1), x, b.number(0))
     if to == i64:
         return b.converted(y, i64)
@@ -92,10 +93,10 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
 def _bits(op: arith.Bitcast, b: CoreEmitter, x: Value) -> Value:
     if x.type.storage == _target(op):
         return x
-    raise NoForm("TFLite has no BITCAST between floats and integers on all its runtimes", "compute on the integers")
+    raise Refused("TFLite has no BITCAST between floats and integers on all its runtimes", "compute on the integers")
 
 
 @form(arith.ExtF, arith.TruncF)
 def _between_floats(op: Op, b: CoreEmitter, x: Value) -> Value:
     what = f"TFLite computes in f32 only, not in {op.operand(0).type.element} and {op.result.type.element}"
-    raise NoForm(what, "write the model in f32")
+    raise Refused(what, "write the model in f32")

@@ -10,30 +10,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.builder import Builder, broadcast
+from tflq.builder import Builder
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.casts import Cast
 from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, index
 
-__all__ = ["COMPUTED", "CoreEmitter", "NoForm", "plain_type"]
+__all__ = ["COMPUTED", "CoreEmitter", "plain_type"]
 
 COMPUTED = frozenset({i1, i8, i16, i32, i64, index, f32})
 """The element types that TFLite's arithmetic has."""
 
 
 _LARGE: Final = 2.0**126
-
-
-class NoForm(Exception):  # noqa: N818 caught where the refusals of a module are collected
-    """An op has no exact form: why, and what the user can do."""
-
-    def __init__(self, why: str, remedy: str = "") -> None:
-        super().__init__(why)
-        self.why = why
-        self.remedy = remedy
 
 
 def plain_type(type: TensorType) -> TensorType:
@@ -66,8 +58,7 @@ class CoreEmitter(Builder):
 
     def each(self, kind: type[Operator], *operands: Value, to: ScalarType | None = None, **attributes: Any) -> Value:
         """An op of each element; its result is of its first operand's element type, or of `to`."""
-        shape = broadcast(*(v.type.shape for v in operands))
-        return self.emit(kind, list(operands), TensorType(shape, to or operands[0].type.storage), **attributes)
+        return self.emit(kind, operands, to or operands[0].type.storage, **attributes)
 
     def number(self, value: float) -> Value:
         """A constant float."""

@@ -16,9 +16,10 @@ from tflq.dialects.math import integers as math
 from tflq.dialects.tfl import arithmetic as tfl
 from tflq.dialects.tosa import arithmetic as tosa
 from tflq.dialects.tosa import bits
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i32, i64
-from tflq.legalize.core.emitter import CoreEmitter, NoForm
+from tflq.legalize.core.emitter import CoreEmitter
 from tflq.legalize.core.registry import form
 
 __all__: list[str] = []
@@ -71,8 +72,8 @@ def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     return b.narrowed(made, storage)
 
 
-def _no_64(op: Op) -> NoForm:
-    return NoForm(f"TFLite has no {op.short_name} of integers of 64 bits", "compute it in 32 bits")
+def _no_64(op: Op) -> Refused:
+    return Refused(f"TFLite has no {op.short_name} of integers of 64 bits", "compute it in 32 bits")
 
 
 @form(arith.MaxUI, arith.MinUI)
@@ -128,7 +129,7 @@ def _divided(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i64:
         raise _no_64(op)
     if storage == i32 and without_sign:
-        raise NoForm("TFLite divides no unsigned integers of 32 bits", "use the signed op, or 16 bits")
+        raise Refused("TFLite divides no unsigned integers of 32 bits", "use the signed op, or 16 bits")
     wide = (b.unsigned(x), b.unsigned(y)) if without_sign else (b.signed(x), b.signed(y))
     return b.narrowed(_QUOTIENTS[type(op)](b, *wide), storage)
 
@@ -163,6 +164,6 @@ def _absolute(op: math.AbsI, b: CoreEmitter, x: Value) -> Value:
 def _leading_zeros(op: math.CtLz, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage in (i1, i64):
-        raise NoForm(f"TFLite has no ctlz of {storage}", "compute it in 32 bits")
+        raise Refused(f"TFLite has no ctlz of {storage}", "compute it in 32 bits")
     counted = b.clz(b.unsigned(x))
     return b.narrowed(b.sub(counted, b.constant(32 - storage.bits)), storage)

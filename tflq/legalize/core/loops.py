@@ -9,12 +9,12 @@ import numpy as np
 
 from tflq.dialects.linalg.generic import Generic, Index
 from tflq.dialects.tfl.movement import BroadcastTo
+from tflq.errors import Refused
 from tflq.evaluate import held_array
 from tflq.ir.affine import applied, dim_of
 from tflq.ir.attributes import AffineMap
 from tflq.ir.core import Op, Value
 from tflq.ir.types import Shape, TensorType, i32, i64
-from tflq.legalize.core.emitter import NoForm
 from tflq.legalize.core.registry import form, of_tensors
 from tflq.legalize.core.translation import Translation
 
@@ -24,7 +24,7 @@ __all__: list[str] = []
 @of_tensors(Generic)
 def _generic(op: Generic, t: Translation) -> list[Value]:
     if any(kind != "parallel" for kind in op.iterators or ()):
-        raise NoForm("no builtin reduces in the order of its points", "write the reduction in ops of stablehlo or tfl")
+        raise Refused("no builtin reduces in the order of its points", "write the reduction in ops of stablehlo or tfl")
     space = _space(op)
     block = op.regions[0].block
     for value, where, argument in zip(op.values, op.indexing_maps, block.arguments, strict=True):
@@ -43,7 +43,7 @@ def _generic(op: Generic, t: Translation) -> list[Value]:
 
 def _check(op: Op) -> None:
     if not isinstance(op, Index) and form.get(type(op)) is None:
-        raise NoForm(f"its body has {op.name}, which is not computed element by element", "take it out of the body")
+        raise Refused(f"its body has {op.name}, which is not computed element by element", "take it out of the body")
 
 
 def _space(op: Generic) -> Shape:
@@ -56,7 +56,7 @@ def _space(op: Generic) -> Shape:
                 known[dim] = known.get(dim) or size
     count = len(op.iterators or ())
     if len(known) < count:
-        raise NoForm("one of its dims is that of no operand", "give it an operand with that dim")
+        raise Refused("one of its dims is that of no operand", "give it an operand with that dim")
     return tuple(known[dim] for dim in range(count))
 
 
@@ -65,7 +65,7 @@ def _places(t: Translation, dim: int, space: Shape) -> Value:
     assert space is not None
     size = space[dim]
     if size is None:
-        raise NoForm("linalg.index needs the size of its dim", "state it")
+        raise Refused("linalg.index needs the size of its dim", "state it")
     row = np.arange(size, dtype=np.int64).reshape([-1 if d == dim else 1 for d in range(len(space))])
     return t.constant(row, TensorType(row.shape, i64))
 
@@ -89,7 +89,7 @@ def _aligned(t: Translation, value: Value, where: AffineMap, space: Shape) -> Va
         x = t.b.transpose(x, order)
     if len(dims) < len(space):
         if shape.count(None) > 1:
-            raise NoForm("more than one dim of an operand is not known", "state the dims")
+            raise Refused("more than one dim of an operand is not known", "state the dims")
         x = t.b.reshape(x, shape)
     return t.b.within(x, reach)
 
@@ -98,7 +98,7 @@ def _taken(t: Translation, value: Value, where: AffineMap, space: Sequence[int |
     """A constant's elements as a map that computes places picks them."""
     array = t.known(value)
     if array is None or None in space:
-        raise NoForm(
+        raise Refused(
             f"{where.text} computes places of what is not known before the model runs", "pick dims as they are"
         )
     grids = np.ogrid[tuple(slice(0, n) for n in space)]
@@ -110,12 +110,12 @@ def _out(t: Translation, made: Value, where: AffineMap, space: Shape) -> Value:
     assert space is not None
     dims = [dim_of(where, result) for result in range(len(where.results))]
     if sorted(d for d in dims if d is not None) != list(range(len(space))) or len(dims) != len(space):
-        raise NoForm(f"{where.text} writes to places that it computes, or more than once", "write each place once")
+        raise Refused(f"{where.text} writes to places that it computes, or more than once", "write each place once")
     if dims == sorted(dims, key=lambda d: d or 0) or made.type.shape == ():
         return made
     if made.type.shape != space:
         if None in space:
-            raise NoForm("a dim of its result is not known", "state the dims")
+            raise Refused("a dim of its result is not known", "state the dims")
         made = t.b.emit(
             BroadcastTo, [made, t.b.constant(np.array(space, np.int32), i32)], made.type.with_element(made.type.element)
         )

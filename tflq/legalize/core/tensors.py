@@ -15,11 +15,12 @@ from tflq.dialects.tfl import movement as tfl
 from tflq.dialects.tfl.indexing import Gather, GatherND
 from tflq.dialects.tfl.shape import Shape
 from tflq.dialects.tosa.movement import Identity
+from tflq.errors import Refused
 from tflq.evaluate import held_dtype
 from tflq.ir.core import Value
 from tflq.ir.types import Shape as Dims
 from tflq.ir.types import TensorType, i32, i64
-from tflq.legalize.core.emitter import NoForm, plain_type
+from tflq.legalize.core.emitter import plain_type
 from tflq.legalize.core.registry import of_tensors
 from tflq.legalize.core.translation import Translation
 
@@ -65,7 +66,7 @@ def _reshape(op: Reshape, t: Translation) -> Value:
     shape = t.known(op.shape)
     sizes: Dims = made if shape is None else tuple(int(n) for n in shape)
     if sizes is None:
-        raise NoForm("its result is of unknown rank", "state the rank")
+        raise Refused("its result is of unknown rank", "state the rank")
     if sizes.count(None) <= 1 and (None not in sizes or x.type.is_static):
         return t.b.reshape(x, sizes)
     dims = t.b.converted(t.whole(op.shape), i32)
@@ -76,13 +77,13 @@ def _reshape(op: Reshape, t: Translation) -> Value:
 def _regrouped(op: CollapseShape | ExpandShape, t: Translation) -> Value:
     made = op.result.type.shape or ()
     if made.count(None) > 1:
-        raise NoForm("more than one dim of its result is not known", "state the dims")
+        raise Refused("more than one dim of its result is not known", "state the dims")
     return t.b.reshape(t.whole(op.source), made)
 
 
 @of_tensors(Concat)
 def _concat(op: Concat, t: Translation) -> Value:
-    return t.b.concat([t.whole(v) for v in op.inputs], op.dim, op.result.type.shape)
+    return t.b.concat([t.whole(v) for v in op.inputs], op.dim)
 
 
 @of_tensors(Dim)
@@ -99,7 +100,7 @@ def _size(t: Translation, x: Value, index: Value) -> Value:
     """The size of a dim: a constant, or what SHAPE gives as the model runs."""
     at, shape = t.known(index), x.type.shape
     if shape is not None and at is not None and not 0 <= int(at) < len(shape):
-        raise NoForm(f"it is undefined: the tensor has {len(shape)} dims, and no dim {int(at)}")
+        raise Refused(f"it is undefined: the tensor has {len(shape)} dims, and no dim {int(at)}")
     if shape is not None and at is not None and shape[int(at)] is not None:
         return t.constant(np.asarray(shape[int(at)], np.int64), TensorType((), i64))
     return _picked(t, _shape(t, x), t.value(index))
@@ -118,7 +119,7 @@ def _picked(t: Translation, row: Value, at: Value) -> Value:
 def _rank(op: Rank, t: Translation) -> Value:
     rank = op.tensor.type.rank
     if rank is None:
-        raise NoForm("the rank is not known before the model runs", "state it")
+        raise Refused("the rank is not known before the model runs", "state it")
     return t.constant(np.asarray(rank, np.int64), TensorType((), i64))
 
 
@@ -148,7 +149,7 @@ def _extract(op: Extract, t: Translation) -> Value:
 def _extract_slice(op: ExtractSlice, t: Translation) -> Value:
     listed = [places(op, f"static_{kind}") for kind in ("offsets", "sizes", "strides")]
     if any(GIVEN in numbers for numbers in listed) or min(listed[2], default=1) < 1:
-        raise NoForm("its places are not known before the model runs, or its strides are negative", "state them")
+        raise Refused("its places are not known before the model runs, or its strides are negative", "state them")
     offsets, sizes, strides = (np.array(numbers, np.int32) for numbers in listed)
     ends = offsets + (sizes - 1) * strides + 1
     x = t.whole(op.source)

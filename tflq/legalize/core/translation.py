@@ -16,7 +16,7 @@ from tflq.dialects.forms import CORE
 from tflq.dialects.func.calls import Call, CallIndirect, Constant
 from tflq.dialects.quant.casts import Dcast, Qcast, Scast
 from tflq.dialects.tfl.movement import BroadcastTo
-from tflq.errors import Reason
+from tflq.errors import Reason, Refused
 from tflq.evaluate import evaluate_op, held_array
 from tflq.ir.core import Buffer, Function, Location, Op, Value
 from tflq.ir.parameters import parameters
@@ -37,7 +37,7 @@ from tflq.ir.types import (
     index,
     is_quantized,
 )
-from tflq.legalize.core.emitter import COMPUTED, CoreEmitter, NoForm, plain_type
+from tflq.legalize.core.emitter import COMPUTED, CoreEmitter, plain_type
 from tflq.legalize.core.registry import form, of_tensors
 
 __all__ = ["Translation", "is_core"]
@@ -72,11 +72,11 @@ class Translation:
             self._edge(value, "output")
             try:
                 made[value] = self._returned(value)
-            except NoForm as refusal:
+            except Refused as refusal:
                 made[value] = value
                 if not self._refused:  # else it may be of what stands for a result of an op that is refused
                     label = f"function {self._number} '{function.name}', output '{value.name}'"
-                    self._refused.append(Reason(refusal.why, self._source, place=label, remedy=refusal.remedy))
+                    self._refused.append(refusal.within(label, self._source))
         function.outputs = [made[value] for value in function.outputs]
         function.ops = self.b.ops
         function.tensors = []
@@ -124,7 +124,7 @@ class Translation:
             dims = self.b.constant(np.array(shape, np.int32), i32)
             return self.b.emit(BroadcastTo, [now, dims], TensorType(shape, now.type.element))
         if now.type.rank != len(shape):
-            raise NoForm("a number stands for a tensor of unknown size here", "state its dims")
+            raise Refused("a number stands for a tensor of unknown size here", "state its dims")
         return now
 
     def known(self, value: Value) -> np.ndarray | None:
@@ -159,12 +159,10 @@ class Translation:
             self.b.location = op.location or place
             try:
                 self._visit(op)
-            except NoForm as refusal:
+            except Refused as refusal:
                 label = f"function {self._number} '{self._function.name}', {op.name}"
                 label += f", {op.result.label}" if op.results else ""
-                self._refused.append(
-                    Reason(refusal.why, self._source, self._number, place=label, remedy=refusal.remedy)
-                )
+                self._refused.append(refusal.within(label, self._source, self._number))
                 for result in op.results:  # so that later ops can be looked at, too
                     self._env[result] = Value(plain_type(result.type))
 
@@ -190,7 +188,7 @@ class Translation:
         if function is None:
             function = of_tensors.get(type(op))
             if function is None:
-                raise NoForm(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
+                raise Refused(_MISSING.get(op.name, "TFLite has no builtin that computes it exactly"), _REMEDY)
             answer = function(op, self)
         else:
             _check_types(op)
@@ -198,7 +196,7 @@ class Translation:
         return [answer] if isinstance(answer, Value) else answer
 
     def _folded(self, op: Op, elementwise: bool) -> list[Value] | None:
-        """The results of an op on what is known; None if it must be computed as the model runs. NoForm if they are
+        """The results of an op on what is known; None if it must be computed as the model runs. Refused if they are
         undefined."""
         if op.regions or not all(v is not None and self.is_known(v) for v in op.operands):
             return None
@@ -214,7 +212,7 @@ class Translation:
         try:
             made = evaluate_op(op, arrays)
         except (ArithmeticError, IndexError) as error:
-            raise NoForm(f"it is undefined: {error}", "the model must not compute it") from None
+            raise Refused(f"it is undefined: {error}", "the model must not compute it") from None
         except NotImplementedError:
             return None
         return None if made is None else [_constant(a, v.type.storage) for a, v in zip(made, op.results, strict=True)]
@@ -242,9 +240,9 @@ class Translation:
         name = str(op.callee) if isinstance(op, Call) else self._referred(op.callee)
         function = self._functions.get(name)
         if function is None:
-            raise NoForm(f"@{name} is declared without a body", "define it in this module")
+            raise Refused(f"@{name} is declared without a body", "define it in this module")
         if name in self._calling:
-            raise NoForm(f"@{name} calls itself", "a TFLite file has no recursion; write it as a loop")
+            raise Refused(f"@{name} calls itself", "a TFLite file has no recursion; write it as a loop")
         inner: dict[Value, Value] = dict(zip(function.inputs, op.inputs, strict=True))
         self._calling.append(name)
         self.translate(copied(function.ops, inner))
@@ -256,7 +254,7 @@ class Translation:
         producer = callee.producer
         if isinstance(producer, Constant):
             return str(producer.value)
-        raise NoForm("which function it calls is not known before the model runs", "call it by name")
+        raise Refused("which function it calls is not known before the model runs", "call it by name")
 
 
 _STORED = frozenset(scalar for scalar in SCALARS.values() if scalar.is_integer)
@@ -271,10 +269,10 @@ _MISSING = {
 
 
 def _check_storage(op: Dcast | Qcast | Scast) -> None:
-    """NoForm if a file has no such stored integers."""
+    """Refused if a file has no such stored integers."""
     for value in op.tensors:
         if value.type.quantized and value.type.storage not in _STORED:
-            raise NoForm(f"TFLite has no tensors stored in {value.type.storage}", "store it in the next wider type")
+            raise Refused(f"TFLite has no tensors stored in {value.type.storage}", "store it in the next wider type")
 
 
 def _largest(type: TensorType) -> float:
@@ -291,12 +289,12 @@ def _bare(type: TensorType) -> TensorType:
 
 
 def _check_types(op: Operator | Op) -> None:
-    """NoForm if TFLite has no arithmetic on an element type."""
+    """Refused if TFLite has no arithmetic on an element type."""
     for value in op.tensors:
         if value.type.element not in COMPUTED:
             what = f"TFLite has no arithmetic on {value.type.element}"
             known = ", ".join(t.name for t in (i1, i8, i16, i32, i64, f32))
-            raise NoForm(what, f"write it in one of {known}")
+            raise Refused(what, f"write it in one of {known}")
 
 
 def _constant(array: np.ndarray, element: ScalarType, *, compact: bool = True) -> Value:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import Comparison
+from tflq.dialects.tfl.comparison import Comparison, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from tflq.legalize.real.generic.grid import centred_by, entry_of, grid_of
 from tflq.legalize.reference.comparison import outcome
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.fractions import comparing_factors
 
@@ -22,6 +22,7 @@ _NOTE = "no kernel computes it; the real values, compared exactly"
 _REACH = 1 << 15
 
 
+@rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual, order=2)
 def compare(op: Comparison, b: RuleBuilder) -> Answer:
     """The operands times the factors."""
     operands = op.lhs, op.rhs

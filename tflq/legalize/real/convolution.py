@@ -15,7 +15,6 @@ import numpy as np
 from tflq.analysis.sizes import known_elements
 from tflq.dialects.tfl.convolution import Conv3D, Conv3DTranspose
 from tflq.dialects.tosa import convolution as tosa
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i8
 from tflq.legalize.reference.generic.accumulate import Sums, Terms
@@ -169,4 +168,4 @@ def _apart(b: RuleBuilder, x: Value, stride: Sequence[int], dims: Sequence[_Dim]
     start, size = (0, *(d.skip for d in dims), 0), (batch, *out[:3], channels)
     if tuple(size) == x.type.shape:
         return x
-    return b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)
+    return b.slice(x, start, size)

@@ -10,15 +10,27 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.tfl.activation import Activation, Gelu, LeakyRelu, Relu, Relu0To1, Relu6, ReluN1To1
+from tflq.dialects.tfl.activation import (
+    Activation,
+    Elu,
+    Gelu,
+    HardSwish,
+    LeakyRelu,
+    Logistic,
+    Relu,
+    Relu0To1,
+    Relu6,
+    ReluN1To1,
+    Tanh,
+)
 from tflq.dialects.tfl.casts import FakeQuant, Quantize
-from tflq.dialects.tfl.unary import Abs, Neg, Square, Unary
+from tflq.dialects.tfl.unary import Abs, Ceil, Cos, Exp, Floor, Log, Neg, Round, Rsqrt, Sign, Sin, Sqrt, Square, Unary
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.real.arithmetic.arithmetic import NOTE
 from tflq.legalize.real.generic.grid import Grid, centred_by, finished, grid_of, grids_of
 from tflq.legalize.real.generic.lookup import looked_up_by, requantized_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.fake_quant import fake_quant
@@ -30,6 +42,33 @@ __all__: list[str] = []
 _Operator: TypeAlias = Activation | Unary | FakeQuant
 
 
+@rule(
+    Relu,
+    Relu6,
+    ReluN1To1,
+    Relu0To1,
+    LeakyRelu,
+    Elu,
+    Gelu,
+    HardSwish,
+    Logistic,
+    Tanh,
+    FakeQuant,
+    Abs,
+    Ceil,
+    Cos,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sqrt,
+    Square,
+    order=2,
+)
 def real_function(op: _Operator, b: RuleBuilder) -> Answer:
     """Tables of the real function, or what is linear, scaled."""
     source, target = grids_of(*op.tensors)
@@ -82,6 +121,7 @@ def _linear(op: _Operator, b: RuleBuilder, source: Grid, target: Grid) -> Value 
     return None
 
 
+@rule(Quantize, order=2)
 def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Between parameters per axis, or types that the kernel does not take."""
     source, target = (grid_of(v, storages=(i8, ui8, i16, i32)) for v in op.tensors)

@@ -16,22 +16,22 @@ kernels/internal/reference/portable_tensor_utils.cc.
 from __future__ import annotations
 
 from tflq.dialects.tfl.recurrent import LSTM, UnidirectionalSequenceLSTM
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i16, i32
+from tflq.ir.types import i16, i32
 from tflq.legalize.recurrent.lstm_basic import basic_lstm
 from tflq.legalize.recurrent.lstm_gates import Lstm, read_lstm
 from tflq.legalize.recurrent.lstm_step import Step
 from tflq.legalize.recurrent.signatures import misread
 from tflq.legalize.recurrent.state import read_state, write_state
 from tflq.legalize.reference.generic.accumulate import IGNORED_ZERO_POINT
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 
 __all__: list[str] = []
 
 _MOST_STEPS = 512
 
 
+@rule(LSTM, UnidirectionalSequenceLSTM)
 def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
     x = op.input
     if isinstance(op, LSTM) and op.kernel_type == "BASIC":
@@ -50,8 +50,7 @@ def lstm(op: LSTM | UnidirectionalSequenceLSTM, b: RuleBuilder) -> Answer:
         rows = _all_steps(b, parts, step, given, steps, time_major)
     except ValueError as error:
         raise NotApplicable(str(error)) from error
-    shape = (steps, batch, parts.outputs) if time_major else (batch, steps, parts.outputs)
-    whole = b.concat(rows, 0 if time_major else 1, shape) if steps > 1 else rows[0]
+    whole = b.concat(rows, 0 if time_major else 1) if steps > 1 else rows[0]
     result = b.reshape(whole, (*outer, parts.outputs))
     note = f"{steps} step{'s'[: steps > 1]} written out; its state is variables"
     warnings = [misread(op), IGNORED_ZERO_POINT if parts.ignored_zero_point() else ""]
@@ -67,7 +66,7 @@ def _all_steps(b: RuleBuilder, parts: Lstm, step: Step, given: Value, steps: int
     rows: list[Value] = []
     for t in range(steps):
         start, size = ((t, 0, 0), (1, batch, width)) if time_major else ((0, t, 0), (batch, 1, width))
-        part = b.emit(Slice, [given], TensorType(size, i16), start=start, size=size) if steps > 1 else given
+        part = b.slice(given, start, size) if steps > 1 else given
         h, c = step.run(b.reshape(part, (batch, width)), h, c)
         rows.append(b.reshape(h, (1, batch, parts.outputs) if time_major else (batch, 1, parts.outputs)))
     write_state(b, parts.output_state, h)

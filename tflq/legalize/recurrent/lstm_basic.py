@@ -17,7 +17,6 @@ import numpy as np
 
 from tflq.dialects.effects import is_variable
 from tflq.dialects.ext.tables import Table16Bit
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.recurrent.state import read_state, write_state
@@ -48,8 +47,7 @@ def basic_lstm(op: Op, b: RuleBuilder) -> Answer:
     if not (x.type.is_static and before.type.is_static and weights.is_constant and bias.is_constant):
         raise NotApplicable("the shapes, or the weights, are not known; bind the batch to convert it")
     batch, depth = (d or 0 for d in before.type.shape or ())
-    total = (weights.type.shape or (0, 0))[1] or 0
-    rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1, (batch, total))
+    rows = b.concat([b.value(x), _held(b, before, (batch, depth))], 1)
     gates = _gates(b, rows, weights, bias)
     new, activation = _cell(b, gates, _held(b, state, (batch, depth)))
     for tensor, value in ((before, activation), (state, new)):
@@ -90,7 +88,7 @@ def _cell(b: RuleBuilder, gates: Value, state: Value) -> tuple[Value, Value]:
 
     def gate(place: int) -> Value:
         start = (0, place * shape[1])
-        part = b.emit(Slice, [gates], TensorType(shape, i16), start=start, size=shape)
+        part = b.slice(gates, start, shape)
         return looked_up(part, tanh if place == 1 else logistic)
 
     def product(x: Value, y: Value) -> Value:

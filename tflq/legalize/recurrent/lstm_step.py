@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.dialects.ext.tables import Table16Bit
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value, constant
-from tflq.ir.types import TensorType, i8, i16, i32
+from tflq.ir.types import i8, i16, i32
 from tflq.legalize.recurrent.layer_norm import layer_norm
 from tflq.legalize.recurrent.lstm_gates import Gate, Lstm, scale_of
 from tflq.legalize.recurrent.signatures import CELLS_WITH_TANH
@@ -94,7 +93,7 @@ class Step:
         """A gate in Q0.15, in int32."""
         b, cells, gate = self.b, self.parts.cells, self.parts.gates[name]
         start, shape = self.names.index(name) * cells, (self.batch, cells)
-        x = b.emit(Slice, [sums], TensorType(shape, i32), start=(0, start), size=shape)
+        x = b.slice(sums, (0, start), shape)
         if gate.peephole is not None and c is not None:
             x = b.clamp(b.add(x, self._peephole(gate, c)), i16.minimum, i16.maximum)
         if gate.norm is not None:

@@ -15,9 +15,8 @@ import numpy as np
 
 from tflq.dialects.tfl.recurrent import SVDF
 from tflq.dialects.tosa.bits import BitwiseAnd
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i8, i16, i32
+from tflq.ir.types import i8, i16, i32
 from tflq.legalize.recurrent.state import read_state, write_state
 from tflq.legalize.reference.generic.accumulate import (
     IGNORED_ZERO_POINT,
@@ -28,13 +27,14 @@ from tflq.legalize.reference.generic.accumulate import (
     viewed,
 )
 from tflq.legalize.reference.generic.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer
 from tflq.numerics.recurrent import product_scale
 
 __all__: list[str] = []
 
 
+@rule(SVDF)
 def svdf(op: SVDF, b: RuleBuilder) -> Answer:
     x, feature, time, bias, state = op.input, op.feature, op.time, op.bias, op.state
     elements = per_layer(op, [x, feature, time, state, op.result])
@@ -79,9 +79,8 @@ def _pushed(b: RuleBuilder, state: Value, newest: Value, memory: int) -> Value:
     window = newest
     if memory > 1:
         held = b.reshape(read_state(b, state, (batch, filters * memory)), shape)
-        kept = TensorType((batch, filters, memory - 1), i16)
-        older = b.emit(Slice, [held], kept, start=(0, 0, 1), size=kept.shape)
-        window = b.concat([older, newest], 2, shape)
+        older = b.slice(held, (0, 0, 1), (batch, filters, memory - 1))
+        window = b.concat([older, newest], 2)
         write_state(b, state, b.reshape(window, (batch, filters * memory)))
     return window
 
@@ -97,7 +96,7 @@ def _over_time(op: SVDF, b: RuleBuilder, window: Value, time: Value, bias: Value
     if bias is not None:
         offset = bias_of(b, bias, units, i32)
         added = b.constant(np.tile(offset.array.reshape(1, units, 1), (batch, 1, 1)))
-        products = b.concat([products, added], 2, (batch, units, terms + 1))
+        products = b.concat([products, added], 2)
         most = most + np.abs(offset.array.astype(np.int64))
     fits = bool((most < 1 << 31).all())
     sums = b.reduce("sum", products, 2) if fits else _wrapped_sum(b, products, 2)

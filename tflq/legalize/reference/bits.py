@@ -9,16 +9,17 @@ import numpy as np
 
 from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.runtime import version_info
-from tflq.dialects.tfl.shape import BroadcastArgs
+from tflq.dialects.tfl.shape import BroadcastArgs, Fill, Rank, Shape
 from tflq.dialects.tosa.bits import BitwiseAnd
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.types import TensorType, i32
-from tflq.legalize.rule import Answer, Rewritten, RuleBuilder
+from tflq.legalize.reference.generic.movement import move
+from tflq.legalize.rule import Answer, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 
 __all__: list[str] = []
 
 
+@rule(BitwiseXor, RightShift, BroadcastArgs)
 def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answer:
     """result = the kernel's, of the stored integers; they have no other meaning, whatever the parameters."""
     operands = [None if v is None else b.value(v) for v in op.operands]
@@ -29,6 +30,7 @@ def stored(op: BitwiseXor | RightShift | BroadcastArgs, b: RuleBuilder) -> Answe
     return Rewritten(results, note=f"{kernel_name(op)} takes the stored integers, whatever they stand for")
 
 
+@rule(Bitcast)
 def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
     """result = the same bits. Integers of one width are cast; of 8 and 16 bits, parts are shifted."""
     x, result = b.value(op.input), op.result.type.stripped()
@@ -42,15 +44,18 @@ def bitcast(op: Bitcast, b: RuleBuilder) -> Answer:
         high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
         shape = [*(x.type.shape or ()), 1]
         parts = [b.reshape(b.cast(part, result.storage), shape) for part in (low, high)]
-        return Rewritten([b.concat(parts, len(shape) - 1, (*shape[:-1], 2))], note=note)
+        return Rewritten([b.concat(parts, len(shape) - 1)], note=note)
     if rank and not open_dims and widths == (8, 16):
         shape = list(x.type.shape or ())
         wide = b.cast(x, i32)
         start, size = [0] * (rank - 1), shape[:-1]
         types = TensorType((*size, 1), i32)
-        low, high = (b.emit(Slice, [wide], types, start=(*start, place), size=(*size, 1)) for place in (0, 1))
+        low, high = (b.slice(wide, (*start, place), (*size, 1)) for place in (0, 1))
         low = b.emit(BitwiseAnd, [low, b.constant(np.asarray(255))], types)
         whole = b.add(b.mul(high, b.constant(np.asarray(256))), low)
         return Rewritten([b.reshape(b.cast(whole, result.storage), size)], note=note)
     made = b.op(op.name, [x], [result], op.attributes, version_info(op))
     return Rewritten(made.results, note=note)
+
+
+rule(Shape, Rank, Fill)(move)

@@ -14,9 +14,10 @@ import numpy as np
 
 from tflq.dialects.tfl.casts import Cast, Dequantize, Quantize
 from tflq.dialects.tfl.runtime import version_info
+from tflq.errors import Refused
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics.quantize import requantize_multiplier
 
@@ -33,12 +34,13 @@ _REQUANTIZED: dict[ScalarType, tuple[ScalarType, ...]] = {
 """Result types of each integer operand type."""
 
 
+@rule(Quantize)
 def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     """Float to integer, or integer to integer."""
     source, result = op.input, op.result
     if source.type.storage.is_float:
         if source.type.storage != f32:
-            raise Rejected(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
+            raise Refused(f"no kernel quantizes '{source.name}' of {source.type.storage}; cast it to f32 first")
         cast = b.qcast(b.value(source), result.type)
         return b.scast(cast, cast.type.stripped())
     first, output = per_layer(op)
@@ -52,15 +54,17 @@ def quantize(op: Quantize, b: RuleBuilder) -> Answer:
     return scaled(b, x, multiplier, output.storage, bound, input_zp=zeros[0], output_zp=zeros[1])
 
 
+@rule(Dequantize)
 def dequantize(op: Dequantize, b: RuleBuilder) -> Answer:
     """Integer to float32, which is cast where the model states floats of another width."""
     kind = op.result.type.storage
     if kind not in (f32, f16):
-        raise Rejected(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
+        raise Refused(f"no kernel makes '{op.result.name}' of {kind}; make it f32 and cast it")
     made = b.dcast(b.typed(op.input))
     return made if kind == f32 else b.emit(Cast, [made], made.type.with_element(kind))
 
 
+@rule(Cast)
 def cast(op: Cast, b: RuleBuilder) -> Answer:
     """result = the stored integers, converted: the kernel knows no scales; floats are truncated, and saturate."""
     x, result = op.input, op.result

@@ -15,12 +15,24 @@ from typing import Final
 
 import numpy as np
 
-from tflq.dialects.tfl.comparison import Comparison, Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, Where
+from tflq.dialects.tfl.comparison import (
+    Comparison,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+    Select,
+    SelectV2,
+    Where,
+)
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tosa.bits import LogicalNot
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.reference.generic.movement import move
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, zero_point_of
 from tflq.numerics.comparison import LEFT_SHIFT, compared, compared_one_by_one, comparison_multiplier, unsettled
 
@@ -40,6 +52,7 @@ _FUNCTIONS: Final[Mapping[type[Comparison], Callable[..., np.ndarray]]] = {
 _SIGN = "at a scale above 1 the kernel divides by a negative power of two"
 
 
+@rule(Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual)
 def compare(op: Comparison, b: RuleBuilder) -> Answer:
     """The operands in the kernel's arithmetic, or as they are stored."""
     first, second = op.lhs, op.rhs
@@ -133,6 +146,7 @@ def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
             return b.greater_equal(y, x)
 
 
+@rule(Where)
 def where(op: Where, b: RuleBuilder) -> Answer:
     """result = the places of stored integers other than 0: of real numbers other than 0 if that is the zero point."""
     x, zero = op.condition, zero_point_of(op.condition)
@@ -145,3 +159,6 @@ def where(op: Where, b: RuleBuilder) -> Answer:
     found = b.op(op.name, [plain], [op.result.type.stripped()], op.attributes, version_info(op)).results
     raw = "WHERE takes the stored integers, whatever they stand for"
     return Rewritten(found, warning=raw if zero != 0 and not b.real else "")
+
+
+rule(Select, SelectV2)(move)

@@ -17,7 +17,7 @@ from tflq.dialects.tfl.normalization import L2Normalization
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, rounding_shift
 
 __all__ = ["inverse_square_root"]
@@ -29,6 +29,7 @@ _GREATEST = (1 << 31) - 1
 _ONE, _HALF_OF_THREE, _HALF_SQRT_2 = 1 << 28, (1 << 28) + (1 << 27), 1518500250
 
 
+@rule(L2Normalization)
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """The kernel's fixed-point arithmetic, row by row."""
     elements = per_layer(op, op.results)

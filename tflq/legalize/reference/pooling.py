@@ -17,7 +17,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.generic.movement import COPIED
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.activation import bounds_undefined, real_range
 from tflq.numerics.convolution import window
 
@@ -37,6 +37,7 @@ _UNLIMITED = "a bound of {} leaves int32, which the kernel disregards: what it r
 _RAW = "the result has other quantization parameters than its source: the kernel pools the integers as they are"
 
 
+@rule(AveragePool2D, MaxPool2D)
 def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     """result = clamp(mean or greatest stored integer of each window)."""
     x, result = op.input, op.output
@@ -70,6 +71,7 @@ def pool(op: AveragePool2D | MaxPool2D, b: RuleBuilder) -> Answer:
     return Rewritten([b.clamp(pooled, low, high)], warning=warning, exception=exception)
 
 
+@rule(ReduceWindow)
 def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     """result = the stored integers of each window, reduced."""
     x, init, result = op.input, op.init, op.result

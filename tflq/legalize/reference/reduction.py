@@ -22,12 +22,23 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tfl.movement import Unpack
-from tflq.dialects.tfl.reduction import ArgMax, ArgMin, Mean, NumberReduction, ReduceMax, ReduceMin, ReduceProd, Sum
+from tflq.dialects.tfl.reduction import (
+    ArgMax,
+    ArgMin,
+    Mean,
+    NumberReduction,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    Sum,
+    TopKV2,
+)
 from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.reduction import ArgMax as TosaArgMax
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.reference.generic.movement import move
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import scaled
 from tflq.light import NamedTuple
 from tflq.numerics.fixed_point import quantize_multiplier
@@ -49,6 +60,7 @@ _BATCHES = 1 << 20
 _MISREAD = "the reference kernel reads the operand as uint8: the sum is computed as the parameters say"
 
 
+@rule(Mean, Sum)
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """result = clamp(multiply(sum - zero_point_in * count) + zero_point_out)."""
     x, axes, source, target = _reduction(op)
@@ -121,6 +133,7 @@ def _rewritten(result: Value, misread: bool) -> Rewritten:
     return Rewritten([result], warning=_MISREAD if misread else "", exception="broken" if misread else "disregarded")
 
 
+@rule(ReduceMax, ReduceMin)
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least stored integer, requantized where the result has other parameters."""
     x, axes, source, target = _reduction(op)
@@ -134,6 +147,7 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     return b.rescale(found, multiplier, target.storage, input_zp=source.zero_point, output_zp=target.zero_point)
 
 
+@rule(ReduceProd)
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """result = clamp(the product, scaled after each factor, + zero_point_out)."""
     x, axes, source, target = _reduction(op)
@@ -209,6 +223,7 @@ def _offsets(source: UniformQuantizedType, count: int) -> tuple[int, int]:
 _RAW = "the operand has several scales along the axis: the kernel compares the integers as they are"
 
 
+@rule(ArgMax, ArgMin)
 def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     """result = the first index of the greatest (least) stored integer."""
     x, axis, result = op.input, op.axis, op.result
@@ -224,3 +239,6 @@ def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     shape = tuple(d for a, d in enumerate(x.type.shape) if a != index)
     found = b.cast(b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index), result.type.storage)
     return Rewritten([found], warning="" if ordered else _RAW)
+
+
+rule(TopKV2)(move)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.legalize.reference.generic.movement import COPIED
-from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import requantized_if_plain
 
 __all__: list[str] = []
 
 
+@rule(AssignVariable)
 def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     """The variable = the stored integers."""
     handle, value = op.resource, op.value
@@ -30,6 +32,7 @@ def assign(op: AssignVariable, b: RuleBuilder) -> Answer:
     return []
 
 
+@rule(ReadVariable)
 def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     """result = the integers stored in the variable."""
     element, written = op.result.type.element, b.variables.elements(op.resource)
@@ -46,8 +49,8 @@ def read(op: ReadVariable, b: RuleBuilder) -> Answer:
     return other
 
 
-def _rejected(value: Value, done: str) -> Rejected:
-    return Rejected(
+def _rejected(value: Value, done: str) -> Refused:
+    return Refused(
         f"'{value.name}' is {done} under other parameters than its variable has, and not per layer in 8 or 16 bits; "
         "give both the same parameters, or convert with semantics 'interpreter', which copies the integers"
     )

@@ -18,7 +18,7 @@ from tflq.dialects.tfl.unary import Abs, Exp, Log, Neg, Rsqrt, Sqrt, ZerosLike
 from tflq.dialects.tosa.activation import Clamp
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric, zero_point_of
 from tflq.numerics import unary
 from tflq.numerics.activation import float_ratio
@@ -61,6 +61,7 @@ _MOST_SCALE = float(np.finfo(np.float32).max) / (1 << 16)
 _BEYOND = "the ends of the kernel's table are beyond float32"
 
 
+@rule(Elu, Gelu, Exp, Log, Rsqrt)
 def lookup(op: _Table, b: RuleBuilder) -> Answer:
     """Functions that a kernel looks up."""
     name = kernel_name(op)
@@ -87,12 +88,14 @@ def _function(op: _Table, output: UniformQuantizedType) -> FloatFunction:
     return unary.exp if isinstance(op, Exp) else unary.elu
 
 
+@rule(Sqrt)
 def sqrt(op: Sqrt, b: RuleBuilder) -> Answer:
     source, output = _forms(op, i8, i16)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
     return b.table(b.value(op.input), unary.sqrt_table(source.storage.dtype, *parameters))
 
 
+@rule(Abs)
 def absolute(op: Abs, b: RuleBuilder) -> Answer:
     """|x - z1|, by input / output if the scales differ, + z."""
     source, output = _forms(op, i8, i16)
@@ -105,6 +108,7 @@ def absolute(op: Abs, b: RuleBuilder) -> Answer:
     return scaled(b, magnitude, multiplier, output.storage, 1 << source.storage.bits, output_zp=output.zero_point)
 
 
+@rule(Neg)
 def negate(op: Neg, b: RuleBuilder) -> Answer:
     """The stored integer's negative, wrapping."""
     source, output = _forms(op, i8, i16, i32)
@@ -113,6 +117,7 @@ def negate(op: Neg, b: RuleBuilder) -> Answer:
     return Rewritten([result], warning="" if plain else "the kernel disregards scales and zero points")
 
 
+@rule(ZerosLike)
 def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     """result = the zero point, the stored value of 0; stored zeros of 32 bits, for which there is a kernel."""
     x, result = op.input, op.result

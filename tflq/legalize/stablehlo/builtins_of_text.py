@@ -17,12 +17,12 @@ from tflq.dialects.stablehlo.convolution import Convolution
 from tflq.dialects.stablehlo.matmul import DotGeneral
 from tflq.dialects.stablehlo.rules import integers
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
-from tflq.errors import Reason, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32
 from tflq.legalize.decision import MARK
 from tflq.legalize.stablehlo.contracting import Contraction, spread
-from tflq.legalize.stablehlo.contractions import Contractions, Convolved, NoBuiltin
+from tflq.legalize.stablehlo.contractions import Contractions, Convolved
 
 __all__ = ["stands_apart", "to_builtins"]
 
@@ -70,8 +70,8 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
         op.operands = [v if v is None else replaced.get(v, v) for v in op.operands]
         try:
             made = _of(op, b)
-        except NoBuiltin as why:
-            refused.append(Reason(str(why), subgraph=index, place=f"function {index}, {op.name}"))
+        except Refused as why:
+            refused.append(why.within(f"function {index}, {op.name}", subgraph=index))
             continue
         if made is None:
             ops.append(op)
@@ -93,10 +93,10 @@ def _of(op: Op, b: _Floats) -> Value | None:
         return b.weights(op.input)
     if isinstance(op, (DotGeneral, Convolution)):
         if op.result.type.quantized:
-            raise NoBuiltin("products of quantized tensors, rounded once at the end, have no integer form: TFLite's do")
+            raise Refused("products of quantized tensors, rounded once at the end, have no integer form: TFLite's do")
         if op.result.type.element != f32 or not all(v.type.is_static for v in op.tensors):
             what = f"of {op.result.type.storage}" if op.result.type.element != f32 else "of unknown shapes"
-            raise NoBuiltin(f"TFLite has no float kernel {what} for it")
+            raise Refused(f"TFLite has no float kernel {what} for it")
         if isinstance(op, DotGeneral):
             return b.dot(op.numbers, op.lhs, op.rhs, op.result.type)
         return b.convolution(_convolved(op), op.lhs, op.rhs, op.result.type)
@@ -105,7 +105,7 @@ def _of(op: Op, b: _Floats) -> Value | None:
     if type(op) in _ELEMENTWISE:
         name, attributes = _ELEMENTWISE[type(op)]
         return b.op(name, op.operands, [op.result.type], dict(attributes)).result
-    raise NoBuiltin("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+    raise Refused("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
 
 
 class _Floats(Contractions):
@@ -120,7 +120,7 @@ class _Floats(Contractions):
         if not w.type.quantized:
             return w
         if getattr(w.type.element, "expressed", None) != f32:
-            raise NoBuiltin("TFLite dequantizes to f32 only, and has no float16 kernel for it")
+            raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
         made = self.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
             made.info = {MARK: True}
@@ -135,6 +135,6 @@ def _of_file(op: Contraction, b: _Floats) -> Value | None:
 
 def _convolved(op: Convolution) -> Convolved:
     if op.numbers is None or op.window is None:
-        raise NoBuiltin("its dimension numbers or its window are not known")
+        raise Refused("its dimension numbers or its window are not known")
     reversal = integers(op, "window_reversal", (0,) * len(op.window.sizes)) or ()
     return Convolved(op.numbers, op.window, reversal, op.feature_group_count, op.batch_group_count)

@@ -13,12 +13,13 @@ import numpy as np
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Window
 from tflq.dialects.stablehlo.matmul import DotNumbers
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedPerAxisType
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.legalize.stablehlo.builtins import as_builtin, option
-from tflq.legalize.stablehlo.contractions import Contractions, Convolved, NoBuiltin
+from tflq.legalize.stablehlo.contractions import Contractions, Convolved
 from tflq.legalize.stablehlo.kernels import builtin, by_rules
 
 __all__ = ["Contraction", "spread"]
@@ -26,6 +27,7 @@ __all__ = ["Contraction", "spread"]
 Contraction: TypeAlias = StablehloDotGeneral | StablehloConvolution
 
 
+@rule(StablehloConvolution, StablehloDotGeneral)
 def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     """The rules of the builtins that compute it, one after the other."""
     if as_builtin(op) is not None:
@@ -34,8 +36,8 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     emitted.location = op.location
     try:
         made = spread(op, emitted, op.lhs, op.rhs, op.output.type)
-    except NoBuiltin as why:
-        raise Rejected(f"{kernel_name(op)} on quantized tensors has no form on builtins: {why}") from None
+    except Refused as why:
+        raise Refused(f"{kernel_name(op)} on quantized tensors has no form on builtins: {why}") from None
     several = next((v for v in (op.lhs, op.output) if isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
     if several is not None:
         raise NotApplicable(f"'{several.name}' has several scales, and is no weights")
@@ -45,17 +47,17 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
 
 
 def spread(op: Contraction, b: Contractions, lhs: Value, rhs: Value, result: TensorType) -> Value:
-    """The builtins on these operands. NoBuiltin if there are none."""
+    """The builtins on these operands. Refused if there are none."""
     try:
         if isinstance(op, StablehloDotGeneral):
             numbers = _dot_numbers(op)
             element = op.rhs.type.element
             if isinstance(element, UniformQuantizedPerAxisType) and element.axis in numbers.rhs_contracting:
-                raise NoBuiltin(f"the scales of '{op.rhs.name}' are along a dimension that is summed over")
+                raise Refused(f"the scales of '{op.rhs.name}' are along a dimension that is summed over")
             return b.dot(numbers, lhs, rhs, result)
         return b.convolution(_convolved(op), lhs, rhs, result)
     except (ValueError, IndexError) as error:
-        raise NoBuiltin(f"its dimension numbers and shapes do not fit together ({error})") from error
+        raise Refused(f"its dimension numbers and shapes do not fit together ({error})") from error
 
 
 def _dot_numbers(op: StablehloDotGeneral) -> DotNumbers:

@@ -19,18 +19,15 @@ from tflq.dialects.stablehlo.matmul import DotNumbers
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tfl.movement import Dilate, Pad, Reshape, ReverseV2, Slice, Transpose
+from tflq.errors import Refused
 from tflq.ir.core import Buffer, Value, constant
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
-__all__ = ["Contractions", "Convolved", "NoBuiltin"]
+__all__ = ["Contractions", "Convolved"]
 
 _MOST_BATCHES: Final = 3
 """Batch dims of BATCH_MATMUL."""
 Dims: TypeAlias = tuple[int, ...]
-
-
-class NoBuiltin(Exception):  # noqa: N818 - an answer
-    """Why no builtin computes it."""
 
 
 class Convolved:
@@ -98,7 +95,7 @@ class Contractions(Emitter):
             return x
         sizes = np.asarray(_dims(x), np.int32) - cut.sum(1, dtype=np.int32)
         if sizes.min() < 0:
-            raise NoBuiltin("its padding cuts off more than there is")
+            raise Refused("its padding cuts off more than there is")
         return self.emit(Slice, [x, constant(cut[:, 0].copy()), constant(sizes)], self._resized(x, sizes.tolist()))
 
     def _flipped(self, w: Value, axes: Sequence[int]) -> Value:
@@ -148,7 +145,7 @@ class Contractions(Emitter):
         """CONV_2D, CONV_3D or DEPTHWISE_CONV_2D of an input that is dilated and padded before."""
         numbers, rank = how.numbers, len(how.window.sizes)
         if rank not in (1, 2, 3):
-            raise NoBuiltin(f"no kernel convolves {rank} spatial dimensions")
+            raise Refused(f"no kernel convolves {rank} spatial dimensions")
         x = self.ordered(lhs, [numbers.input[0], *numbers.input[2], numbers.input[1]])
         x = self._dilated(x, (1, *how.window.base_dilations, 1))
         x = self._padded(x, ((0, 0), *how.window.padding, (0, 0)))
@@ -200,7 +197,7 @@ class Contractions(Emitter):
 
     def _three(self, how: Convolved, x: Value, rhs: Value, made: TensorType) -> Value:
         if how.feature_groups != 1 or how.batch_groups != 1:
-            raise NoBuiltin("CONV_3D has no groups")
+            raise Refused("CONV_3D has no groups")
         inputs, outputs, spatial = how.numbers.kernel
         w = self._flipped(rhs, [spatial[axis] for axis in how.reversed])
         w = self.ordered(w, [*spatial, inputs, outputs])
@@ -213,7 +210,7 @@ class Contractions(Emitter):
 def _dims(x: Value) -> Dims:
     shape = x.type.shape
     if shape is None or None in shape:
-        raise NoBuiltin(f"the shape of '{x.name}' is not known")
+        raise Refused(f"the shape of '{x.name}' is not known")
     return tuple(d or 0 for d in shape)
 
 
@@ -224,7 +221,7 @@ def _zero(kind: TensorType) -> Value:
         stored = np.asarray(element.zero_point, element.storage.dtype)
         return Value(TensorType((), element), buffer=Buffer.of(stored))
     if kind.quantized:
-        raise NoBuiltin("no one number stands for 0 where there are several parameters")
+        raise Refused("no one number stands for 0 where there are several parameters")
     return constant(np.zeros((), kind.storage.dtype))
 
 
@@ -278,7 +275,7 @@ def _merged(element: ElementType, shape: Dims, batching: int, first: int, dims: 
         else (batching + first, len(dims), len(shape) - 1)
     )
     if element.axis < batching:
-        raise NoBuiltin("BATCH_MATMUL has no scales along a batch dimension")
+        raise Refused("BATCH_MATMUL has no scales along a batch dimension")
     inside = [d or 0 for d in dims[begin:end]]
     index = np.arange(inside[element.axis - begin]).reshape([-1 if d == element.axis else 1 for d in range(begin, end)])
     return _along(element, place, np.broadcast_to(index, inside).reshape(-1))

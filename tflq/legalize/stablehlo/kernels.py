@@ -17,30 +17,49 @@ import numpy as np
 from tflq.builder import refined
 from tflq.dialects.ext.tables import Table2D
 from tflq.dialects.tfl.stablehlo import (
+    StablehloAbs,
     StablehloAdd,
     StablehloAnd,
     StablehloCbrt,
     StablehloClamp,
     StablehloCompare,
+    StablehloConcatenate,
+    StablehloConvert,
     StablehloCosine,
+    StablehloCustomCall,
+    StablehloDivide,
     StablehloExponential,
     StablehloFloor,
+    StablehloIota,
     StablehloLog,
     StablehloLogistic,
     StablehloMaximum,
     StablehloMinimum,
     StablehloMultiply,
+    StablehloNegate,
     StablehloOr,
+    StablehloPower,
+    StablehloReduce,
     StablehloRemainder,
+    StablehloReshape,
+    StablehloRngBitGenerator,
     StablehloRsqrt,
+    StablehloScatter,
+    StablehloSelect,
     StablehloShiftLeft,
+    StablehloSlice,
+    StablehloSort,
+    StablehloSubtract,
     StablehloTanh,
+    StablehloTranspose,
+    StablehloWhile,
 )
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.movement import under
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, Rewritten, RuleBuilder, rewritten
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule
 from tflq.legalize.rules import rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
 from tflq.legalize.stablehlo.builtins import as_builtin
@@ -66,6 +85,7 @@ _SHIFTS = (
 )
 
 
+@rule(StablehloAdd, StablehloMaximum, StablehloMinimum, StablehloMultiply)
 def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMinimum, b: RuleBuilder) -> Answer:
     """result = the kernel's, of stored integers."""
     x, y, result = op.lhs, op.rhs, op.result
@@ -110,6 +130,16 @@ _UNARY: Final[Mapping[type[Op], FloatFunction]] = {
 """In double."""
 
 
+@rule(
+    StablehloCbrt,
+    StablehloCosine,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloRsqrt,
+    StablehloTanh,
+)
 def function(
     op: StablehloCbrt
     | StablehloCosine
@@ -135,6 +165,7 @@ def function(
     return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
 
 
+@rule(StablehloCompare)
 def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     """Of equal parameters the stored integers; of 8 bits a table of all pairs."""
     x, y = op.lhs, op.rhs
@@ -156,6 +187,32 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     return b.cast(looked_up, i1)
 
 
+@rule(
+    StablehloAbs,
+    StablehloAdd,
+    StablehloCompare,
+    StablehloConcatenate,
+    StablehloConvert,
+    StablehloCosine,
+    StablehloDivide,
+    StablehloExponential,
+    StablehloFloor,
+    StablehloLog,
+    StablehloLogistic,
+    StablehloMaximum,
+    StablehloMinimum,
+    StablehloMultiply,
+    StablehloNegate,
+    StablehloPower,
+    StablehloReshape,
+    StablehloRsqrt,
+    StablehloSelect,
+    StablehloSlice,
+    StablehloSubtract,
+    StablehloTanh,
+    StablehloTranspose,
+    order=1,
+)
 def builtin(op: Op, b: RuleBuilder) -> Answer:
     """result = the builtin's, parameters honoured."""
     same = as_builtin(op)
@@ -177,25 +234,35 @@ def by_rules(op: Op, b: RuleBuilder) -> Rewritten:
                     return answer
                 reasons.append(answer.warning)
             except NotApplicable as inapplicable:
-                reasons.append(inapplicable.reason)
+                reasons.append(str(inapplicable))
             del b.ops[start:]
     finally:
         b.real = was
     raise NotApplicable("; ".join(reasons) or f"{kernel_name(op)} has no integer rule")
 
 
-def _rejected(op: Op) -> Rejected:
-    raise Rejected(
+def _rejected(op: Op) -> Refused:
+    raise Refused(
         f"{kernel_name(op)} on quantized tensors has no form on builtins; lower it to TFLite's builtins, or dequantize"
         " its operands, before converting"
     )
 
 
+@rule(
+    StablehloCustomCall,
+    StablehloIota,
+    StablehloReduce,
+    StablehloRngBitGenerator,
+    StablehloScatter,
+    StablehloSort,
+    StablehloWhile,
+)
 def refuse(op: Op, b: RuleBuilder) -> Answer:
     """What runs other functions, or is one of many kernels."""
     raise _rejected(op)
 
 
+@rule(StablehloRemainder)
 def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     """A table of all pairs: the remainder has the dividend's sign."""
     try:
@@ -212,6 +279,7 @@ def remainder(op: StablehloRemainder, b: RuleBuilder) -> Answer:
     return Rewritten([looked_up], note=_NOTE)
 
 
+@rule(StablehloAnd, StablehloOr, StablehloShiftLeft)
 def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) -> Answer:
     """result = the bits of stored integers, combined or shifted."""
     storage, kind = op.result.type.storage, op.lhs.type.storage
@@ -238,6 +306,7 @@ def _within_int32(amounts: Value) -> bool:
     return amounts.is_constant and bool(((amounts.array >= 0) & (amounts.array < 32)).all())
 
 
+@rule(StablehloClamp)
 def clamp(op: StablehloClamp, b: RuleBuilder) -> Answer:
     """result = min(max(x, low), high) of what all become under the result's parameters."""
     ready = under(b, [op.low, op.input, op.high], op.output)

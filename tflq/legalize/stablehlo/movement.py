@@ -24,12 +24,13 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloGather,
     StablehloPad,
 )
-from tflq.dialects.tosa.movement import Slice, Tile
+from tflq.dialects.tosa.movement import Tile
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i32
 from tflq.legalize.reference.generic.moved_parameters import seen_by_kernel
 from tflq.legalize.reference.generic.movement import COPIED, under
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.legalize.stablehlo.builtins import option
 
@@ -54,13 +55,14 @@ def _not_copied(reason: str, warning: str) -> NotApplicable:
     raise NotApplicable(reason, f"{warning}: {AS_STATED}" if warning else "")
 
 
-def _refused(op: Op) -> Rejected:
-    raise Rejected(
+def _refused(op: Op) -> Refused:
+    raise Refused(
         f"{kernel_name(op)} has a form on builtins only where parameters are per layer and dims are known; lower it to "
         "TFLite's builtins, or dequantize its operands, before converting"
     )
 
 
+@rule(StablehloPad)
 def pad(op: StablehloPad, b: RuleBuilder) -> Answer:
     """result = the operand with stored values between and around its elements."""
     x = op.input
@@ -96,9 +98,10 @@ def padded(b: RuleBuilder, plain: Value, fill: Value, low: list[int], high: list
 
 
 def _cut(b: RuleBuilder, x: Value, start: list[int], size: list[int]) -> Value:
-    return b.emit(Slice, [x], TensorType(tuple(size), x.type.element), start=tuple(start), size=tuple(size))
+    return b.slice(x, tuple(start), tuple(size))
 
 
+@rule(StablehloGather)
 def gather(op: StablehloGather, b: RuleBuilder) -> Answer:
     """result = slices from known start indices."""
     x, indices, result = op.input, op.indices, op.result
@@ -132,6 +135,7 @@ def _places(op: StablehloGather, indices: np.ndarray, shape: list[int]) -> np.nd
     return np.moveaxis(places, range(batch, places.ndim), offsets)
 
 
+@rule(StablehloBroadcastInDim)
 def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     """result = the operand's dims in the places given, repeated."""
     x, result = op.input, op.result
@@ -146,6 +150,7 @@ def broadcast_in_dim(op: StablehloBroadcastInDim, b: RuleBuilder) -> Answer:
     return Rewritten([b.emit(Tile, [ranked], type, multiples=times)])
 
 
+@rule(StablehloDynamicSlice)
 def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     """result = a slice of constant size from start indices, which are clamped."""
     x, sizes = op.input, option(op.slice_sizes)
@@ -159,6 +164,7 @@ def dynamic_slice(op: StablehloDynamicSlice, b: RuleBuilder) -> Answer:
     return Rewritten([b.emit(TflSlice, [found[0][0], start, b.constant(np.asarray(sizes))], type)])
 
 
+@rule(StablehloDynamicUpdateSlice)
 def dynamic_update_slice(op: StablehloDynamicUpdateSlice, b: RuleBuilder) -> Answer:
     """result = the operand with a block replaced."""
     found = _sources(op, b, [op.input, op.update], kernel=False)
@@ -174,4 +180,4 @@ def _starts(b: RuleBuilder, starts: Sequence[Value | None]) -> Value:
     if all(v.is_constant for v in scalars):
         return b.constant(np.asarray([int(v.array.reshape(())) for v in scalars]))
     parts = [b.reshape(b.cast(b.value(v), i32), [1]) for v in scalars]
-    return b.concat(parts, 0, (len(parts),))
+    return b.concat(parts, 0)

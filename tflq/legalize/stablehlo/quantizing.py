@@ -7,20 +7,22 @@ from typing import Any
 import numpy as np
 
 from tflq.dialects.stablehlo.casts import UniformDequantize, UniformQuantize
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, f32
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.stablehlo.conversions import converted, rescale_region
 
 __all__ = ["uniform_dequantize", "uniform_quantize"]
 
 
+@rule(UniformQuantize)
 def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
     """result = clamp(round half even(real / scale + zero_point))"""
     source, target = op.input.type, op.result.type
     made: Any = target.element
     if not isinstance(made, UniformQuantizedType) or made.expressed != f32:
-        raise Rejected("only one scale, of f32, is computed in integers")
+        raise Refused("only one scale, of f32, is computed in integers")
     if not source.quantized:
         real: Value = b.op(
             "tfl.div",
@@ -34,17 +36,18 @@ def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
         return b.scast(b.qcast(real, target.with_element(unit), "half_even"), target.stripped())
     given: Any = source.element
     if not isinstance(given, UniformQuantizedType):
-        raise Rejected("only one scale is computed in integers")
+        raise Refused("only one scale is computed in integers")
     found = converted(
         b, b.value(op.input), rescale_region(source, target), source, (given.storage_min, given.storage_max)
     )
     if isinstance(found, NotApplicable):
-        raise Rejected(found.reason)
+        raise Refused(str(found))
     return b.cast(found.value, made.storage)
 
 
+@rule(UniformDequantize)
 def uniform_dequantize(op: UniformDequantize, b: RuleBuilder) -> Answer:
     """result = (stored - zero_point) * scale"""
     if op.result.type.element != f32:
-        raise Rejected(f"TFLite dequantizes to f32, not to {op.result.type.storage}")
+        raise Refused(f"TFLite dequantizes to f32, not to {op.result.type.storage}")
     return b.dcast(b.typed(op.input))

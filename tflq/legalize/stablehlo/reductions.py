@@ -18,11 +18,12 @@ from tflq.dialects.stablehlo.arithmetic import Add, Maximum, Minimum
 from tflq.dialects.stablehlo.conversions import Accumulating, Functions, single_op
 from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
+from tflq.errors import Refused
 from tflq.evaluate.stablehlo.order import leaves_bounds, sums_of
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.pooling import over_windows
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.stablehlo.conversions import Converted, converted
 from tflq.legalize.stablehlo.movement import padded
 
@@ -46,16 +47,17 @@ class _Plan(NamedTuple):
     target: TensorType
 
 
+@rule(Reduce)
 def reduce(op: Reduce, b: RuleBuilder) -> Answer:
     """result = input accumulated along dimensions."""
     shape = op.inputs[0].type.shape
     if shape is None or any(shape[d] is None for d in op.dimensions):
-        raise Rejected("the sizes of the dimensions that are reduced are not known")
+        raise Refused("the sizes of the dimensions that are reduced are not known")
     count = prod(shape[d] or 0 for d in op.dimensions)
     plan = _plan(op, count)
     result = tuple(size for axis, size in enumerate(shape) if axis not in op.dimensions)
     if not count and None in result:
-        raise Rejected("nothing is reduced, and the shape of the result is not known")
+        raise Refused("nothing is reduced, and the shape of the result is not known")
 
     def over(x: Value | None, kind: str) -> Value | None:
         if x is None or not count:
@@ -67,11 +69,12 @@ def reduce(op: Reduce, b: RuleBuilder) -> Answer:
     return _accumulated(op, b, plan, b.value(op.inputs[0]), over, result, count)
 
 
+@rule(ReduceWindow)
 def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
     """result = windows of the input, accumulated."""
     x, spread = op.inputs[0], op.window
     if spread is None or not x.type.is_static:
-        raise Rejected("the shape of the input is not known")
+        raise Refused("the shape of the input is not known")
     count = prod(spread.sizes)
     plan = _plan(op, count)
     low, high = zip(*spread.padding, strict=True) if spread.padding else ((), ())
@@ -89,7 +92,7 @@ def reduce_window(op: ReduceWindow, b: RuleBuilder) -> Answer:
         return y
 
     if 0 in result:
-        raise Rejected("there are no windows")
+        raise Refused("there are no windows")
     return _accumulated(op, b, plan, filled, over, result, count)
 
 
@@ -101,15 +104,16 @@ def _spread(b: RuleBuilder, x: Value, fill: Value, axis: int, dilation: int) -> 
     beside = [*shape[: axis + 1], dilation - 1, *shape[axis + 1 :]]
     fills = b.add(b.constant(np.zeros(beside, np.int32)), fill)
     rows = b.reshape(x, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
-    both = b.concat([rows, fills], axis + 1, (*shape[: axis + 1], dilation, *shape[axis + 1 :]))
+    both = b.concat([rows, fills], axis + 1)
     shape[axis] *= dilation
     cut = [-(dilation - 1) if i == axis else 0 for i in range(len(shape))]
     return padded(b, b.reshape(both, shape), fill, [0] * len(shape), cut, [0] * len(shape))
 
 
+@rule(SelectAndScatter)
 def select_and_scatter(op: SelectAndScatter, b: RuleBuilder) -> Answer:
     """Never: which place a window selects depends on the values."""
-    raise Rejected(
+    raise Refused(
         "stablehlo.select_and_scatter scatters to places that its values decide, which no integer form has; it is "
         "evaluated (tflq opt -p fold, on constants)"
     )
@@ -119,16 +123,16 @@ def _plan(op: Reduce | ReduceWindow, count: int) -> _Plan:
     functions = op.functions
     assert functions is not None
     if len(op.inputs) != 1:
-        raise Rejected("only a reduction of one input is lowered to integers")
+        raise Refused("only a reduction of one input is lowered to integers")
     body = single_op(functions.body)
     if not isinstance(body, (Add, Maximum, Minimum)):
-        raise Rejected(_BY_ONE_OP)
+        raise Refused(_BY_ONE_OP)
     source, target = (TensorType((), v.type.element) for v in (op.inputs[0], op.result))
     kinds = (source, body.result.type, target)
     if not all(isinstance(kind.element, UniformQuantizedType) and kind.storage in _STORAGE for kind in kinds):
-        raise Rejected("only values of one scale, stored in i8, u8, i16 or i32, are reduced in integers")
+        raise Refused("only values of one scale, stored in i8, u8, i16 or i32, are reduced in integers")
     if isinstance(body, Add) and (reason := leaves_bounds(op, 0, body.result.type, count)) is not None:
-        raise Rejected(f"{reason}: the result would depend on the order; accumulate in i32, by input_conversion")
+        raise Refused(f"{reason}: the result would depend on the order; accumulate in i32, by input_conversion")
     return _Plan(functions, body, source, body.result.type, target)
 
 
@@ -152,14 +156,14 @@ def _accumulated(
         (element.storage_min, element.storage_max),
     )
     if isinstance(given, NotApplicable) or isinstance(first, NotApplicable):
-        raise Rejected(given.reason if isinstance(given, NotApplicable) else _BY_ONE_OP)
+        raise Refused(str(given) if isinstance(given, NotApplicable) else _BY_ONE_OP)
     total, bounds = _combined(op, b, plan, given, first, over, count)
     if total.type.shape != tuple(shape):
         zeros = b.constant(np.zeros([d or 0 for d in shape], np.int32))
         total = b.add(total, zeros)
     out = converted(b, total, plan.functions.output_conversion, plan.accumulator, bounds)
     if isinstance(out, NotApplicable):
-        raise Rejected(out.reason)
+        raise Refused(str(out))
     return b.cast(out.value, plan.target.storage)
 
 

@@ -17,10 +17,11 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloMultiply,
     StablehloReduceWindow,
 )
+from tflq.errors import Refused
 from tflq.ir.core import Op
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.reference.pooling import COMBINE, reduced
-from tflq.legalize.rule import Answer, Rejected, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, Rewritten, RuleBuilder, rule
 from tflq.legalize.stablehlo.movement import padded
 
 __all__: list[str] = []
@@ -36,6 +37,7 @@ _COMBINES: Final[Mapping[type[Op], str]] = {
 _RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
 
 
+@rule(StablehloReduceWindow)
 def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     """result = init combined with each window's elements. `op.info["body"]`: the class of the one operator of its
     function."""
@@ -43,13 +45,13 @@ def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     storage = op.result.type.storage
     operands = [v for v in op.inputs if v is not None]
     if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
-        raise Rejected(
+        raise Refused(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
             "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
         )
     x, init = operands
     if {x.type.storage, init.type.storage} != {storage} or storage not in (i8, ui8, i16, i32):
-        raise Rejected(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
+        raise Refused(f"no form reduces {x.type.storage} and {init.type.storage} to {storage}")
     rank = x.type.rank or 0
     window, strides, base, dilations = (
         [1] * rank if given is None else [int(v) for v in given]

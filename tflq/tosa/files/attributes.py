@@ -16,7 +16,7 @@ import numpy as np
 
 from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.dialects.traits.effects import Calls
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.errors import InvalidModelError, Refused
 from tflq.flatbuffer.layout import TOSA, Field
 from tflq.ir.core import Op
 from tflq.ir.types import ScalarType, bf16, element_storage
@@ -77,13 +77,13 @@ def read_attributes(
 ) -> dict[str, Any]:
     """The attributes of an op from its attribute table; `element` is its first result's type, `graph` finds functions.
 
-    InvalidModelError, its place within the table, for what is missing; UnsupportedError for what the IR lacks.
+    InvalidModelError, its place within the table, for what is missing; Refused for what the IR lacks.
     """
     attributes: dict[str, Any] = {}
     for field in TOSA.table(member(operator)).fields:
         name, value = field.name, fields[field.name]
         if name == "nan_mode" and value == "IGNORE" and element.is_float:
-            raise UnsupportedError("it ignores NaN (nan_mode IGNORE)")
+            raise Refused("it ignores NaN (nan_mode IGNORE)")
         if name in ("min_val", "max_val"):
             attributes[name] = _number(name, value, element)
         elif name in GRAPHS:
@@ -110,7 +110,7 @@ def _missing(field: Field) -> NoReturn:
 def _number(name: str, data: np.ndarray | None, element: ScalarType) -> int | float:
     """A number from the bytes of an element, which may be followed by padding."""
     if not element.numpy and element is not bf16:
-        raise UnsupportedError(f"its bounds are {element}")
+        raise Refused(f"its bounds are {element}")
     size = element.bits // 8
     if data is None or data.size < max(size, 1):
         raise InvalidModelError(name, f"{0 if data is None else data.size} bytes are too few for {element}")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tflq.dialects.declare import Operator
 from tflq.dialects.tosa import DIALECT as _DIALECT
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
-from tflq.errors import InvalidModelError, Reason, UnsupportedError
+from tflq.errors import InvalidModelError, Reason, Refused
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Function, Location, Op, Value
 from tflq.tosa.files.attributes import member, read_attributes
@@ -52,8 +52,8 @@ class Block:
         """The variables the block knows, by name, and what they begin with."""
         try:
             return list(self.tensors.initial_values())
-        except UnsupportedError as error:
-            self.reasons += error.reasons
+        except Refused as refusal:
+            self.reasons.append(refusal.reason)
             return []
 
     def fill(self) -> None:
@@ -76,8 +76,8 @@ class Block:
         """Notes what is not supported, and that what would have been made is not there; says where a file is wrong."""
         try:
             yield
-        except UnsupportedError as error:
-            self.reasons.append(Reason.at(location, str(error)))
+        except Refused as refusal:
+            self.reasons.append(refusal.at(location))
             self._lost.update(made)
         except InvalidModelError as error:
             raise error.inside(f"{self.where}.{where}") from None
@@ -94,7 +94,7 @@ class Block:
             for output in outputs:
                 self.tensors.define_constant(output, shape=name == "CONST_SHAPE")
         elif kind is None:
-            raise UnsupportedError(f"the tosa form has no {name}")
+            raise Refused(f"the tosa form has no {name}")
         elif not self._lost.isdisjoint(inputs):
             self._lost.update(outputs)
         elif kind is not Variable:  # a declaration: its tensor says all
@@ -165,7 +165,7 @@ class Block:
         for flag, names in (("input_unsigned", inputs), ("output_unsigned", outputs)):
             for i, name in enumerate(names):
                 if name in self.tensors.unsigned and (i > 0 or not table.get(flag)):
-                    raise UnsupportedError(f"'{name}' is signed here and unsigned to a RESCALE")
+                    raise Refused(f"'{name}' is signed here and unsigned to a RESCALE")
 
 
 def _accumulator(op: Op, said: str) -> dict[str, str]:

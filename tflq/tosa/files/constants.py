@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Buffer
 from tflq.ir.types import TensorType, i1, i64
 from tflq.tosa.files.dtypes import ELEMENTS, stored_size, unpacked
@@ -20,19 +20,19 @@ _MOST_DIMS: Final = 32
 
 
 def tensor_type(fields: Mapping[str, Any]) -> TensorType:
-    """The type of a `TosaTensor`. UnsupportedError, a clause, if the IR has none."""
+    """The type of a `TosaTensor`. Refused, a clause, if the IR has none."""
     name = fields["type"]
     element = ELEMENTS.get(name)
     if element is None:
-        raise UnsupportedError(f"the type {name} is not one of TOSA 1.0's that can be read")
+        raise Refused(f"the type {name} is not one of TOSA 1.0's that can be read")
     scale = fields["scale_data"]
     if fields["scale_type"] != "UNKNOWN" or fields["block_shape"] != "UNKNOWN" or (scale is not None and scale.size):
-        raise UnsupportedError("it is block-scaled (MXFP)")
+        raise Refused("it is block-scaled (MXFP)")
     if fields["is_unranked"]:
-        raise UnsupportedError("its rank is not known")
+        raise Refused("its rank is not known")
     shape = () if fields["shape"] is None else fields["shape"]
     if len(shape) > _MOST_DIMS:
-        raise UnsupportedError(f"it has {len(shape)} dims, and TOSA's tensors {_MOST_DIMS} at most")
+        raise Refused(f"it has {len(shape)} dims, and TOSA's tensors {_MOST_DIMS} at most")
     return TensorType(tuple(None if d < 0 else int(d) for d in shape), element)
 
 

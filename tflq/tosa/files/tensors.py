@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.errors import InvalidModelError, UnsupportedError
+from tflq.errors import InvalidModelError, Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i8, i16, index, ui8, ui16
 from tflq.tosa.files.constants import Constants, tensor_type
@@ -24,7 +24,7 @@ Row = tuple[Mapping[str, Any], str]
 
 
 class Tensors:
-    """Values by name. InvalidModelError tells what is wrong with a name, UnsupportedError what the IR lacks."""
+    """Values by name. InvalidModelError tells what is wrong with a name, Refused what the IR lacks."""
 
     def __init__(self, fields: Mapping[str, Any], where: str, constants: Constants) -> None:
         self.constants = constants
@@ -54,7 +54,7 @@ class Tensors:
             row, where = self._tensors[tensor]
             type = self.type(tensor)
             if row["offset"] <= 1 and (row["data"] is None or not row["data"].size):
-                raise UnsupportedError(f"the variable '{name}' has no initial value")
+                raise Refused(f"the variable '{name}' has no initial value")
             yield name, Value(type, buffer=self.constants.tensor(row, type, where))
 
     def type(self, name: str) -> TensorType:
@@ -63,12 +63,12 @@ class Tensors:
             raise InvalidModelError("", f"there is no tensor '{name}'")
         try:
             type = tensor_type(self._tensors[name][0])
-        except UnsupportedError as error:
-            raise UnsupportedError(f"tensor '{name}': {error}") from None
+        except Refused as refusal:
+            raise Refused(f"tensor '{name}': {refusal}") from None
         if name not in self.unsigned:
             return type
         if type.storage not in _UNSIGNED:
-            raise UnsupportedError(f"'{name}' is read as unsigned, and is {type.element}")
+            raise Refused(f"'{name}' is read as unsigned, and is {type.element}")
         return type.with_element(_UNSIGNED[type.storage])
 
     def define(self, name: str) -> Value:
@@ -76,7 +76,7 @@ class Tensors:
         if name in self._values or name in self._constants:
             raise InvalidModelError("", f"'{name}' is defined a second time")
         if name in self.variables:
-            raise UnsupportedError(f"'{name}' is a variable, and only VARIABLE_WRITE can write it")
+            raise Refused(f"'{name}' is a variable, and only VARIABLE_WRITE can write it")
         value = self._values[name] = Value(self.type(name), name)
         return value
 
@@ -94,7 +94,7 @@ class Tensors:
         if value is not None:
             return value
         if name in self.variables:
-            raise UnsupportedError(f"'{name}' is a variable, and only VARIABLE_READ can read it")
+            raise Refused(f"'{name}' is a variable, and only VARIABLE_READ can read it")
         if name in self._shapes:
             raise InvalidModelError("", f"'{name}' is a shape, not a tensor")
         if name not in self._constants:
@@ -111,7 +111,7 @@ class Tensors:
         if name not in self._constants:
             if name not in self._values and not slot.is_shape:
                 raise InvalidModelError("", f"'{name}' is used before it is computed, or never is")
-            raise UnsupportedError(f"its operand {slot.name} ('{name}') is computed at run time")
+            raise Refused(f"its operand {slot.name} ('{name}') is computed at run time")
         if slot.is_shape:
             return self.constants.shape(*self._shapes[name]), index
         row, where = self._tensors[name]

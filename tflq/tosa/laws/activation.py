@@ -5,15 +5,14 @@ from __future__ import annotations
 from math import isnan
 
 from tflq.dialects.tosa.activation import Clamp
-from tflq.tosa.laws.generic import unary
-from tflq.tosa.laws.registry import Context, Violations, bounds, law
+from tflq.tosa.laws.registry import Context, Violations, bounds, law, result_is
 
 __all__: list[str] = []
 
 
 @law(Clamp)
-def clamp(op: Clamp, c: Context) -> Violations:
-    yield from unary(op, c)
+def clamp(op: Clamp, _: Context) -> Violations:
+    yield from result_is(op)
     low, high, storage = op.min_val, op.max_val, op.input.type.storage
     if isnan(low) or isnan(high):
         yield "a bound is NaN"

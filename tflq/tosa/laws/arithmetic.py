@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tflq.dialects.tosa.arithmetic import Mul, Negate
-from tflq.tosa.laws.generic import broadcasting, unary
-from tflq.tosa.laws.registry import Context, Violations, bounds, law, zero_point
+from tflq.tosa.laws.generic import broadcasting
+from tflq.tosa.laws.registry import Context, Violations, bounds, law, result_is, zero_point
 
 __all__: list[str] = []
 
@@ -16,7 +16,7 @@ def mul(op: Mul, c: Context) -> Violations:
 
 
 @law(Negate)
-def negate(op: Negate, c: Context) -> Violations:
-    yield from unary(op, c)
+def negate(op: Negate, _: Context) -> Violations:
+    yield from result_is(op)
     yield from zero_point(op, "input1_zp", op.input1)
     yield from zero_point(op, "output_zp", op.result)

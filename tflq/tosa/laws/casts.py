@@ -13,7 +13,7 @@ __all__: list[str] = []
 @law(Rescale)
 def rescale(op: Rescale, _: Context) -> Violations:
     shape = dims(op.input)
-    yield from result_is(op, shape)
+    yield from result_is(op)
     yield from zero_point(op, "input_zp", op.input)
     yield from zero_point(op, "output_zp", op.result)
     multiplier, shift = np.atleast_1d(op.multiplier), np.atleast_1d(op.shift)

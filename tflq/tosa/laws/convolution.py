@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tflq.dialects.inference import Dims
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
-from tflq.tosa.laws.registry import Context, Dims, Violations, bounds, dims, law, of_rank, result_is, same, zero_point
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, same, shape_is, zero_point
 from tflq.tosa.laws.windows import Sizes
 
 __all__: list[str] = []
@@ -51,7 +52,7 @@ def conv(op: Conv2D | Conv3D, c: Context) -> Violations:
     yield from faults
     yield from _channels(weights[-1], shape[-1], "channels of the weights for those of the input")
     yield from _bias(op, weights[0])
-    yield from result_is(op, (shape[0], *spatial, weights[0]))
+    yield from shape_is(op, (shape[0], *spatial, weights[0]))
 
 
 @law(DepthwiseConv2D)
@@ -65,7 +66,7 @@ def depthwise(op: DepthwiseConv2D, c: Context) -> Violations:
     yield from _channels(weights[2], shape[3], "channels of the weights for those of the input")
     made = None if weights[2] is None or weights[3] is None else weights[2] * weights[3]
     yield from _bias(op, made)
-    yield from result_is(op, (shape[0], *spatial, made))
+    yield from shape_is(op, (shape[0], *spatial, made))
 
 
 @law(TransposeConv2D)
@@ -89,4 +90,4 @@ def transpose_conv2d(op: TransposeConv2D, c: Context) -> Violations:
         spatial.append((size - 1) * stride[i] + sum(ends) + kernel if known else None)  # type: ignore[operator]
     yield from _channels(weights[3], shape[3], "channels of the weights for those of the input")
     yield from _bias(op, weights[0])
-    yield from result_is(op, (shape[0], *spatial, weights[0]))
+    yield from shape_is(op, (shape[0], *spatial, weights[0]))

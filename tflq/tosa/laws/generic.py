@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from tflq.dialects.traits.types import Broadcasts, Elementwise
-from tflq.ir.core import Op
-from tflq.tosa.laws.registry import Context, Dims, Violations, dims, law, result_is, show
+from tflq.dialects.declare import Operator
+from tflq.dialects.inference import text
+from tflq.dialects.traits.types import Broadcasts, SameShape
+from tflq.tosa.laws.registry import Context, Violations, dims, law, result_is
 
-__all__ = ["axis_of", "broadcasting", "unary", "without"]
+__all__ = ["axis_of", "broadcasting"]
 
 
-@law(Elementwise)
-def unary(op: Op, _: Context) -> Violations:
-    (value,) = op.operands
-    assert value is not None
-    yield from result_is(op, dims(value))
+@law(SameShape)
+def same_shape(op: Operator, _: Context) -> Violations:
+    yield from result_is(op)
 
 
 @law(Broadcasts)
-def broadcasting(op: Op, _: Context) -> Violations:
+def broadcasting(op: Operator, _: Context) -> Violations:
     shapes = [dims(v) for v in op.operands if v is not None]
-    listed = " and ".join(map(show, shapes))
     if len(set(map(len, shapes))) > 1:
-        yield f"operands of unequal ranks: {listed}"
-        return
-    out: list[int | None] = []
-    for column in zip(*shapes, strict=True):
-        sizes = set(column) - {1, None}
-        if len(sizes) > 1:
-            yield f"operands {listed} do not broadcast"
-            return
-        out.append(sizes.pop() if sizes else None if None in column else 1)
-    yield from result_is(op, tuple(out))
-
-
-def without(shape: Dims, axis: int) -> Dims:
-    """A shape less one dim."""
-    return shape[:axis] + shape[axis + 1 :]
+        yield f"operands of unequal ranks: {' and '.join(map(text, shapes))}"
+    else:
+        yield from result_is(op)
 
 
 def axis_of(axis: int, rank: int) -> Violations:

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.inference import text
 from tflq.dialects.tosa.indexing import Gather, Scatter, Table
 from tflq.ir.core import Value
-from tflq.tosa.laws.registry import (
-    Context,
-    Violations,
-    bounds,
-    dims,
-    law,
-    of_rank,
-    result_is,
-    same,
-    show,
-)
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, same, shape_is
 
 __all__: list[str] = []
 
@@ -25,13 +16,13 @@ _ENTRIES = {"i8": 256, "i16": 513}
 
 @law(Table)
 def table(op: Table, _: Context) -> Violations:
-    yield from result_is(op, dims(op.input))
+    yield from shape_is(op, dims(op.input))
     yield from of_rank(op, None, 1)
     entries, found = _ENTRIES.get(op.input.type.storage.name), dims(op.table)
     if not op.table.is_constant:
         yield "the table is not a constant"
     if entries is not None and found != (entries,):
-        yield f"a table of {show(found)}, where {op.input.type.storage} needs {entries} entries"
+        yield f"a table of {text(found)}, where {op.input.type.storage} needs {entries} entries"
 
 
 def _indices(value: Value, rows: int | None) -> Violations:
@@ -49,7 +40,7 @@ def gather(op: Gather, _: Context) -> Violations:
     if not same(n, batch):
         yield f"values of batch {n}, indices of batch {batch}"
     yield from _indices(op.indices, k)
-    yield from result_is(op, (batch if n is None else n, w, c))
+    yield from shape_is(op, (batch if n is None else n, w, c))
 
 
 @law(Scatter)
@@ -61,10 +52,10 @@ def scatter(op: Scatter, _: Context) -> Violations:
     if not same(values[0], indices[0]):
         yield f"values of batch {values[0]}, indices of batch {indices[0]}"
     if not all(map(same, given, (values[0], indices[1], values[2]))):
-        yield f"an input of {show(given)} for values {show(values)} at indices {show(indices)}"
+        yield f"an input of {text(given)} for values {text(values)} at indices {text(indices)}"
     if values[1] is not None and indices[1] is not None and indices[1] > values[1]:
         yield f"{indices[1]} indices into {values[1]} rows"
     yield from _indices(op.indices, values[1])
     if op.indices.is_constant and (np.diff(np.sort(op.indices.array, axis=1), axis=1) == 0).any():
         yield "an index twice"
-    yield from result_is(op, values)
+    yield from shape_is(op, values)

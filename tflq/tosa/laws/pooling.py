@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, zero_point
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, shape_is, zero_point
 from tflq.tosa.laws.windows import Sizes
 
 __all__: list[str] = []
@@ -26,7 +26,7 @@ def pool(op: AvgPool2D | MaxPool2D, c: Context) -> Violations:
             yield f"a pad of {max(ends)} is not smaller than the kernel's {kernel[i]}"
         sizes.add(shape[1 + i], ends, kernel[i], stride[i])
     yield from sizes.faults
-    yield from result_is(op, (shape[0], *sizes.out, shape[3]))
+    yield from shape_is(op, (shape[0], *sizes.out, shape[3]))
     if isinstance(op, AvgPool2D):
         yield from zero_point(op, "input_zp", op.input)
         yield from zero_point(op, "output_zp", op.result)

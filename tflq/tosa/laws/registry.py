@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from tflq.dialects.declare import Operator
+from tflq.dialects.inference import STATED, Dims, Misfit, text
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.types import TensorType
 from tflq.registering import Registry
@@ -20,7 +22,6 @@ from tflq.tosa.rules import Limits
 
 __all__ = [
     "Context",
-    "Dims",
     "Law",
     "Violations",
     "bounds",
@@ -29,11 +30,10 @@ __all__ = [
     "of_rank",
     "result_is",
     "same",
-    "show",
+    "shape_is",
     "zero_point",
 ]
 
-Dims: TypeAlias = tuple[int | None, ...]
 Violations: TypeAlias = Iterator[str]
 
 
@@ -56,28 +56,34 @@ def dims(value: Value) -> Dims:
     return value.type.shape or ()
 
 
-def show(shape: Sequence[int | None]) -> str:
-    """[1, ?, 3]"""
-    return f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
-
-
 def same(a: int | None, b: int | None) -> bool:
     """Whether two dims can be equal."""
     return a is None or b is None or a == b
 
 
-def result_is(op: Op, expected: Dims) -> Violations:
+def result_is(op: Operator) -> Violations:
     """The result's shape is what operands and attributes give."""
+    try:
+        expected = op.infer(STATED)
+    except Misfit as misfit:
+        yield str(misfit)
+        return
+    assert isinstance(expected, tuple)
+    yield from shape_is(op, expected)
+
+
+def shape_is(op: Op, expected: Dims) -> Violations:
+    """The result's shape is this one."""
     found = dims(op.result)
     if len(found) != len(expected) or not all(map(same, found, expected)):
-        yield f"the result is {show(found)}, where {show(expected)} follows from operands and attributes"
+        yield f"the result is {text(found)}, where {text(expected)} follows from operands and attributes"
 
 
 def of_rank(op: Op, *ranks: int | None) -> Violations:
     """The operands' ranks, None for any; the operator's first so many."""
     for value, rank in zip(op.operands, ranks, strict=False):
         if value is not None and rank is not None and len(dims(value)) != rank:
-            yield f"operand '{value.name}' {show(dims(value))} is not of rank {rank}"
+            yield f"operand '{value.name}' {text(dims(value))} is not of rank {rank}"
 
 
 def bounds(what: str, numbers: Sequence[int], low: int | None, high: int | None = None) -> Violations:

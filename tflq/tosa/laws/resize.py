@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tflq.dialects.inference import text
 from tflq.dialects.tosa.resize import Resize
-from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, result_is, show
+from tflq.tosa.laws.registry import Context, Violations, bounds, dims, law, of_rank, shape_is
 
 __all__: list[str] = []
 
@@ -42,9 +43,9 @@ def resize(op: Resize, c: Context) -> Violations:
             yield f"((size - 1) * {n} - {offset} + {border}) of {axis}, size {size}, is not divisible by {d}"
             return
         out[1 + i] = whole + 1
-    yield from result_is(op, tuple(out))
+    yield from shape_is(op, tuple(out))
     sizes = [d for d in (*shape[1:3], *found[1:3]) if d is not None]
     yield from bounds("a height or width", sizes, None, _LARGEST_IMAGE - 1)
     taken, made = op.input.type.storage, op.result.type.storage
     if taken.is_integer and (taken == made) != (op.mode == "NEAREST_NEIGHBOR"):
-        yield f"{op.mode} from {taken} to {made}, {show(shape)}"
+        yield f"{op.mode} from {taken} to {made}, {text(shape)}"

@@ -30,13 +30,14 @@ from tflq.dialects.tfl.activation import (
 )
 from tflq.dialects.tfl.activation import Tanh as TflTanh
 from tflq.dialects.tosa.activation import Clamp, Erf, Exp, Log, Sigmoid, Tanh
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import limited
 from tflq.tosa.lowering.wide import narrow
 

@@ -11,11 +11,12 @@ import numpy as np
 from tflq.dialects.tfl.bits import BitwiseXor as TflBitwiseXor
 from tflq.dialects.tfl.bits import RightShift
 from tflq.dialects.tosa.bits import BinaryBits, BitwiseNot, BitwiseXor, Clz, LogicalNot
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, ui8
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.plain import plain, stored
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import limited
 from tflq.tosa.lowering.wide import in_int32
 

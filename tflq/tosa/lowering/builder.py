@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tflq.builder import Builder, broadcast
+from tflq.builder import Builder
 from tflq.dialects.declare import Operator
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.bits import LogicalNot
 from tflq.dialects.tosa.comparison import Equal
 from tflq.dialects.tosa.indexing import Gather
-from tflq.dialects.tosa.movement import Pad, Reverse, Slice, Tile
+from tflq.dialects.tosa.movement import Pad, Reverse, Tile
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, i1
 
@@ -87,28 +88,24 @@ class TosaBuilder(Builder):
         shape = x.type.shape or ()
         if tuple(size) == shape and not any(start):
             return x
-        type = TensorType(tuple(size), x.type.element)
-        return self.emit(Slice, [x], type, start=tuple(start), size=tuple(size))
+        return super().slice(x, start, size)
 
     def pad(self, x: Value, padding: Sequence[tuple[int, int]], fill: float = 0) -> Value:
         """PAD by (before, after) per dim with a value of x's type; none if there is nothing to add."""
         if not any(map(any, padding)):
             return x
-        dims = zip(x.type.shape or (), padding, strict=True)
-        shape = tuple(None if d is None else d + before + after for d, (before, after) in dims)
         value = float(fill) if x.type.storage.is_float else int(fill)
         flat = tuple(int(n) for pair in padding for n in pair)
-        return self.emit(Pad, [x], TensorType(shape, x.type.element), padding=flat, pad_const=value)
+        return self.emit(Pad, [x], padding=flat, pad_const=value)
 
     def tile(self, x: Value, multiples: Sequence[int]) -> Value:
         """TILE; none if every multiple is 1."""
         if all(m == 1 for m in multiples):
             return x
-        shape = tuple(None if d is None else d * m for d, m in zip(x.type.shape or (), multiples, strict=True))
-        return self.emit(Tile, [x], TensorType(shape, x.type.element), multiples=tuple(multiples))
+        return self.emit(Tile, [x], multiples=tuple(multiples))
 
     def reverse(self, x: Value, axis: int) -> Value:
-        return self.emit(Reverse, [x], x.type, axis=axis)
+        return self.emit(Reverse, [x], axis=axis)
 
     def gather(self, values: Value, indices: Value) -> Value:
         """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""

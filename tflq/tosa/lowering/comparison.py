@@ -22,10 +22,11 @@ from tflq.dialects.tfl.comparison import LogicalOr as TflLogicalOr
 from tflq.dialects.tfl.comparison import Select as TflSelect
 from tflq.dialects.tosa.bits import LogicalAnd, LogicalNot, LogicalOr, LogicalXor
 from tflq.dialects.tosa.comparison import Comparison, Equal, Greater, GreaterEqual, Select
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i1, i8, i16, i32
 from tflq.tosa.lowering.plain import ordered
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.low_word import greater_wide, is_wide_sum
 from tflq.tosa.lowering.wide import narrow
 

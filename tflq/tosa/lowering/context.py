@@ -14,6 +14,7 @@ import numpy as np
 
 from tflq.analysis.ranges import Range, Ranges
 from tflq.analysis.variables import Accesses
+from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
 from tflq.ir.types import ElementType, ScalarType, TensorType, element_storage, i4, i8, ui4, ui8
 from tflq.tosa.lowering.builder import TosaBuilder
@@ -21,18 +22,9 @@ from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.scopes import Scope
 from tflq.tosa.target import Target
 
-__all__ = ["Refused", "Tosa", "kernel_name"]
+__all__ = ["Tosa", "kernel_name"]
 
 Report = Callable[[Note], None]
-
-
-class Refused(Exception):  # noqa: N818  an answer, not an error
-    """An op cannot be lowered for the target; the reason is a clause: "TOSA has no 64-bit division".
-    remedy: what the user can do."""
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason)
-        self.remedy = remedy
 
 
 def kernel_name(op: Op) -> str:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from tflq.analysis.variables import is_handle
 from tflq.dialects.tfl.control import Call, If, While
 from tflq.dialects.tosa.control import CondIf, WhileLoop
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i64
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.state import held, hold, scope_of
 
 __all__ = ["inlined"]

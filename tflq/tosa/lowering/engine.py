@@ -10,27 +10,46 @@ where they are known without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from tflq.analysis.variables import Accesses, is_handle
+from tflq.contract import Pass, PassResult
 from tflq.dialects.effects import is_pure
+from tflq.dialects.forms import Form
 from tflq.dialects.tosa.state import Variable
-from tflq.errors import Reason, UnsupportedError
+from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import TensorType, element_storage, i8, i32, i64, is_quantized, ui8
 from tflq.numerics.fixed_point import Multiplier
-from tflq.tosa.lowering.context import Refused, Tosa
-from tflq.tosa.lowering.notes import Note
+from tflq.tosa.lowering.context import Tosa
+from tflq.tosa.lowering.notes import Note, Notes
 from tflq.tosa.lowering.registry import lowered
 from tflq.tosa.lowering.scopes import NO_STATE, Scope
 from tflq.tosa.lowering.wide import narrow
 from tflq.tosa.target import Target
 
-__all__ = ["lower"]
+__all__ = ["LowerToTosa", "lower"]
 
 _ONE = Multiplier(1 << 30, 1)
 _REFUSED = "refused"
 """Stands for an operator that has no form, until it is known whether something needs it."""
+
+
+@dataclass(frozen=True)
+class LowerToTosa(Pass):
+    """The integer form becomes operators of TOSA; what there is to say of some is noted (`Notes`)."""
+
+    name: ClassVar[str] = "lower-to-tosa"
+    title: ClassVar[str] = "lowering to TOSA"
+    takes: ClassVar[Form] = "integer"
+    makes: ClassVar[Form] = "tosa"
+    target: Target = field(default_factory=Target)
+
+    def run(self, module: Module) -> PassResult:
+        lowered, notes = lower(module, self.target)
+        lowered.record.note(Notes(notes))
+        return PassResult(lowered, modified=True)
 
 
 def lower(module: Module, target: Target) -> tuple[Module, list[Note]]:
@@ -155,16 +174,16 @@ class _Function:
                 _need_ranks(op)
                 results = lowered(op, self.t)
             except Refused as refusal:
-                results = self._stand_in(op, refusal)
+                results = self._stand_in(op, refusal.at(op.location))
             made: Sequence[Value] = [results] if isinstance(results, Value) else results
             for old, new in zip(op.results, made, strict=True):
                 self.t.set(old, new)
 
-    def _stand_in(self, op: Op, refusal: Refused) -> list[Value]:
+    def _stand_in(self, op: Op, reason: Reason) -> list[Value]:
         """Results of an op that has no form."""
         operands = [found for v in op.operands if v is not None and (found := self.t.found(v)) is not None]
         made = self.t.op(_REFUSED, operands, [self.t.type(v) for v in op.results])
-        made.info = {"reason": Reason.at(op.location, str(refusal), remedy=refusal.remedy), "pure": is_pure(op)}
+        made.info = {"reason": reason, "pure": is_pure(op)}
         return made.results
 
     def _needed(self, outputs: Sequence[Value]) -> list[Op]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from tflq.analysis.known import LIMIT, Known, constant_elements, elements_of
 from tflq.dialects.tfl.shape import Rank, Shape
+from tflq.errors import Refused
 from tflq.ir.core import Value
-from tflq.tosa.lowering.context import Refused
 
 __all__ = ["constant_of", "dims_of", "known_array", "known_axis", "known_elements", "product"]
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tflq.dialects.tfl.matmul import BatchMatMul, FullyConnected
 from tflq.dialects.tosa.matmul import MatMul
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
@@ -23,7 +24,7 @@ from tflq.tosa.lowering.convolution.integers import narrowed
 from tflq.tosa.lowering.convolution.wide_weights import fit_halves
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__: list[str] = []
 
@@ -87,8 +88,7 @@ def _integer(t: Tosa, x: Value, y: Value, zero_points: tuple[int, int], to: Scal
         return _product(t, x, y, zero_points, i32, to)
     split = fit_halves(y) if x.type.storage == i8 and to == i32 else None
     if split is not None:
-        *outer, columns, wide = x.type.shape or ()
-        x = t.concat([x, x], len(outer) + 1, (*outer, columns, None if wide is None else 2 * wide))
+        x = t.concat([x, x], len(x.type.shape or ()) - 1)
         y = constant(np.ascontiguousarray(np.concatenate(split, axis=-2)))
         return _product(t, x, y, zero_points, i32, to)
     t.need("int16", "a matrix product of int16")

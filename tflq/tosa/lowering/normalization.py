@@ -14,6 +14,7 @@ import numpy as np
 from tflq.dialects.tfl.normalization import L2Normalization, LocalResponseNormalization
 from tflq.dialects.tosa.activation import Rsqrt
 from tflq.dialects.tosa.matmul import MatMul
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32
 from tflq.tosa.lowering.activation import last_dim
@@ -21,7 +22,7 @@ from tflq.tosa.lowering.arithmetic.power import positive_power
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import scalar
-from tflq.tosa.lowering.registry import Refused, Tosa
+from tflq.tosa.lowering.registry import Tosa
 
 __all__: list[str] = []
 

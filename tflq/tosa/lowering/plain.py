@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tosa.bits import BitwiseXor
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i16, i32, i64, ui8
-from tflq.tosa.lowering.registry import Refused, Tosa
+from tflq.tosa.lowering.registry import Tosa
 from tflq.tosa.lowering.rescale.integers import emit_rescale
 from tflq.tosa.lowering.wide import narrow
 

@@ -13,12 +13,13 @@ from tflq.dialects.tfl.pooling import AveragePool2D, L2Pool2D
 from tflq.dialects.tfl.pooling import MaxPool2D as TflMaxPool2D
 from tflq.dialects.tosa.activation import Rsqrt
 from tflq.dialects.tosa.pooling import AvgPool2D, MaxPool2D
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape, TensorType, i8, i16
 from tflq.numerics.pooling import average_is_exact
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.quotient import reciprocal
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.windows import fitted, same_or_valid
 
 __all__: list[str] = []

@@ -4,7 +4,8 @@
     def add(op: Add, t: Tosa) -> Value | Sequence[Value]: ...
 
 `t.value(operand)` is the operand in the form being built: signed, uint8 less 128. `t.<operator>(...)` emits operators.
-What the target or TOSA itself lacks is `Refused` with the reason; all refusals of a model are reported together.
+What the target or TOSA itself lacks is `Refused`, with a clause such as "TOSA has no 64-bit division"; all refusals of
+a model are reported together.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.tfl.control import Custom
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.registering import Registry
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.context import Tosa
 
-__all__ = ["Lowering", "Refused", "Tosa", "lowered", "lowering"]
+__all__ = ["Lowering", "Tosa", "lowered", "lowering"]
 
 _FOLDERS: Final[Mapping[str, Sequence[str]]] = {
     "arithmetic": ("angle", "integers", "kernels", "power"),

@@ -17,6 +17,7 @@ import numpy as np
 from tflq.dialects.tfl.resize import ResizeBilinear, ResizeNearestNeighbor
 from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.resize import Resize
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i16, i32, i64
 from tflq.numerics.fixed_point import Multiplier
@@ -33,7 +34,7 @@ from tflq.numerics.resize import (
 )
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.known import constant_of
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import take
 
 __all__ = ["divided"]

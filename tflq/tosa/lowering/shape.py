@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.shape import Fill, Range, Rank, Shape
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.known import constant_of, known_array
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import kept_storage
 from tflq.tosa.lowering.wide import narrow
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, Shape, i16, i32, i64
 from tflq.tosa.lowering.known import dims_of
-from tflq.tosa.lowering.registry import Refused, Tosa
+from tflq.tosa.lowering.registry import Tosa
 
 __all__ = ["joined", "kept_storage", "part", "reshaped", "take"]
 
@@ -44,7 +45,7 @@ def _concat(t: Tosa, parts: Sequence[Value], axis: int) -> Value:
     dims = [next((d for d in column if d is not None), None) for column in zip(*shapes, strict=True)]
     along = [s[axis] for s in shapes]
     dims[axis] = None if None in along else sum(d or 0 for d in along)
-    return t.concat(parts, axis, tuple(dims))
+    return t.concat(parts, axis)
 
 
 def part(t: Tosa, x: Value, axis: int, start: int, size: int) -> Value:

@@ -18,10 +18,11 @@ from tflq.dialects.tfl.control import CallOnce
 from tflq.dialects.tfl.state import AssignVariable, ReadVariable, VarHandle
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
 from tflq.tosa.lowering.context import kernel_name
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.scopes import Scope, Use, uses
 from tflq.tosa.lowering.shaping import joined, part
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from tflq.analysis.ranges import Range
 from tflq.dialects.tosa.arithmetic import Mul
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import i32, i64
-from tflq.tosa.lowering.registry import Refused, Tosa
+from tflq.tosa.lowering.registry import Tosa
 
 __all__ = ["fits_int32", "in_int32", "narrow", "product_by", "widened_product"]
 

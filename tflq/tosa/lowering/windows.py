@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.numerics.convolution import exact_end, window
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.context import Tosa
 
 __all__ = ["extents", "fitted", "same_or_valid"]
 

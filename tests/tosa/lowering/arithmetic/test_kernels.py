@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support.tosa_integers import check, single
 
-from tflq.builder import Builder, broadcast
+from tflq.builder import Builder
+from tflq.dialects.inference import broadcast
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, i1, i8, i16, i32, i64, ui8

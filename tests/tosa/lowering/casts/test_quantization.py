@@ -10,6 +10,7 @@ from support.harness import argument, interpret, one_op
 from support.running import reference, validate
 
 from tflq import pipelines
+from tflq.backends import backend
 from tflq.errors import UnsupportedError
 from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
@@ -97,7 +98,7 @@ def test_quantize_agrees_with_the_interpreter(storage: ScalarType) -> None:
     element = UniformQuantizedType.of(storage, 0.0371, {i8: -17, ui8: 140, i16: 0}[storage])
     x = hard_floats(storage, element.scale, element.zero_point, 2)
     model = one_op("tfl.quantize", [argument(x.shape, f32)], [argument(x.shape, element, "y")], {})
-    lowered, _ = pipelines.lower(read(model), Options("mlir", tosa=Target()))
+    lowered, _ = pipelines.lower(read(model), Options(backend("mlir"), target=Target()))
     got = reference(lowered, [x])[0]
     np.testing.assert_array_equal(got, interpret(model, [[x]])[0][0])
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.errors import Refused
 from tflq.evaluate import evaluate_function
 from tflq.ir.core import Function, Value
 from tflq.ir.types import TensorType, f32
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.context import Tosa
 from tflq.tosa.lowering.floats.arithmetic import (
     float_activation,
     float_div,

@@ -14,6 +14,7 @@ import pytest
 from support.harness import argument, one_op
 from support.running import reference
 
+from tflq.backends import backend
 from tflq.flatbuffer.reader import read
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
 from tflq.options import Options
@@ -95,7 +96,7 @@ def test_within_one_count(
     data = one_op(
         f"tfl.{name}", [argument(shape, source, f"x{i}") for i in range(count)], [argument(shape, target, "y")], options
     )
-    module, _ = lower(read(data), Options("mlir", tosa=Target()))
+    module, _ = lower(read(data), Options(backend("mlir"), target=Target()))
     if all(not v.type.storage.is_float for op in module.ops() for v in op.tensors):
         pytest.skip("has an integer rule")
     with np.errstate(divide="ignore", invalid="ignore"):

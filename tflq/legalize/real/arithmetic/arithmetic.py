@@ -18,12 +18,11 @@ import math
 
 import numpy as np
 
-from tflq.builder import broadcast
 from tflq.dialects.tfl.activation import Prelu
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, SquaredDifference, Sub
 from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.ir.core import Value
-from tflq.ir.types import TensorType, i32
+from tflq.ir.types import i32
 from tflq.legalize.real.generic.grid import (
     Grid,
     activation_grids,
@@ -34,7 +33,7 @@ from tflq.legalize.real.generic.grid import (
     grids_of,
 )
 from tflq.legalize.real.generic.lookup import requantized_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name, rounding_shift
 from tflq.numerics.activation import BOUNDS
 from tflq.numerics.scaled_sum import Term, fit_terms
@@ -72,6 +71,7 @@ def _noted(made: Value) -> Answer:
     return Rewritten([made], note=NOTE)
 
 
+@rule(Add, Sub, order=2)
 def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB as sums of scaled integers."""
     *sources, target = grids_of(*op.tensors)
@@ -89,6 +89,7 @@ def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     )
 
 
+@rule(Mul, order=2)
 def mul(op: Mul, b: RuleBuilder) -> Answer:
     """The product of integers, scaled."""
     first, second, target = grids_of(*op.tensors)
@@ -111,6 +112,7 @@ def _product_bounds(first: Grid, second: Grid) -> tuple[int, int]:
     return min(corners), max(corners)
 
 
+@rule(SquaredDifference, order=3)
 def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """t t, with bits of t behind the point."""
     *sources, target = grids_of(*op.tensors)
@@ -132,6 +134,7 @@ def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     return rounded_sum(b, b.mul(root, root, shift=2 * bits - left), left, target, "NONE")
 
 
+@rule(Div, order=2)
 def div(op: Div, b: RuleBuilder) -> Answer:
     """The scaled dividend by the divisor less its zero point."""
     first, second, target = grids_of(*op.tensors)
@@ -157,9 +160,10 @@ def div(op: Div, b: RuleBuilder) -> Answer:
 
 def _divided(b: RuleBuilder, x: Value, y: Value) -> Value:
     """The integer part of x / y."""
-    return b.emit(IntDiv, [x, y], TensorType(broadcast(x.type.shape, y.type.shape), i32))
+    return b.emit(IntDiv, [x, y], i32)
 
 
+@rule(Maximum, Minimum, order=2)
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """Of the operands under the result's parameters."""
     *sources, target = grids_of(*op.tensors)
@@ -170,6 +174,7 @@ def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     return Rewritten([b.maximum(*ready) if isinstance(op, Maximum) else b.minimum(*ready)], note=NOTE)
 
 
+@rule(Prelu, order=2)
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """By input / output from zero up, the product by input * alpha / output below."""
     source, weight, target = grids_of(*op.tensors)

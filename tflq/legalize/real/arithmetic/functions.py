@@ -15,15 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.builder import broadcast
 from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import AddN, Atan2, Pow, SquaredDifference
 from tflq.dialects.tfl.reduction import Cumsum
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.real.arithmetic.arithmetic import NOTE
 from tflq.legalize.reference.generic.rescaled import saturated
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.fixed_point import quantize_multiplier, quotient
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO, Stored, real_table_of_two
@@ -34,6 +34,7 @@ _RAW = "the kernel adds the stored integers, whatever their scales"
 _FRACTION = 20
 
 
+@rule(Pow, SquaredDifference, Atan2, order=2)
 def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The real function of every pair of 8-bit values."""
     elements = per_layer(op)
@@ -49,6 +50,7 @@ def function_of_two(op: SquaredDifference | Atan2 | Pow, b: RuleBuilder) -> Answ
     return Rewritten([looked_up], note=NOTE)
 
 
+@rule(Cumsum, order=2)
 def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
     """CUMSUM on int32, scaled to the result; or of stored integers."""
     x, axis = op.input, op.axis
@@ -64,6 +66,7 @@ def cumsum(op: Cumsum, b: RuleBuilder) -> Answer:
     return _scaled_sum(b, total, _bounds([source] * length), source, output)
 
 
+@rule(AddN, order=2)
 def add_n(op: AddN, b: RuleBuilder) -> Answer:
     """The sum of all operands."""
     operands = [v for v in op.operands if v is not None]

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.builder import broadcast
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import Atan2, FloorDiv, FloorMod, Pow
 from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.legalize.real.arithmetic.arithmetic import NOTE
 from tflq.legalize.real.generic.grid import grids_of
 from tflq.legalize.real.generic.lookup import looked_up_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name
 from tflq.numerics.floor_division import floor_quotient, floor_remainder
 from tflq.numerics.real_tables import REAL_FUNCTIONS_OF_TWO
@@ -32,6 +32,7 @@ _FUNCTIONS: dict[str, _Two] = {
 }
 
 
+@rule(FloorDiv, FloorMod, Pow, Atan2, order=3)
 def function_with_a_number(op: FloorDiv | FloorMod | Atan2 | Pow, b: RuleBuilder) -> Answer:
     """The table of the real function of the operand that is no number."""
     grids = grids_of(*op.tensors)

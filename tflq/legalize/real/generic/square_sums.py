@@ -25,7 +25,7 @@ from tflq.ir.core import Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.real.generic.requantization import result_range
 from tflq.legalize.reference.pooling import over_windows
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer
 from tflq.numerics.convolution import window
 from tflq.numerics.square_thresholds import quotient_thresholds, response_thresholds, root_thresholds
@@ -51,6 +51,7 @@ def _elements(
     return source, output
 
 
+@rule(L2Pool2D, order=2)
 def l2_pool(op: L2Pool2D, b: RuleBuilder) -> Answer:
     """The root of each window's mean square."""
     elements, x = _elements(op), op.input
@@ -103,6 +104,7 @@ def _padded(b: RuleBuilder, x: Value, axis: int, before: int, after: int) -> Val
     return b.emit(PadV2, operands, TensorType(tuple(shape), i32))
 
 
+@rule(LocalResponseNormalization, order=2)
 def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     """Each element by a power of the sum over its neighbours."""
     elements, x = _elements(op), op.input
@@ -123,6 +125,7 @@ def local_response(op: LocalResponseNormalization, b: RuleBuilder) -> Answer:
     return Rewritten([_signed(b, wide, total, table, output)], note=_NOTE)
 
 
+@rule(L2Normalization, order=2)
 def l2_normalization(op: L2Normalization, b: RuleBuilder) -> Answer:
     """Each element by the root of the sum over the last dim; with parameters that no kernel takes."""
     elements, x = _elements(op), op.input

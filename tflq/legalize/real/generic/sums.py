@@ -36,7 +36,7 @@ from tflq.legalize.reference.convolution.convolution import conv_2d_sums, depthw
 from tflq.legalize.reference.convolution.transpose_conv import transpose_conv_sums
 from tflq.legalize.reference.generic.accumulate import Sums, Terms, scales_of
 from tflq.legalize.reference.matmul.fully_connected import fully_connected_sums
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales
 
@@ -70,6 +70,7 @@ class _Bias(NamedTuple):
     computed: Value | None = None
 
 
+@rule(Conv2D, DepthwiseConv2D, TransposeConv, Conv3D, Conv3DTranspose, FullyConnected, order=3)
 def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     """The sum, the bias's fraction, ext.rescale_f64, tosa.clamp."""
     axis, summed = _SUMS[type(op)]
@@ -111,7 +112,7 @@ def real_sum(op: _Operator, b: RuleBuilder) -> Answer:
     elif bias.computed is not None:
         room = _room(reach, scales, target)
         added = b.clamp(bias.computed, -room, room) if acc == i32 else b.cast(bias.computed, i64)
-        row = b.concat([added] * sums.repeats, 0, (channels * sums.repeats,)) if sums.repeats > 1 else added
+        row = b.concat([added] * sums.repeats, 0) if sums.repeats > 1 else added
         total, bounds = b.add(total, row), _with_computed(bounds, acc)
     if scales.size > 1:
         scales = np.tile(scales, sums.repeats)

@@ -17,7 +17,7 @@ from tflq.ir.types import UniformQuantizedPerAxisType, UniformQuantizedType, i8,
 from tflq.legalize.real.generic.requantization import real_requantized
 from tflq.legalize.reference.generic.accumulate import scales_of
 from tflq.legalize.reference.matmul.batch_matmul import product, sizes_of
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales
 
 __all__: list[str] = []
@@ -26,6 +26,7 @@ _NOTE = "no kernel computes it; the real product, rounded"
 _STORED = (i8, ui8, i16)
 
 
+@rule(BatchMatMul, order=2)
 def real_product(op: BatchMatMul, b: RuleBuilder) -> Answer:
     """tosa.transpose per adjoint, tosa.matmul, ext.rescale_f64."""
     x, y, result = op.lhs, op.rhs, op.result

@@ -21,7 +21,7 @@ from tflq.ir.core import Value
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, UniformQuantizedSubChannelType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.real.generic.requantization import result_range
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import rounding_shift
 from tflq.numerics.fixed_point import quantize_multipliers
 
@@ -32,6 +32,7 @@ _SPARE = 1
 """Bits behind the point beside those that the count of blocks takes."""
 
 
+@rule(FullyConnected, order=2)
 def blocks(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.matmul of blocks, tosa.rescale per block and channel, tosa.reduce_sum, a rounding shift."""
     x, weights, result = op.input, op.weights, op.result

@@ -23,7 +23,7 @@ from tflq.ir.types import i16, i32
 from tflq.legalize.real.arithmetic.arithmetic import NOTE, rounded_sum, scaled_term
 from tflq.legalize.real.generic.grid import Grid, centred_by, entry_of, finished, grid_of
 from tflq.legalize.real.generic.lookup import check_size, entries_by, requantized_by
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.light import dataclass
 from tflq.numerics.log_product import FRACTION_BITS, MANTISSA_BITS, ZERO, log_table, powers_of_two
 from tflq.numerics.scaled_sum import fit_terms
@@ -83,6 +83,7 @@ def _shaped(op: NumberReduction, b: RuleBuilder, r: _Reduction, made: Value) -> 
     return Rewritten([made], note=NOTE)
 
 
+@rule(Mean, Sum, order=2)
 def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     """The sum of what the stored integers stand for, over their number for MEAN."""
     r = _reduction(op)
@@ -103,6 +104,7 @@ def mean_or_sum(op: Mean | Sum, b: RuleBuilder) -> Answer:
     return _shaped(op, b, r, answer.results[0])
 
 
+@rule(ReduceMax, ReduceMin, order=2)
 def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     """The extreme of stored values, requantized, or of requantized ones."""
     r = _reduction(op)
@@ -114,6 +116,7 @@ def extreme(op: ReduceMax | ReduceMin, b: RuleBuilder) -> Answer:
     return _shaped(op, b, r, requantized_by(b, found, r.source, r.target))
 
 
+@rule(ReduceProd, order=2)
 def product(op: ReduceProd, b: RuleBuilder) -> Answer:
     """The product by logarithms."""
     r = _reduction(op)

@@ -18,12 +18,11 @@ import numpy as np
 from tflq.dialects.tfl.indexing import Gather, ScatterND
 from tflq.dialects.tfl.movement import PadV2
 from tflq.dialects.tfl.reduction import SegmentSum, UnsortedSegmentMax, UnsortedSegmentMin, UnsortedSegmentSum
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.rescaled import saturated
 from tflq.legalize.reference.indexing.scattering import sum_bounds
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, requantized
 from tflq.numerics.fixed_point import quotient
 
@@ -62,6 +61,7 @@ def _elements(op: _Operator) -> tuple[UniformQuantizedType, UniformQuantizedType
     return source, output
 
 
+@rule(SegmentSum, UnsortedSegmentSum, order=2)
 def segment_sum(op: SegmentSum | UnsortedSegmentSum, b: RuleBuilder) -> Answer:
     """result = the sum of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)
@@ -90,7 +90,7 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
     if segments.count is None:  # as many as the last segment says
         last = b.add(b.reduce("max", ids, 0), b.constant(np.asarray([1])))
         inner = b.constant(np.asarray(segments.inner))
-        shape = b.concat([last, inner], 0, (1 + len(segments.inner),)) if segments.inner else last
+        shape = b.concat([last, inner], 0) if segments.inner else last
         where = b.reshape(ids, [segments.rows, 1])
         return b.emit(ScatterND, [where, rows, shape], op.result.type.with_element(i32))
     count = b.constant(np.asarray(segments.count))
@@ -98,7 +98,7 @@ def _sums_of_ids(op: Op, b: RuleBuilder, segments: _Segments, rows: Value) -> Va
     whole = [segments.count + 1, *segments.inner]
     total = _scattered(b, rows, b.reshape(ids, [segments.rows, 1]), whole)
     size = (segments.count, *segments.inner)
-    return b.emit(Slice, [total], TensorType(size, i32), start=(0,) * len(size), size=size)
+    return b.slice(total, (0,) * len(size), size)
 
 
 def _scattered(b: RuleBuilder, rows: Value, ids: Value, shape: Sequence[int]) -> Value:
@@ -116,6 +116,7 @@ def _filled(b: RuleBuilder, op: Op, stored: int) -> Value:
     return b.constant(np.full(shape, stored), op.result.type.storage)
 
 
+@rule(UnsortedSegmentMax, UnsortedSegmentMin, order=2)
 def segment_extreme(op: UnsortedSegmentMax | UnsortedSegmentMin, b: RuleBuilder) -> Answer:
     """result = the greatest or least of each segment's rows."""
     elements, segments = _elements(op), _Segments(op)

@@ -20,7 +20,7 @@ from tflq.dialects.tfl.activation import LogSoftmax
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i32, ui8
 from tflq.legalize.reference.activation.softmax import reciprocal
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, rounding_shift
 from tflq.numerics.fixed_point import rounding_divide_by_pot
 from tflq.numerics.softmax import ACCUMULATOR_BITS, difference_table, scaled_differences
@@ -33,6 +33,7 @@ _NUMERATOR, _SQUARE, _OFFSET, _SLOPE = 117049297, 127690142, 1057819769, 6384507
 _WHOLE, _QUARTER = 25, 1 << 23  # 1 is 2^25 in Q6.25
 
 
+@rule(LogSoftmax)
 def log_softmax(op: LogSoftmax, b: RuleBuilder) -> Answer:
     """The reference kernel's arithmetic, row by row."""
     source, output = per_layer(op)

@@ -12,10 +12,9 @@ import math
 import numpy as np
 
 from tflq.dialects.tfl.activation import HardSwish, LeakyRelu, Prelu, Relu, Relu0To1, Relu6, ReluN1To1
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, scaled, symmetric
 from tflq.numerics.activation import (
     bounds_undefined,
@@ -49,6 +48,7 @@ def _unary(
     return source, output
 
 
+@rule(Relu, Relu6, ReluN1To1, Relu0To1)
 def relu(op: Relu | Relu6 | ReluN1To1 | Relu0To1, b: RuleBuilder) -> Answer:
     """clamp((x - z1) * input / output + z)."""
     source, output = _unary(op, i8, ui8, *((i16,) if isinstance(op, (Relu, Relu6)) else ()))
@@ -68,6 +68,7 @@ def _saturated(b: RuleBuilder, x: Value, output: UniformQuantizedType) -> Value:
     return b.cast(b.clamp(total, storage.minimum, storage.maximum), storage)
 
 
+@rule(LeakyRelu)
 def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up, by input * alpha / output below; a negative alpha negates the rounded."""
     source, output = _unary(op, i8, ui8, i16)
@@ -81,6 +82,7 @@ def leaky_relu(op: LeakyRelu, b: RuleBuilder) -> Answer:
     return _saturated(b, chosen, output)
 
 
+@rule(Prelu)
 def prelu(op: Prelu, b: RuleBuilder) -> Answer:
     """x - z1 by input / output from zero up; below, (x - z1) * (alpha - z2) by input * alpha / output. The kernel reads
     alpha's bytes as uint8 beside a uint8 operand, else as int8."""
@@ -115,11 +117,12 @@ def _read_as(b: RuleBuilder, x: Value, to: ScalarType) -> Value:
     count = int(np.prod(shape))
     low = b.reshape(wide, [count, 1])
     high = b.arithmetic_right_shift(low, b.constant(np.asarray(8)))
-    pairs = b.reshape(b.concat([low, high], 1, (count, 2)), [2 * count])
-    first = b.emit(Slice, [pairs], TensorType((count,), i32), start=(0,), size=(count,))
+    pairs = b.reshape(b.concat([low, high], 1), [2 * count])
+    first = b.slice(pairs, (0,), (count,))
     return b.cast(b.reshape(first, shape), to)
 
 
+@rule(HardSwish)
 def hard_swish(op: HardSwish, b: RuleBuilder) -> Answer:
     """A table of the kernel's fixed-point arithmetic."""
     source, output = _unary(op, i8, ui8)

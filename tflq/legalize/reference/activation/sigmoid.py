@@ -14,7 +14,7 @@ import numpy as np
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.legalize.scaling import kernel_name, per_layer, symmetric
 from tflq.numerics.elementwise import checked_log2
 from tflq.numerics.tables import (
@@ -29,6 +29,7 @@ from tflq.numerics.tables import (
 __all__: list[str] = []
 
 
+@rule(Logistic, Tanh)
 def logistic_tanh(op: Logistic | Tanh, b: RuleBuilder) -> Answer:
     """A table, of the storage type (8-bit), or interpolation in one (int16)."""
     source, output = per_layer(op)

@@ -15,7 +15,7 @@ import numpy as np
 from tflq.dialects.tfl.activation import Softmax
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, i32, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, scaled, symmetric
 from tflq.numerics import softmax as numerics
 from tflq.numerics.fixed_point import Multiplier, rounding_divide_by_pot
@@ -25,6 +25,7 @@ __all__ = ["reciprocal"]
 _FORMS: tuple[tuple[ScalarType, ScalarType], ...] = ((i8, i8), (ui8, ui8), (i8, i16), (ui8, i16), (i16, i16))
 
 
+@rule(Softmax)
 def softmax(op: Softmax, b: RuleBuilder) -> Answer:
     """All forms of the kernel."""
     source, output = per_layer(op)

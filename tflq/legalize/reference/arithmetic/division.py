@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.builder import broadcast
 from tflq.dialects.ext.tables import Table2D
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import Div, FloorDiv, FloorMod
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseXor
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, ui8
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift
 from tflq.numerics.activation import activation_range
 from tflq.numerics.division import division_multiplier, division_table, reciprocals, shifts_undefined
@@ -25,6 +25,7 @@ from tflq.numerics.floor_division import floor_quotients, floor_remainders
 __all__: list[str] = []
 
 
+@rule(Div)
 def div(op: Div, b: RuleBuilder) -> Answer:
     """The quotient of every pair of 8-bit values, as the kernel computes it."""
     elements = per_layer(op)
@@ -80,6 +81,7 @@ def _div_16bit(
     return b.cast(b.clamp(result, *bounds), i16)
 
 
+@rule(FloorDiv, FloorMod)
 def floor_division(op: FloorDiv | FloorMod, b: RuleBuilder) -> Answer:
     """The kernels divide stored integers, and stop at a zero. Where parameters must hold, and for uint8, which has no
     kernel, a table of all pairs of 8 bits, which has an end of the range for a quotient by zero, and 0 for its

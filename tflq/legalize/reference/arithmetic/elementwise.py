@@ -23,7 +23,7 @@ from tflq.ir.types import UniformQuantizedType, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.arithmetic.undefined import divided_undefined
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ
 from tflq.legalize.reference.generic.movement import COPIED
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, kernel_name, per_layer, rounding_shift, scaled, symmetric
 from tflq.numerics.activation import BOUNDS, activation_range, integer_activation_range
 from tflq.numerics.elementwise import addition, multiplication, power_of_two_shifts
@@ -66,6 +66,7 @@ def _integers(op: _Activated, b: RuleBuilder) -> Answer | None:
     return _answer(op, result, f"the kernel disregards quantization parameters on {storage}")
 
 
+@rule(Add, Sub)
 def add(op: Add | Sub, b: RuleBuilder) -> Answer:
     """ADD and SUB of 8-bit and int16 tensors."""
     if integers := _integers(op, b):
@@ -123,7 +124,7 @@ def _sub_above_one(
     try:
         result = divided_undefined(op, b, high, -multiplier.shift, reach)
     except NotApplicable as unknown:
-        raise NotApplicable(unknown.reason, unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
+        raise NotApplicable(str(unknown), unsettled=f"the kernel divides by 2^-{multiplier.shift}") from None
     if output.zero_point:
         result = b.add(result, b.constant(np.asarray(output.zero_point)))
     return b.cast(b.clamp(result, output.storage.minimum, output.storage.maximum), output.storage)
@@ -138,6 +139,7 @@ def _shifted(
     return shifted if half else b.rescale(shifted, multiplier)
 
 
+@rule(SquaredDifference)
 def squared_difference(op: SquaredDifference, b: RuleBuilder) -> Answer:
     """int8: the difference as SUB's, shifted by 7, squared and scaled to the result."""
     elements = per_layer(op)
@@ -176,6 +178,7 @@ def _shifted_right(b: RuleBuilder, x: Value, shift: int) -> Value:
     return b.select(b.greater_equal(x, zero), one, minus)
 
 
+@rule(Mul)
 def mul(op: Mul, b: RuleBuilder) -> Answer:
     """MUL of 8-bit and int16 tensors."""
     if integers := _integers(op, b):
@@ -225,6 +228,7 @@ def _mul_fractions(op: Mul, b: RuleBuilder, output: UniformQuantizedType) -> Ans
     )
 
 
+@rule(Maximum, Minimum)
 def maximum_minimum(op: Maximum | Minimum, b: RuleBuilder) -> Answer:
     """The stored integers', whatever their parameters."""
     if any(v.type.storage != op.result.type.storage for v in op.tensors):

@@ -14,9 +14,8 @@ import numpy as np
 
 from tflq.dialects.tfl.arithmetic import Add, Sub
 from tflq.dialects.tosa.bits import BitwiseAnd
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
-from tflq.ir.types import Shape, TensorType, i16
+from tflq.ir.types import Shape, i16
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.legalize.scaling import rounding_shift
 from tflq.numerics.x86 import LANES
@@ -37,7 +36,7 @@ def divided_undefined(op: Add | Sub, b: RuleBuilder, x: Value, exponent: int, re
     if count is None or count == total:
         return in_lanes
     parts = [_part(b, in_lanes, 0, count), _part(b, one_by_one, count, total - count)]
-    return b.reshape(b.concat(parts, 0, (total,)), x.type.shape or ())
+    return b.reshape(b.concat(parts, 0), x.type.shape or ())
 
 
 def _in_lanes(b: RuleBuilder, x: Value, exponent: int) -> Value:
@@ -92,7 +91,7 @@ def _alike(first: Shape, second: Shape) -> bool | None:
 
 def _part(b: RuleBuilder, x: Value, start: int, size: int) -> Value:
     flat = b.reshape(x, (math.prod(d or 0 for d in x.type.shape or ()),))
-    return b.emit(Slice, [flat], TensorType((size,), x.type.storage), start=(start,), size=(size,))
+    return b.slice(flat, (start,), (size,))
 
 
 def _constant(b: RuleBuilder, value: int) -> Value:

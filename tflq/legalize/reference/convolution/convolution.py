@@ -15,9 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, UniformQuantizedType, i4, i8, i16, ui8
+from tflq.ir.types import ScalarType, Shape, UniformQuantizedType, i4, i8, i16, ui8
 from tflq.legalize.reference.convolution.same_padding import pad_same
 from tflq.legalize.reference.generic.accumulate import (
     IGNORED_ZERO_POINT,
@@ -32,7 +31,7 @@ from tflq.legalize.reference.generic.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.reference.generic.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import Window, double_scales, legacy_scale, window
 
 __all__ = ["conv_2d_sums", "depthwise_sums"]
@@ -40,6 +39,7 @@ __all__ = ["conv_2d_sums", "depthwise_sums"]
 _WEIGHTS = {i8: (i8, i4), ui8: (ui8,), i16: (i8, i4)}
 
 
+@rule(Conv2D, DepthwiseConv2D)
 def convolution(op: Conv2D | DepthwiseConv2D, b: RuleBuilder) -> Answer:
     """tosa.conv2d or tosa.depthwise_conv2d, tosa.rescale, tosa.clamp."""
     x, weights, bias, result = op.input, op.filter, op.bias, op.result
@@ -168,11 +168,11 @@ def _grouped(op: Conv2D, b: RuleBuilder, terms: Terms, x: Value, groups: int) ->
     parts: list[Value] = []
     for group in range(groups):
         start, size = (0, 0, 0, group * inputs), (batch, height, width, inputs)
-        part = b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)
+        part = b.slice(x, start, size)
         first, count = group * outputs // groups, outputs // groups
         filters, offset = _rows(b, weights, first, count, _unpacked(weights)), _rows(b, bias, first, count, terms.acc)
         parts.append(_convolved(op, b, terms, part, filters, offset))
-    return b.concat(parts, 3, (*(parts[0].type.shape or ())[:3], outputs))
+    return b.concat(parts, 3)
 
 
 def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType) -> Value:
@@ -181,4 +181,4 @@ def _rows(b: RuleBuilder, x: Value, first: int, count: int, storage: ScalarType)
         return b.constant(x.array[first : first + count], storage)
     shape = x.type.shape or ()
     start, size = (first, *[0] * (len(shape) - 1)), (count, *shape[1:])
-    return b.emit(Slice, [x], TensorType(size, x.type.element), start=start, size=size)
+    return b.slice(x, start, size)

@@ -37,7 +37,7 @@ def pad_same(b: RuleBuilder, x: Value, extents: Sequence[int], strides: Sequence
     shape = shape_of(b, x, 4)
     none = b.constant(np.zeros((1, 2), np.int32))
     amounts = [_amounts(b, shape, axis, e, s) for axis, e, s in zip((1, 2), extents, strides, strict=True)]
-    paddings = b.concat([none, *amounts, none], 0, (4, 2))
+    paddings = b.concat([none, *amounts, none], 0)
     grown = [None if s is None or t > 1 else s + e - 1 for s, e, t in zip(sizes, extents, strides, strict=True)]
     padded = TensorType((batch, *grown, channels), x.type.element)
     return b.emit(PadV2, [x, paddings, b.constant(np.asarray(fill), x.type.storage)], padded)
@@ -51,7 +51,7 @@ def _amounts(b: RuleBuilder, shape: Value, axis: int, extent: int, stride: int) 
         return b.constant(pairs)
     starts = line(b, element(b, shape, axis), stride)
     whole = b.mul(shape_of(b, starts, 1), b.constant([stride]))
-    longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0, (None,))
+    longer = b.concat([line(b, element(b, whole, 0)), b.constant([0])], 0)
     size = sliced(b, shape, b.constant([axis]), b.constant([axis + 1]), _ONE)
     rest = sliced(b, longer, size, b.constant([0]), _LINE, end_mask=1)
     rows = b.constant(np.concatenate([pairs[:1], pairs]))

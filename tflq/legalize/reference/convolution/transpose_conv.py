@@ -29,7 +29,7 @@ from tflq.legalize.reference.generic.accumulate import (
     weight_zero_point,
 )
 from tflq.legalize.reference.generic.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale, window
 
 __all__ = ["transpose_conv_sums"]
@@ -37,6 +37,7 @@ __all__ = ["transpose_conv_sums"]
 _WEIGHTS = {i8: i8, ui8: ui8, i16: i8}
 
 
+@rule(TransposeConv)
 def transpose_conv(op: TransposeConv, b: RuleBuilder) -> Answer:
     """tosa.transpose_conv2d, tosa.rescale, tosa.clamp."""
     weights, x, bias, result = op.filter, op.input, op.bias, op.result

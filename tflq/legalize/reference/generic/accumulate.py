@@ -137,7 +137,7 @@ def accumulator(op: MultiplyAdd, bias: Value | None) -> ScalarType:
     if bias is not None and bias.type.storage != acc:
         answer = unread_bias(bias, acc)
         refused = isinstance(op, DepthwiseConv2D)  # by the interpreter, too
-        raise NotApplicable(answer.reason) if refused else answer
+        raise NotApplicable(str(answer)) if refused else answer
     return acc
 
 

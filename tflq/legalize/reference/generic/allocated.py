@@ -38,7 +38,9 @@ def element(b: RuleBuilder, vector: Value, index: int) -> Value:
     return sliced(b, vector, b.constant([index]), b.constant([index + 1]), _NUMBER, shrink_axis_mask=1)
 
 
-def sliced(b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, **masks: int) -> Value:
-    """STRIDED_SLICE of a vector, element by element, with some masks."""
+def sliced(
+    b: RuleBuilder, vector: Value, begin: Value, end: Value, type: TensorType, step: int = 1, **masks: int
+) -> Value:
+    """STRIDED_SLICE of a vector, every `step`-th element, with some masks."""
     options = {**dict.fromkeys(_MASKS, 0), **masks, "offset": False}
-    return b.emit(StridedSlice, [vector, begin, end, b.constant([1])], type, **options)
+    return b.emit(StridedSlice, [vector, begin, end, b.constant([step])], type, **options)

@@ -16,19 +16,33 @@ from tflq.dialects.tfl.indexing import (
     GatherND,
 )
 from tflq.dialects.tfl.movement import (
+    BatchToSpaceND,
     BroadcastTo,
     Densify,
     DepthToSpace,
+    Dilate,
+    ExpandDims,
+    MirrorPad,
+    Pack,
+    Reshape,
     ReverseSequence,
+    ReverseV2,
+    Slice,
     SpaceToDepth,
+    Split,
+    SplitV,
+    Squeeze,
+    StridedSlice,
     Tile,
+    Transpose,
+    Unpack,
 )
 from tflq.dialects.tfl.runtime import version_info
 from tflq.dialects.tfl.shape import Fill
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, requantized, requantized_if_plain
 
 __all__ = ["COPIED", "under"]
@@ -46,6 +60,27 @@ _WIDENED: Final[Mapping[type[Op], frozenset[ScalarType]]] = {
 """Storage types a kernel does not take, though the operator has them: moved as int32."""
 
 
+@rule(
+    Reshape,
+    Squeeze,
+    ExpandDims,
+    Transpose,
+    Split,
+    SplitV,
+    Pack,
+    Unpack,
+    MirrorPad,
+    Slice,
+    StridedSlice,
+    Tile,
+    BroadcastTo,
+    ReverseV2,
+    ReverseSequence,
+    SpaceToDepth,
+    DepthToSpace,
+    BatchToSpaceND,
+    Dilate,
+)
 def move(op: Op, b: RuleBuilder) -> Answer:
     """result = the same stored integers, moved."""
     differ = parameters_differ(op)
@@ -119,6 +154,7 @@ def under(b: RuleBuilder, operands: Sequence[Value | None], result: Value) -> li
     return made
 
 
+@rule(Densify)
 def densify(op: Densify, b: RuleBuilder) -> Answer:
     """result = the dense array of a sparse constant, zeros as they are stored."""
     x = op.input

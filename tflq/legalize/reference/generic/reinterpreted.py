@@ -29,9 +29,8 @@ import numpy as np
 
 from tflq.dialects.tfl.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tfl.matmul import FullyConnected
-from tflq.dialects.tosa.movement import Slice
 from tflq.ir.core import Op, Value
-from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
+from tflq.ir.types import ScalarType, UniformQuantizedType, i2, i4, i8, i16, i32, ui8
 from tflq.legalize.reference.convolution.convolution import conv_2d_sums, depthwise_sums
 from tflq.legalize.reference.generic.accumulate import (
     Bounds,
@@ -45,7 +44,7 @@ from tflq.legalize.reference.generic.accumulate import (
 )
 from tflq.legalize.reference.generic.rescaled import fixed, real
 from tflq.legalize.reference.matmul.fully_connected import HALVED_BIAS, bias_as_read, fully_connected_sums
-from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.light import NamedTuple
 from tflq.numerics.convolution import double_scales, legacy_scale
 
@@ -74,6 +73,7 @@ class _Reading(NamedTuple):
     unpacked: tuple[ScalarType, ...] = ()
 
 
+@rule(Conv2D, DepthwiseConv2D, FullyConnected, order=1)
 def reinterpreted(op: _Operator, b: RuleBuilder) -> Answer:
     """The operator on bytes taken apart, and put together as the kernel reads them."""
     x, weights = op.input, _weights(op)
@@ -185,7 +185,7 @@ def as_read(b: RuleBuilder, tensor: Value, to: ScalarType) -> Value | None:
         b.reshape(b.cast(b.arithmetic_right_shift(words, b.constant(np.asarray([8 * k]))), to), (*rows, 1))
         for k in range(width)
     ]
-    joined = b.reshape(b.concat(parts, 1, (*rows, width)), ((rows[0] or 0) * width,))
+    joined = b.reshape(b.concat(parts, 1), ((rows[0] or 0) * width,))
     return b.reshape(_first(b, joined, count), shape)
 
 
@@ -193,7 +193,7 @@ def _first(b: RuleBuilder, x: Value, count: int) -> Value:
     """The first elements of a vector."""
     if x.type.shape == (count,):
         return x
-    return b.emit(Slice, [x], TensorType((count,), x.type.element), start=(0,), size=(count,))
+    return b.slice(x, (0,), (count,))
 
 
 def _summed(
@@ -261,8 +261,7 @@ def _beside(b: RuleBuilder, parts: Sequence[Value]) -> Value:
     """Tensors of one shape, joined along the last dim."""
     if all(v.is_constant for v in parts):
         return b.constant(np.concatenate([v.array for v in parts], -1), parts[0].type.storage)
-    *outer, last = parts[0].type.shape or ()
-    return b.concat(parts, len(outer), (*outer, (last or 0) * len(parts)))
+    return b.concat(parts, len(parts[0].type.shape or ()) - 1)
 
 
 def _on(op: _Operator, x: Value) -> Op:

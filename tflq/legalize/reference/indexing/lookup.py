@@ -11,12 +11,15 @@ import numpy as np
 
 from tflq.dialects.tfl.indexing import (
     Bucketize,
+    DynamicUpdateSlice,
     EmbeddingLookup,
     Gather,
+    GatherND,
     HashtableLookup,
     MatrixDiag,
     MatrixSetDiag,
     OneHot,
+    Unique,
 )
 from tflq.dialects.tfl.runtime import version_info
 from tflq.ir.core import Value
@@ -25,8 +28,8 @@ from tflq.ir.types import UniformQuantizedType, i1, i8, i16, i32, ui8
 from tflq.legalize.real.generic.grid import grids_of
 from tflq.legalize.real.generic.lookup import restored_by
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused
-from tflq.legalize.reference.generic.movement import COPIED, under
-from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.reference.generic.movement import COPIED, move, under
+from tflq.legalize.rule import AS_STATED, Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, zero_point_of
 
 __all__: list[str] = []
@@ -35,6 +38,7 @@ _ZEROS = "zeros are stored, whatever the zero point"
 _OTHER_STORAGE = "no kernel copies {} to {}"
 
 
+@rule(EmbeddingLookup)
 def embedding_lookup(op: EmbeddingLookup, b: RuleBuilder) -> Answer:
     """result = rows of the table, as they are stored."""
     ids, table, result = op.ids, op.values, op.result
@@ -53,6 +57,7 @@ def _under(b: RuleBuilder, plain: Value, source: Value, result: Value) -> Answer
     return Rewritten([restored_by(b, plain, *grids_of(source, result))])
 
 
+@rule(HashtableLookup)
 def hashtable_lookup(op: HashtableLookup, b: RuleBuilder) -> Answer:
     """result = rows of the values, as they are stored; stored zeros where the key is not found."""
     values, result = op.values, op.result
@@ -75,6 +80,7 @@ def _found(ids: Value, keys: Value) -> tuple[bool, bool]:
     return bool(found.any()), bool(found.all())
 
 
+@rule(OneHot)
 def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     """result = the stored on value where the index is the place along the axis, else the off value."""
     indices, depth, on, off = op.indices, op.depth, op.on, op.off
@@ -98,6 +104,7 @@ def one_hot(op: OneHot, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=COPIED if differ and not (b.real or refused(op)) else "")
 
 
+@rule(MatrixDiag)
 def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
     """result = the operand's last dim on a diagonal, and stored zeros."""
     x, shape = op.input, list(op.input.type.shape or ())
@@ -118,6 +125,7 @@ def matrix_diag(op: MatrixDiag, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=_ZEROS if raw else "")
 
 
+@rule(MatrixSetDiag)
 def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
     """result = the operand with another diagonal."""
     x, diagonal = op.input, op.diagonal
@@ -136,6 +144,7 @@ def matrix_set_diag(op: MatrixSetDiag, b: RuleBuilder) -> Answer:
     return Rewritten([chosen], warning=COPIED if ready is None and parameters_differ(op) else "")
 
 
+@rule(Bucketize)
 def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
     """result = how many boundaries are not greater: a table of all stored values."""
     x = op.input
@@ -148,3 +157,6 @@ def bucketize(op: Bucketize, b: RuleBuilder) -> Answer:
     boundaries = np.asarray(op.boundaries, np.float32)
     buckets = np.searchsorted(boundaries, real, side="right").astype(np.int32)
     return Rewritten([b.table(b.value(x), buckets)], note="no kernel takes it; the real function")
+
+
+rule(Gather, GatherND, DynamicUpdateSlice, Unique)(move)

@@ -19,7 +19,7 @@ from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, i64, u
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, seen_by_kernel
 from tflq.legalize.reference.generic.movement import COPIED, under
 from tflq.legalize.reference.generic.rescaled import saturated
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import centred, per_layer
 from tflq.numerics.fixed_point import quotient
 
@@ -28,6 +28,7 @@ __all__ = ["sum_bounds"]
 _ZEROS = "zeros are stored, whatever the zero point"
 
 
+@rule(ScatterND)
 def scatter_nd(op: ScatterND, b: RuleBuilder) -> Answer:
     """result = the sum of the updates of each place, and zero elsewhere."""
     updates, result = op.updates, op.result
@@ -71,6 +72,7 @@ def sum_bounds(source: UniformQuantizedType, terms: int | None) -> tuple[int, in
     return min(terms * (storage.minimum - zero), 0), max(terms * (storage.maximum - zero), 0)
 
 
+@rule(SparseToDense)
 def sparse_to_dense(op: SparseToDense, b: RuleBuilder) -> Answer:
     """result = the values at their places, and the default value elsewhere."""
     values, default, result = op.values, op.default, op.result
@@ -103,5 +105,5 @@ def _dense(op: SparseToDense, b: RuleBuilder, values: Value, default: Value) -> 
     source = np.full(dims, count)
     source[tuple(where.T)] = np.arange(len(where)) if values.type.rank else 0  # the last of equal indices stays
     every = [b.reshape(values, [count]), b.reshape(default, [1])]
-    table = b.concat(every, 0, (count + 1,))
+    table = b.concat(every, 0)
     return b.emit(Gather, [table, b.constant(source)], TensorType(tuple(dims), type.element), axis=0, batch_dims=0)

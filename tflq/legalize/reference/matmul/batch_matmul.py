@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.builder import broadcast
+from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tosa.matmul import MatMul
 from tflq.ir.core import Value
@@ -31,7 +31,7 @@ from tflq.ir.types import (
 )
 from tflq.legalize.reference.generic.accumulate import Bounds, bounds_of, unused_zero_point
 from tflq.legalize.reference.generic.rescaled import fixed
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import per_layer, symmetric
 from tflq.light import NamedTuple
 from tflq.numerics.convolution import legacy_scale
@@ -57,6 +57,7 @@ class Sizes(NamedTuple):
     depth: int | None
 
 
+@rule(BatchMatMul)
 def batch_matmul(op: BatchMatMul, b: RuleBuilder) -> Answer:
     """tosa.transpose per adjoint, tosa.matmul, tosa.rescale."""
     x, y, result = op.lhs, op.rhs, op.result

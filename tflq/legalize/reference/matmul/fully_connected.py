@@ -23,8 +23,12 @@ import math
 
 import numpy as np
 
+from tflq.dialects.declare import trait_of
+from tflq.dialects.tfl.arithmetic import Mul
 from tflq.dialects.tfl.matmul import FullyConnected
 from tflq.dialects.tfl.movement import ExpandDims, Squeeze
+from tflq.dialects.traits.memory import View
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, i2, i4, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.generic.accumulate import (
@@ -39,8 +43,9 @@ from tflq.legalize.reference.generic.accumulate import (
     viewed,
     weight_zero_point,
 )
+from tflq.legalize.reference.generic.allocated import shape_of, sliced
 from tflq.legalize.reference.generic.rescaled import fixed, real
-from tflq.legalize.rule import Answer, NotApplicable, Rejected, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
 from tflq.numerics.convolution import double_scales, legacy_scale
 
 __all__ = ["HALVED_BIAS", "bias_as_read", "fully_connected_sums"]
@@ -50,11 +55,12 @@ HALVED_BIAS = (
 )
 
 
+@rule(FullyConnected)
 def fully_connected(op: FullyConnected, b: RuleBuilder) -> Answer:
     """tosa.reshape, tosa.conv2d 1x1, ext.rescale_f64 or tosa.rescale, tosa.clamp, tosa.reshape."""
     x, weights, bias, result = op.input, op.weights, op.bias, op.result
     if op.weights_format != "DEFAULT":
-        raise Rejected(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
+        raise Refused(f"weights '{weights.name}' are stored in the shuffled format; store them in the default format")
     source, target = x.type.element, result.type.element
     if not isinstance(source, UniformQuantizedType) or not isinstance(target, UniformQuantizedType):
         raise NotApplicable("the input or the result is not quantized per layer")
@@ -100,7 +106,11 @@ def fully_connected_sums(op: FullyConnected, b: RuleBuilder, terms: Terms) -> Su
     opened = shape.count(None) > 1
     if opened and (len(shape) not in (3, 4) or x.type.shape[-1] != depth):
         raise NotApplicable("more than one dim of the result is not known")
-    matrix = _opened(b, x) if opened else b.reshape(x, (_rows(x.type.shape, depth), 1, 1, depth))
+    if opened:
+        matrix = _opened(b, x)
+    else:
+        rows = x if keep or _has_whole_rows(op.input, depth) else _whole_rows(b, x, depth)
+        matrix = b.reshape(rows, (_rows(x.type.shape, depth), 1, 1, depth))
     filters = viewed(b, terms.weights, (outputs, 1, 1, depth))
     made = (*(matrix.type.shape or ())[:3], outputs)
     x_zp, w_zp = terms.input_zp, terms.weight_zp
@@ -123,6 +133,31 @@ def _closed(b: RuleBuilder, x: Value, shape: tuple[int | None, ...]) -> Value:
         return x
     type = TensorType(shape, x.type.element)
     return b.op(Squeeze, [x], [type], {"squeeze_dims": np.asarray([1], np.int32)}).result
+
+
+def _has_whole_rows(x: Value, depth: int) -> bool:
+    """Whether the elements of x are rows of `depth` whatever its open dims and its batch are: as its shape says, or the
+    shape of a tensor with the same elements."""
+    source = x
+    while True:
+        dims = source.type.shape or ()
+        if not math.prod(dim or 1 for dim in dims[1:]) % depth:
+            return True
+        views = None if source.producer is None else trait_of(source.producer, View)
+        viewed = None if views is None or source.producer is None else views.slots[0].value(source.producer)
+        if viewed is None:
+            return len(dims) == 1 and dims[0] is not None and not dims[0] % depth
+        source = viewed
+
+
+def _whole_rows(b: RuleBuilder, x: Value, depth: int) -> Value:
+    """x flat, without the elements behind its last whole row: the kernel does not read them."""
+    rows = _rows(x.type.shape or (), depth)
+    flat = b.reshape(x, (None if rows is None else math.prod(d or 0 for d in x.type.shape or ()),))
+    ends = TensorType((rows,), x.type.element)
+    last = sliced(b, flat, b.constant([depth - 1]), b.constant([0]), ends, step=depth, end_mask=1)
+    end = b.emit(Mul, [shape_of(b, last, 1), b.constant([depth])], TensorType((1,), i32))
+    return sliced(b, flat, b.constant([0]), end, TensorType((rows and rows * depth,), x.type.element))
 
 
 def _rows(shape: tuple[int | None, ...], depth: int) -> int | None:

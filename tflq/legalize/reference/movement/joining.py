@@ -14,12 +14,13 @@ from tflq.ir.core import Op, Value
 from tflq.ir.types import UniformQuantizedType, ui8
 from tflq.legalize.reference.generic.moved_parameters import parameters_differ, refused, seen_by_kernel
 from tflq.legalize.reference.generic.movement import COPIED, under
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.requantize import real_table, requantize_table
 
 __all__: list[str] = []
 
 
+@rule(Concatenation)
 def concatenation(op: Concatenation, b: RuleBuilder) -> Answer:
     """result = the operands one after another, each requantized to the result's parameters (int16: as it is)."""
     if op.fused_activation_function != "NONE":

@@ -14,7 +14,7 @@ from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.moved_parameters import follow, refused, seen_by_kernel
 from tflq.legalize.reference.generic.movement import COPIED
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.legalize.scaling import requantized_if_plain
 from tflq.numerics.requantize import rescaled_value
 
@@ -23,6 +23,7 @@ __all__: list[str] = []
 _OTHER = "no kernel takes an operand of other parameters than the result's, and one of them has several scales"
 
 
+@rule(Pad, PadV2)
 def pad(op: Pad | PadV2, b: RuleBuilder) -> Answer:
     """result = the operand, with a stored value around it."""
     x, result = op.input, op.result
@@ -81,6 +82,7 @@ def _fill(b: RuleBuilder, value: Value, result: Value) -> Value | None:
     return b.constant(np.asarray(np.clip(stored, target.storage_min, target.storage_max)), target.storage)
 
 
+@rule(SpaceToBatchND)
 def space_to_batch(op: SpaceToBatchND, b: RuleBuilder) -> Answer:
     """result = SPACE_TO_BATCH_ND(operand padded with the result's zero point, without padding)."""
     x, paddings, result = op.input, op.paddings, op.result

@@ -22,7 +22,7 @@ from tflq.dialects.tosa.resize import Resize
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, f32, i8, i16, i32, i64, ui8
 from tflq.legalize.reference.resize.any_size import weighted_sums
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rule
 from tflq.numerics.resize import (
     Steps,
     float_taps,
@@ -39,6 +39,7 @@ _RAW = "the result has other quantization parameters than its source: the kernel
 _FLOAT = "computed in float32 as the kernel does: at these sizes no integer form is proven equal"
 
 
+@rule(ResizeBilinear)
 def resize_bilinear(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     """result = the four elements around each position, weighted."""
     x, size = op.input, op.size
@@ -80,6 +81,7 @@ def _of_any_size(op: ResizeBilinear, b: RuleBuilder) -> Answer:
     return Rewritten([made], warning=_RAW if x.type.element != op.result.type.element else "")
 
 
+@rule(ResizeNearestNeighbor)
 def resize_nearest(op: ResizeNearestNeighbor, b: RuleBuilder) -> Answer:
     """result = the nearest element; by the kernel where sizes are not known, or TOSA would take another one."""
     x, size = op.input, op.size

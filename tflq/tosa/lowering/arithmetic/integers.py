@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Maximum, Minimum, Mul, Negate, Sub
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64
 from tflq.tosa.lowering.arithmetic.centring import centred_difference, centred_product
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.plain import ordered
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.wide import fits_int32, in_int32, widened_product
 
 __all__: list[str] = []

@@ -20,12 +20,13 @@ from tflq.dialects.tfl.casts import Cast as TflCast
 from tflq.dialects.tfl.casts import Dequantize
 from tflq.dialects.tosa.activation import Ceil, Clamp, Floor
 from tflq.dialects.tosa.casts import Cast
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, f16, f32, i1, i8, i16, i32, i64, ui8
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.quotient import scalar
 from tflq.tosa.lowering.plain import INTEGERS, UNIT, plain, sign_changed
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import emit_rescale
 from tflq.tosa.lowering.wide import narrow
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.quant.casts import Dcast, Qcast
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import f32, i8, i16, i32, ui8
@@ -26,7 +27,7 @@ from tflq.numerics.float_thresholds import quantize_thresholds
 from tflq.numerics.rounding import Rounding
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.quotient import close_quotient, ratio, rounded_half_away
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__: list[str] = []
 

@@ -14,12 +14,13 @@ from tflq.analysis.sizes import known_elements
 from tflq.dialects.tfl.convolution import Conv2D, Conv3D, DepthwiseConv2D, TransposeConv
 from tflq.dialects.tosa.convolution import Conv3D as TosaConv3D
 from tflq.dialects.tosa.convolution import TransposeConv2D
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import Shape, TensorType, f32
 from tflq.numerics.convolution import window
 from tflq.tosa.lowering.floats.arithmetic import float_activation, need_float
 from tflq.tosa.lowering.floats.real_constants import factor, real
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.windows import extents, fitted, same_or_valid
 
 __all__: list[str] = []
@@ -49,8 +50,7 @@ def conv_2d(op: Conv2D, t: Tosa) -> Value:
         part = t.slice(x, (0, 0, 0, start), (*size, inputs))
         filters, offset = constant(weights.array[rows]), constant(bias.array[rows])
         parts.append(_planar(op, t, part, filters, offset, (kernel_h, kernel_w)))
-    shape = (*(parts[0].type.shape or ())[:3], outputs)
-    return float_activation(t, t.concat(parts, 3, shape), op.fused_activation_function)
+    return float_activation(t, t.concat(parts, 3), op.fused_activation_function)
 
 
 @lowering(DepthwiseConv2D)

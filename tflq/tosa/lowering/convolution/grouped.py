@@ -10,9 +10,10 @@ import numpy as np
 from tflq.dialects.tfl.movement import Concatenation
 from tflq.dialects.tosa.convolution import Conv2D
 from tflq.dialects.tosa.movement import Concat, Slice
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import i8, i64
-from tflq.tosa.lowering.registry import Refused, Tosa, lowered
+from tflq.tosa.lowering.registry import Tosa, lowered
 
 __all__ = ["grouped", "is_grouped"]
 

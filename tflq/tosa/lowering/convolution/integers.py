@@ -13,12 +13,13 @@ import numpy as np
 
 from tflq.dialects.tosa.convolution import Conv2D, Conv3D, Convolution, DepthwiseConv2D, TransposeConv2D
 from tflq.dialects.tosa.matmul import MatMul
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import ScalarType, TensorType, i4, i8, i16, i32, i64
 from tflq.numerics.convolution import crude_bounds
 from tflq.numerics.fixed_point import Multiplier
 from tflq.tosa.lowering.convolution.wide_weights import halves, side_by_side
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.windows import extents, fitted
 
 __all__ = ["accumulated", "bias_like", "filters_of", "narrowed"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.errors import Refused
 from tflq.ir.core import Value, constant
 from tflq.ir.types import i8, i16
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.context import Tosa
 
 __all__ = ["fit_halves", "halves", "side_by_side"]
 
@@ -43,5 +44,5 @@ def side_by_side(t: Tosa, x: Value, weights: Value, what: str) -> tuple[Value, V
     shape, axis = x.type.shape, (x.type.rank or 0) - 1
     if shape is None or shape[-1] is None:
         raise Refused("the input's channels are not known")
-    twice = t.concat([x, x], axis, (*shape[:-1], 2 * shape[-1]))
+    twice = t.concat([x, x], axis)
     return twice, constant(np.ascontiguousarray(np.concatenate([near, rest], axis=-1)))

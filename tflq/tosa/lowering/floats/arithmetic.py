@@ -11,8 +11,9 @@ import numpy as np
 
 from tflq.dialects.tosa.activation import Floor, Tanh
 from tflq.dialects.tosa.arithmetic import Abs
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.tosa.lowering.context import Refused, Tosa, kernel_name
+from tflq.tosa.lowering.context import Tosa, kernel_name
 from tflq.tosa.lowering.floats.quotient import reciprocal, remainder, scalar
 
 __all__ = [

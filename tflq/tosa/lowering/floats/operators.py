@@ -14,11 +14,12 @@ from types import UnionType
 from typing import TypeAlias
 
 from tflq.dialects.declare import Operator
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f16, f32
 from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.floats.arithmetic import need_float
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__ = ["floating"]
 

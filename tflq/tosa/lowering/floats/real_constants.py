@@ -18,10 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.matmul import FullyConnected
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.parameters import parameters
 from tflq.ir.types import UniformQuantizedSubChannelType, f16, f32, i4, ui8
-from tflq.tosa.lowering.context import Refused, Tosa
+from tflq.tosa.lowering.context import Tosa
 
 __all__ = ["factor", "real"]
 

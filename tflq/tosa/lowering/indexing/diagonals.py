@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.dialects.tfl.indexing import MatrixDiag, MatrixSetDiag
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i1
 from tflq.tosa.lowering.known import dims_of
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import reshaped
 from tflq.tosa.lowering.wide import narrow
 

@@ -15,11 +15,12 @@ import numpy as np
 from tflq.dialects.tfl.indexing import EmbeddingLookup, GatherND, OneHot
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tosa.indexing import Gather
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i1, i8, i32
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.known import constant_of, dims_of, known_array, product
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import part, reshaped
 from tflq.tosa.lowering.wide import narrow
 

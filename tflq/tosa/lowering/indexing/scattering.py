@@ -16,12 +16,13 @@ import numpy as np
 from tflq.dialects.tfl.indexing import DynamicUpdateSlice, ScatterND
 from tflq.dialects.tosa.bits import LogicalOr
 from tflq.dialects.tosa.indexing import Scatter
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i1, i8, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.indexing.gathering import as_index, flat_index, taken
 from tflq.tosa.lowering.known import constant_of, dims_of, known_array, product
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import joined, part, reshaped
 from tflq.tosa.lowering.wide import in_int32, narrow
 

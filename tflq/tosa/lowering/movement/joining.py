@@ -11,11 +11,12 @@ import numpy as np
 
 from tflq.dialects.tfl.movement import Concatenation, Pack, Split, SplitV, Unpack
 from tflq.dialects.tosa.movement import Concat
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.convolution.grouped import grouped, is_grouped
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.known import constant_of, dims_of, known_axis
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import joined, part, reshaped
 from tflq.tosa.lowering.wide import narrow
 

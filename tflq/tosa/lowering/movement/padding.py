@@ -7,9 +7,10 @@ import numpy as np
 from tflq.dialects.tfl.movement import Dilate, MirrorPad, PadV2
 from tflq.dialects.tfl.movement import Pad as TflPad
 from tflq.dialects.tosa.movement import Pad
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.known import constant_of, dims_of, product
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import joined, part
 from tflq.tosa.lowering.wide import narrow
 

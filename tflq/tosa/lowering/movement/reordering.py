@@ -15,10 +15,11 @@ from tflq.dialects.tfl.movement import Reshape as TflReshape
 from tflq.dialects.tfl.movement import Tile as TflTile
 from tflq.dialects.tfl.movement import Transpose as TflTranspose
 from tflq.dialects.tosa.movement import Reshape, Tile, Transpose
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import Shape
 from tflq.tosa.lowering.known import constant_of, dims_of, known_elements
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import reshaped
 from tflq.tosa.lowering.wide import narrow
 

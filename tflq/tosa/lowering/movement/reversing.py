@@ -6,10 +6,11 @@ import numpy as np
 
 from tflq.dialects.tfl.movement import ReverseSequence, ReverseV2
 from tflq.dialects.tosa.movement import Reverse
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.indexing.gathering import as_index, taken
 from tflq.tosa.lowering.known import constant_of, dims_of, product
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import reshaped
 from tflq.tosa.lowering.wide import narrow
 

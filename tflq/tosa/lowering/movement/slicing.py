@@ -15,10 +15,11 @@ import numpy as np
 from tflq.dialects.tfl.movement import Slice as TflSlice
 from tflq.dialects.tfl.movement import StridedSlice
 from tflq.dialects.tosa.movement import Slice
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.indexing.gathering import as_index, gathered
 from tflq.tosa.lowering.known import constant_of, dims_of, known_array, product
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import part, reshaped
 from tflq.tosa.lowering.wide import narrow
 

@@ -4,9 +4,10 @@ transpose, a reshape. Kernels of these names."""
 from __future__ import annotations
 
 from tflq.dialects.tfl.movement import BatchToSpaceND, DepthToSpace, SpaceToBatchND, SpaceToDepth
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.known import constant_of, dims_of
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import reshaped
 from tflq.tosa.lowering.wide import narrow
 

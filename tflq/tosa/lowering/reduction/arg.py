@@ -16,12 +16,13 @@ from tflq.dialects.tosa.arithmetic import Negate
 from tflq.dialects.tosa.bits import BitwiseNot
 from tflq.dialects.tosa.casts import Cast
 from tflq.dialects.tosa.reduction import ArgMax
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i8, i16, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.known import dims_of, known_axis
-from tflq.tosa.lowering.registry import Refused, Tosa, lowered, lowering
+from tflq.tosa.lowering.registry import Tosa, lowered, lowering
 
 __all__: list[str] = []
 

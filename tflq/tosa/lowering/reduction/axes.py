@@ -21,12 +21,13 @@ from tflq.dialects.tfl.reduction import ReduceMin as TflReduceMin
 from tflq.dialects.tfl.reduction import Reduction as TflReduction
 from tflq.dialects.tosa.arithmetic import IntDiv
 from tflq.dialects.tosa.reduction import ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProduct, ReduceSum, Reduction
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.floats.real_constants import real
 from tflq.tosa.lowering.known import constant_of, dims_of
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.wide import in_int32
 
 __all__: list[str] = []
@@ -135,7 +136,7 @@ def _cut(t: Tosa, x: Value, axis: int, start: int, count: int) -> Value:
 def _appended(t: Tosa, x: Value, last: Value, axis: int) -> Value:
     shape = list(x.type.shape or ())
     shape[axis] = (shape[axis] or 0) + 1
-    return t.concat([x, last], axis, tuple(shape))
+    return t.concat([x, last], axis)
 
 
 def _shaped(op: TflReduction, t: Tosa, x: Value, axes: Sequence[int]) -> Value:

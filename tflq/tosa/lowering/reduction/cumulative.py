@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tflq.dialects.tfl.reduction import Cumsum
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.tosa.lowering.floats.arithmetic import need_float
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 
 __all__: list[str] = []
 

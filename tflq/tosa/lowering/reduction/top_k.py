@@ -10,10 +10,11 @@ import numpy as np
 
 from tflq.dialects.tfl.reduction import TopKV2
 from tflq.dialects.tosa.bits import LogicalAnd, LogicalNot
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i32
 from tflq.tosa.lowering.known import constant_of, dims_of
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.shaping import joined
 from tflq.tosa.lowering.wide import narrow
 

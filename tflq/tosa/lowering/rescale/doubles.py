@@ -15,11 +15,12 @@ import numpy as np
 from tflq.dialects.ext.rescale import RescaleF64, RoundingDivideByPot
 from tflq.dialects.tosa.arithmetic import Abs
 from tflq.dialects.tosa.resize import Resize
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64
 from tflq.numerics.rescale_fit import fit_rescale, told_apart
 from tflq.numerics.threshold_line import ThresholdLine, fit_threshold_line
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import constant_row, emit_rescale, limited, operand_range, saturated
 from tflq.tosa.lowering.resize import divided
 

@@ -20,11 +20,12 @@ import numpy as np
 
 from tflq.dialects.ext.rescale import RescaleMean
 from tflq.dialects.tosa.casts import Rescale
+from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, i8, i16, i32, i64, ui8
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.reduction import divided_multiplier
-from tflq.tosa.lowering.registry import Refused, Tosa, lowering
+from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.wide import narrow, product_by, widened_product
 
 __all__ = ["constant_row", "emit_rescale", "limited", "operand_range", "saturated"]

@@ -21,9 +21,10 @@ from tflq.dialects.ext.rescale import RescaleI64
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalAnd, LogicalLeftShift, LogicalOr
 from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.matmul import MatMul
+from tflq.errors import Refused
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import TensorType, i4, i8, i16, i32, i64
-from tflq.tosa.lowering.registry import Refused, Tosa, lowered, lowering
+from tflq.tosa.lowering.registry import Tosa, lowered, lowering
 from tflq.tosa.lowering.rescale.integers import constant_row, emit_rescale, operand_range
 
 __all__ = ["greater_wide", "is_wide_sum"]

@@ -1,0 +1,232 @@
+"""What one operator of each family becomes, as text: in the integer form, as kernels, and in TOSA.
+
+A case is the source of one operator. `tests/golden/FAMILY.mlir` holds the text of all cases of a family; with
+`python scripts/make_golden.py` they are written again, and what changed is read in the diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.short_text import with_sums
+from support.harness import argument, const
+from tflq.contract import Pipeline
+from tflq.errors import UnsupportedError
+from tflq.ir.core import Function, Module, Op, Value
+from tflq.ir.printer import print_module
+from tflq.ir.types import (
+    ElementType,
+    ScalarType,
+    UniformQuantizedPerAxisType,
+    UniformQuantizedType,
+    f32,
+    i1,
+    i8,
+    i16,
+    i32,
+    ui8,
+)
+from tflq.options import asked
+from tflq.pipelines import integer_form, lowering, narrowing
+
+__all__ = ["CASES", "FOLDER", "Case", "q8", "text_of", "texts_of"]
+
+FOLDER = Path(__file__).resolve().parent.parent / "golden"
+
+
+@dataclass
+class Case:
+    """One operator, its operands and results, and what is special about it."""
+
+    title: str
+    op: str
+    operands: list[Value | None]
+    results: list[Value]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def module(self) -> Module:
+        """A model of this operator."""
+        copies = {id(v): Value(v.type, v.name) if v.buffer is None else v for v in (*self.operands, *self.results) if v}
+        operands = [None if v is None else copies[id(v)] for v in self.operands]
+        results = [copies[id(v)] for v in self.results]
+        op = Op(self.op, operands, results, dict(self.attributes))
+        return Module([Function("main", [v for v in operands if v and v.buffer is None], results, [op])])
+
+
+def q8(shape: tuple[int, ...], scale: float, zero: int = 0, name: str = "x") -> Value:
+    return argument(shape, UniformQuantizedType.of(i8, scale, zero), name)
+
+
+def q16(shape: tuple[int, ...], scale: float, name: str = "x") -> Value:
+    return argument(shape, UniformQuantizedType.of(i16, scale), name)
+
+
+def u8(shape: tuple[int, ...], scale: float, zero: int = 128, name: str = "x") -> Value:
+    return argument(shape, UniformQuantizedType.of(ui8, scale, zero), name)
+
+
+def of(shape: tuple[int, ...], element: ElementType, name: str = "x") -> Value:
+    return argument(shape, element, name)
+
+
+def weights(shape: tuple[int, ...], axis: int, name: str = "filter") -> Value:
+    """int8 weights with a scale for each channel."""
+    scales = 0.01 * (1 + np.arange(shape[axis]))
+    stored = (np.arange(np.prod(shape)) * 37 % 255 - 127).reshape(shape)
+    return const(stored, UniformQuantizedPerAxisType.of(i8, axis, scales), name)
+
+
+def bias(channels: int, scale: float, storage: ScalarType = i32) -> Value:
+    stored = np.arange(channels) * 1000 - 500
+    return const(stored, UniformQuantizedPerAxisType.of(storage, 0, scale * (1 + np.arange(channels))), "bias")
+
+
+def ints(*numbers: int) -> Value:
+    return const(np.array(numbers), i32)
+
+
+def _window(**more: Any) -> dict[str, Any]:
+    return {"padding": "SAME", "stride_w": 2, "stride_h": 2, "filter_width": 3, "filter_height": 3} | more
+
+
+_CONV = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "RELU6"}
+_IMAGE = (1, 4, 4, 2)
+_RESULT = (1, 4, 4, 3)
+CASES: dict[str, list[Case]] = {
+    "activation": [
+        Case("LOGISTIC, int8: a table", "tfl.logistic", [q8((1, 8), 0.1, 3)], [q8((1, 8), 1 / 256, -128)]),
+        Case("LEAKY_RELU, int8", "tfl.leaky_relu", [q8((1, 8), 0.1, 3)], [q8((1, 8), 0.05, -9)], {"alpha": 0.2}),
+        Case("RELU6, uint8, other scales", "tfl.relu6", [u8((1, 8), 0.1)], [u8((1, 8), 0.03, 0)]),
+        Case("HARD_SWISH, int8", "tfl.hard_swish", [q8((1, 8), 0.05, -4)], [q8((1, 8), 0.04, -100)]),
+        Case("TANH, int16", "tfl.tanh", [q16((1, 8), 1 / 4096)], [q16((1, 8), 1 / 32768)]),
+    ],
+    "arithmetic": [
+        Case(
+            "ADD, int8, three scales, fused RELU",
+            "tfl.add",
+            [q8((1, 8), 0.05, 3), q8((1, 8), 0.02, -20, "y")],
+            [q8((1, 8), 0.06, -7)],
+            {"fused_activation_function": "RELU"},
+        ),
+        Case("ADD, int16", "tfl.add", [q16((1, 8), 0.001), q16((1, 8), 0.003, "y")], [q16((1, 8), 0.004)]),
+        Case("SUB, broadcast", "tfl.sub", [q8((2, 8), 0.05, 3), q8((8,), 0.02, 5, "y")], [q8((2, 8), 0.06, -7)]),
+        Case("MUL, uint8", "tfl.mul", [u8((1, 8), 0.05), u8((1, 8), 0.02, 3, "y")], [u8((1, 8), 0.01)]),
+        Case("DIV, int8", "tfl.div", [q8((1, 8), 0.05, 3), q8((1, 8), 0.02, -2, "y")], [q8((1, 8), 0.1)]),
+        Case("SQUARED_DIFFERENCE", "tfl.squared_difference", [q8((8,), 0.1), q8((8,), 0.1, 4)], [q8((8,), 0.2)]),
+    ],
+    "casts": [
+        Case("QUANTIZE, int8 to int16", "tfl.quantize", [q8((1, 8), 0.1, 3)], [q16((1, 8), 0.001)]),
+        Case("DEQUANTIZE, int8", "tfl.dequantize", [q8((1, 8), 0.1, 3)], [of((1, 8), f32)]),
+    ],
+    "comparison": [
+        Case("LESS, int8, two scales", "tfl.less", [q8((8,), 0.1, 3), q8((8,), 0.07, -3, "y")], [of((8,), i1)]),
+        Case("MAXIMUM, int8", "tfl.maximum", [q8((8,), 0.1, 3), q8((8,), 0.1, 3, "y")], [q8((8,), 0.1, 3)]),
+    ],
+    "convolution": [
+        Case(
+            "CONV_2D, int8, scales per channel, RELU6",
+            "tfl.conv_2d",
+            [q8(_IMAGE, 0.05, 3), weights((3, 3, 3, 2), 0), bias(3, 0.0005)],
+            [q8(_RESULT, 0.06, -128)],
+            _CONV,
+        ),
+        Case(
+            "DEPTHWISE_CONV_2D, int8",
+            "tfl.depthwise_conv_2d",
+            [q8(_IMAGE, 0.05, 3), weights((1, 3, 3, 2), 3), bias(2, 0.0005)],
+            [q8(_IMAGE, 0.06, -4)],
+            {**_CONV, "depth_multiplier": 1},
+        ),
+        Case(
+            "TRANSPOSE_CONV, int8",
+            "tfl.transpose_conv",
+            [ints(1, 8, 8, 3), weights((3, 3, 3, 2), 0), q8(_IMAGE, 0.05, 3)],
+            [q8((1, 8, 8, 3), 0.06, -4)],
+            {"padding": "SAME", "stride_w": 2, "stride_h": 2},
+        ),
+    ],
+    "indexing": [
+        Case("GATHER, rows", "tfl.gather", [q8((4, 2), 0.1, 3), of((3,), i32)], [q8((3, 2), 0.1, 3)]),
+        Case("ARG_MAX, int8", "tfl.arg_max", [q8((2, 8), 0.1, 3), ints(1)], [of((2,), i32)]),
+    ],
+    "matmul": [
+        Case(
+            "FULLY_CONNECTED, int8",
+            "tfl.fully_connected",
+            [q8((2, 4), 0.05, 3), weights((3, 4), 0), bias(3, 0.0005)],
+            [q8((2, 3), 0.06, -4)],
+        ),
+        Case(
+            "BATCH_MATMUL, int8",
+            "tfl.batch_matmul",
+            [q8((2, 3, 4), 0.05, 3), q8((2, 4, 5), 0.02, -6, "y")],
+            [q8((2, 3, 5), 0.1, 1)],
+        ),
+    ],
+    "movement": [
+        Case(
+            "CONCATENATION, int8, two scales",
+            "tfl.concatenation",
+            [u8((1, 4), 0.1), u8((1, 4), 0.05, 3, "y")],
+            [u8((1, 8), 0.1)],
+            {"axis": 1},
+        ),
+        Case("RESHAPE", "tfl.reshape", [q8((2, 4), 0.1, 3), ints(8)], [q8((8,), 0.1, 3)]),
+        Case(
+            "PAD, int8: the zero point",
+            "tfl.pad",
+            [q8((4,), 0.1, 3), const(np.array([[1, 2]]), i32)],
+            [q8((7,), 0.1, 3)],
+        ),
+    ],
+    "normalization": [
+        Case("SOFTMAX, int8", "tfl.softmax", [q8((1, 8), 0.1, 3)], [q8((1, 8), 1 / 256, -128)], {"beta": 1.0}),
+        Case("LOG_SOFTMAX, int8", "tfl.log_softmax", [q8((1, 8), 0.1, 3)], [q8((1, 8), 16 / 256, 127)]),
+    ],
+    "pooling": [
+        Case("AVERAGE_POOL_2D", "tfl.average_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
+        Case("MAX_POOL_2D", "tfl.max_pool_2d", [q8(_IMAGE, 0.1, 3)], [q8((1, 2, 2, 2), 0.1, 3)], _window()),
+    ],
+    "reduction": [
+        Case("MEAN, int8", "tfl.mean", [q8(_IMAGE, 0.1, 3), ints(1, 2)], [q8((1, 2), 0.05, -3)]),
+        Case("SUM, int8", "tfl.sum", [q8((2, 8), 0.1, 3), ints(1)], [q8((2,), 0.3, -3)]),
+        Case("REDUCE_MAX, int8", "tfl.reduce_max", [q8((2, 8), 0.1, 3), ints(1)], [q8((2,), 0.1, 3)]),
+    ],
+    "resize": [
+        Case("RESIZE_BILINEAR", "tfl.resize_bilinear", [q8(_IMAGE, 0.1, 3), ints(8, 8)], [q8((1, 8, 8, 2), 0.1, 3)]),
+    ],
+    "unary": [
+        Case("EXP, int8: a table", "tfl.exp", [q8((8,), 0.025, 3)], [q8((8,), 0.1, -128)]),
+        Case("ABS, int8", "tfl.abs", [q8((8,), 0.1, 3)], [q8((8,), 0.1, -3)]),
+        Case("RSQRT, int8", "tfl.rsqrt", [q8((8,), 0.1, -128)], [q8((8,), 0.05, -128)]),
+    ],
+}
+
+
+def text_of(case: Case) -> str:
+    """The text of a case: the source, then each form."""
+    parts = [f"// ===== {case.title}", with_sums(print_module(case.module()))]
+    parts += ["// ----- integer form", with_sums(print_module(integer_form(case.module())))]
+    for heading, format in (("kernels", "tflite"), ("TOSA", "tosa")):
+        parts += [f"// ----- {heading}", with_sums(_lowered(case, format))]
+    return "\n".join(parts) + "\n"
+
+
+def _lowered(case: Case, format: Any) -> str:
+    options = asked(format, None)
+    passes = [*narrowing(options, "tfl"), *lowering(options, "tfl")]
+    try:
+        return print_module(Pipeline(passes, "tfl").run(case.module()).module)
+    except UnsupportedError as error:
+        return f"// {error}"
+
+
+def texts_of() -> Iterator[tuple[Path, str]]:
+    """Each file of golden text, and what it should hold."""
+    for family, cases in CASES.items():
+        yield FOLDER / f"{family}.mlir", "\n".join(map(text_of, cases))

@@ -1,0 +1,79 @@
+"""Processes of our own: whatever becomes of one is an answer."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pytest
+
+from tflq.processes import Died, call, how_ended, in_processes, last_words
+from tflq.verification.runner import Child, RunError
+
+NAMELESS = 35
+"""A real-time signal for which `signal.Signals` has no name."""
+
+
+def test_a_call_answers_raises_or_dies() -> None:
+    assert call(sum, [1, 2], timeout=60) == 3
+    with pytest.raises(ZeroDivisionError):
+        call(divmod, 1, 0, timeout=60)
+    with pytest.raises(Died, match="exit code 4"):
+        call(os._exit, 4, timeout=60)
+    with pytest.raises(Died, match="SIGTERM"):
+        call(signal.raise_signal, signal.SIGTERM, timeout=60)
+    with pytest.raises(RuntimeError, match="lambda"):
+        call(lambda: lambda: 0, timeout=60)
+
+
+def test_an_answer_larger_than_a_pipe() -> None:
+    assert call(bytes, 1 << 22, timeout=60) == bytes(1 << 22)
+
+
+def half_an_answer(then: Any, *arguments: Any) -> None:
+    """Has this process, a child, send a part of its answer, and do something else."""
+
+    def send(self: Connection, _: object) -> None:
+        os.write(self.fileno(), (1000).to_bytes(4, "big") + bytes(100))
+        then(*arguments)
+
+    Connection.send = send  # type: ignore[assignment, method-assign]
+
+
+def test_the_time_limit_covers_the_whole_answer() -> None:
+    start = time.monotonic()
+    with pytest.raises(Died, match=r"no answer in 0\.5 s"):
+        call(half_an_answer, time.sleep, 30, timeout=0.5)
+    with pytest.raises(Died, match="exit code 5"):
+        call(half_an_answer, os._exit, 5, timeout=30)
+    assert time.monotonic() - start < 20
+
+
+def test_a_process_that_dies_takes_its_job_alone() -> None:
+    jobs = [signal.SIGCONT, signal.SIGKILL, signal.SIGCONT, signal.SIGCONT]
+    answers = dict(in_processes(signal.raise_signal, jobs, 2))
+    assert {number: type(answer) for number, answer in answers.items() if answer is not None} == {1: Died}
+    assert len(answers) == 4
+    assert str(answers[1]) == "SIGKILL"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="has no real-time signals")
+def test_a_signal_without_a_name() -> None:
+    with pytest.raises(Died, match=f"^signal {NAMELESS}$"):
+        call(signal.raise_signal, NAMELESS, timeout=60)
+    assert [str(answer) for _, answer in in_processes(signal.raise_signal, [NAMELESS], 1)] == [f"signal {NAMELESS}"]
+    child = Child("the tool", 60)
+    os.kill(child._child.pid, NAMELESS)  # type: ignore[attr-defined]
+    with pytest.raises(RunError, match=rf"the tool's process aborted \(signal {NAMELESS}\)"):
+        child.ask({"do": "close", "id": 0})
+    child.close()
+    assert [how_ended(code) for code in (-signal.SIGKILL, -NAMELESS, 3)] == ["SIGKILL", "signal 35", "exit code 3"]
+
+
+def test_the_last_words_of_a_log() -> None:
+    assert last_words(io.BytesIO(b"first\nlast\n"), 7) == "t\nlast"
+    assert last_words(io.BytesIO(b"")) == ""

@@ -1,0 +1,52 @@
+"""TFLite flatbuffers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tflq.backends import Backend
+from tflq.contract import Pass
+from tflq.ir.core import Module
+
+__all__ = ["BACKEND"]
+
+
+class _Tflite(Backend):
+    name = "tflite"
+    targets = ("integer", "kernels")
+    builtins = True
+    one_entry = False
+    requires = (("ai_edge_litert", "tensorflow"), "ai-edge-litert", "verify")
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        from tflq.targets import load_target
+
+        return load_target(asked)
+
+    def check_options(self, **asked: Any) -> None:
+        """All are for TFLite files."""
+
+    def lowering(self, options: Any, form: Any) -> list[Pass]:
+        from tflq.passes.source import RecordNames
+
+        return [RecordNames(), *super().lowering(options, form)]
+
+    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
+        from tflq.pipelines import to_kernels
+
+        return to_kernels(options, form)
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+        from tflq.flatbuffer import writer
+
+        return writer.pieces(module)
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.tflite_runner import TfliteRunner
+
+        return TfliteRunner(path, resolver, timeout)
+
+
+BACKEND = _Tflite()

@@ -1,0 +1,94 @@
+"""TOSA flatbuffers; what any file of TOSA has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tflq.backends import Backend
+from tflq.contract import Pass
+from tflq.errors import OptionError, Reason
+from tflq.ir.core import Module
+
+__all__ = ["BACKEND", "Tosa"]
+
+
+class Tosa(Backend):
+    """A format of TOSA's."""
+
+    targets = ("tosa",)
+    requires = (("tosa_reference_model",), "tosa-tools", "tosa")
+
+    def owns(self, path: str) -> bool:
+        from tflq.targets import is_of_tosa
+
+        return is_of_tosa(path)
+
+    def target(self, asked: str | os.PathLike[str] | None) -> Any:
+        from tflq.tosa.target import load_target
+
+        if asked in ("integer", "kernels"):
+            what = f"target '{asked}' is for TFLite files"
+            raise OptionError(Reason(what, value=asked, remedy=f"a .{self.name} file has the target 'tosa'"))
+        return load_target(None if asked in (None, "tosa") else str(asked))
+
+    def check_options(self, **asked: Any) -> None:
+        mac, prefer = asked["mac"], asked["prefer"]
+        if asked["state"] == "kept":
+            raise OptionError(Reason(f"state 'kept' is for TFLite files; in a .{self.name} file state is variables"))
+        if asked["reset_signature"]:
+            what = f"a reset signature is for TFLite files; a .{self.name} file has no signatures"
+            raise OptionError(Reason(what))
+        if prefer != "speed":
+            raise OptionError(Reason(f"prefer '{prefer}' is for TFLite files; TOSA has one form", value=prefer))
+        if mac != "integer":
+            raise OptionError(Reason(f"mac '{mac}' is for TFLite files; TOSA has its own CONV2D", value=mac))
+        if asked["cache"] is not None:
+            what = "a cache of proofs is for TFLite files; TOSA needs none"
+            raise OptionError(Reason(what, value=os.fspath(asked["cache"])))
+
+    def lowering(self, options: Any, form: Any) -> list[Pass]:
+        return [self._check(options)] if form == "tosa" else super().lowering(options, form)
+
+    def passes(self, options: Any, form: Any) -> Sequence[Pass]:
+        from tflq.pipelines import to_tosa
+
+        return [*to_tosa(options), self._check(options)]
+
+    def _check(self, options: Any) -> Pass:
+        from tflq.tosa.check import CheckTosa
+
+        return CheckTosa(options.target, static=self.static)
+
+    def notes(self, module: Module, options: Any) -> tuple[Sequence[Any], Any]:
+        from tflq.tosa.lowering.notes import Notes
+        from tflq.tosa.requirements import Requirements
+
+        noted = module.record.find(Notes) or Notes()
+        real = options.semantics == "real"  # else notes say how far the result is from the interpreter's
+        return [note for note in noted.rows if not (real and note.exception)], module.record.find(Requirements)
+
+
+class _Flatbuffer(Tosa):
+    name = "tosa"
+    static = True
+
+    def pieces(self, module: Module, function: int, target: Any) -> Iterable[bytes | bytearray | memoryview]:
+        from tflq.tosa.files.write import tosa_pieces
+
+        return tosa_pieces(module, function)
+
+    def reads(self, path: str) -> bool:
+        from tflq.flatbuffer.identify import identify
+        from tflq.flatbuffer.layout import TOSA
+
+        return identify(path) is TOSA
+
+    def runner(self, path: str, timeout: float, resolver: Any) -> Any:
+        from tflq.verification.tosa_runner import TosaRunner
+
+        return TosaRunner(path, timeout)
+
+
+BACKEND = _Flatbuffer()

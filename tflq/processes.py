@@ -1,0 +1,262 @@
+"""Processes of our own: one call with a time limit, a pool for many jobs, and how any of them ended.
+
+A process that crashes, hangs or takes too much memory is an answer here, never the end of its parent. Two others are
+built of these parts: the server of a sweep (`sweep.server`), which forks a child per task, and the processes that run
+models (`verification.runner`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import IO, Any, Final, Generic, NoReturn, TypeVar
+
+__all__ = [
+    "Died",
+    "call",
+    "die_with_parent",
+    "how_ended",
+    "in_processes",
+    "kill_group",
+    "kills_by_system",
+    "last_words",
+    "limited",
+    "resident_bytes",
+    "signal_name",
+]
+
+Job = TypeVar("Job")
+Answer = TypeVar("Answer")
+
+_PROC: Final = Path("/proc")
+_PR_SET_PDEATHSIG: Final = 1
+
+
+# How a process ended
+
+
+class Died(Exception):  # noqa: N818 an answer, not an error of ours
+    """A process ended without an answer; the message says how: "SIGSEGV", "exit code 3", "no answer in 60 s"."""
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal; "signal 35" for one that has none, such as most of the real-time signals."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def how_ended(code: int) -> str:
+    """An exit code as `subprocess` and `multiprocessing` give it, in words."""
+    return signal_name(-code) if code < 0 else f"exit code {code}"
+
+
+def last_words(log: IO[bytes], most: int = 4000) -> str:
+    """The last bytes of a log."""
+    log.seek(0, os.SEEK_END)
+    log.seek(max(0, log.tell() - most))
+    return log.read().decode(errors="replace").strip()
+
+
+# One call
+
+
+def call(function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
+    """What function(*arguments) returns, or raises, in a child that has `timeout` seconds. Both must be pickled.
+
+    Where the system cannot fork it runs in this process.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return function(*arguments)
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(theirs, function, arguments), daemon=True)
+    with warnings.catch_warnings():  # of forking beside threads: ours hold no locks that the child takes
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child.start()
+    theirs.close()
+    try:
+        with limited(timeout, child.kill) as late:
+            returned, value = ours.recv()
+    except (EOFError, OSError):  # it ended before its answer, or in the middle of it
+        child.join()
+        raise Died(f"no answer in {timeout:g} s" if late.is_set() else how_ended(child.exitcode or 0)) from None
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+    if not returned:
+        raise value
+    return value
+
+
+def _answer(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        answer = True, function(*arguments)
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        answer = False, error
+    try:
+        pipe.send(answer)
+    except (AttributeError, TypeError, ValueError) as error:  # it cannot be pickled
+        pipe.send((False, RuntimeError(f"{type(answer[1]).__name__}: {answer[1]} ({error})")))
+
+
+@contextmanager
+def limited(seconds: float, kill: Callable[[], None]) -> Iterator[threading.Event]:
+    """Kills a process that is still at it after so many seconds, so that reading from it ends. The event tells that
+    this happened."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        kill()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+
+
+# A pool
+
+
+def in_processes(work: Callable[[Job], Answer], jobs: Sequence[Job], count: int) -> Iterator[tuple[int, Answer | Died]]:
+    """The number and the answer of each job as it is done, by `count` processes; `work` is a function of a module. A
+    process that dies takes its job with it, and nothing else."""
+    workers: dict[Connection, _Worker[Job, Answer]] = {}
+    waiting = iter(enumerate(jobs))
+
+    def start() -> None:
+        if (following := next(waiting, None)) is not None:
+            worker: _Worker[Job, Answer] = _Worker(work)
+            workers[worker.pipe] = worker
+            worker.give(*following)
+
+    try:
+        for _ in range(min(count, len(jobs))):
+            start()
+        while workers:
+            for pipe in wait(list(workers)):
+                assert isinstance(pipe, Connection)
+                worker = workers[pipe]
+                answer = worker.answer()
+                yield worker.number, answer
+                following = None if isinstance(answer, Died) else next(waiting, None)
+                if following is None:
+                    workers.pop(pipe).stop()
+                    if isinstance(answer, Died):
+                        start()
+                else:
+                    worker.give(*following)
+    finally:
+        for worker in workers.values():
+            worker.stop()
+
+
+class _Worker(Generic[Job, Answer]):
+    """A process, and the number of the job that it does."""
+
+    def __init__(self, work: Callable[[Job], Answer]) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy the threads of a progress display
+        self.pipe, end = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(work, end), daemon=True)
+        self.process.start()
+        end.close()
+        self.number = -1
+
+    def give(self, number: int, job: Job) -> None:
+        self.number = number
+        with suppress(OSError):  # it has died: `answer` says so
+            self.pipe.send(job)
+
+    def answer(self) -> Answer | Died:
+        try:
+            found: Answer = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            return Died(how_ended(self.process.exitcode or 0))
+        return found
+
+    def stop(self) -> None:
+        """Has it end at once, its own temporary files removed."""
+        self.process.terminate()
+        self.process.join()
+        self.pipe.close()
+
+
+def _serve(work: Callable[[Any], Any], pipe: Connection) -> None:
+    """The process: answers each job, until the pipe is closed or it is told to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it, too, and tells
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _exit)
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send(work(pipe.recv()))
+
+
+def _exit(number: int, _: object) -> NoReturn:
+    """Ends the process by an exception, so that it removes its temporary files."""
+    sys.exit(128 + number)
+
+
+# Groups of processes
+
+
+def die_with_parent() -> None:
+    """The system kills this process when its parent ends, however that ends (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def kill_group(group: int) -> None:
+    """Ends all processes of a group, if there are any."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def kills_by_system() -> int:
+    """How many processes the system has killed for want of memory since it started (Linux)."""
+    with suppress(OSError):
+        for line in (_PROC / "vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
+def resident_bytes() -> Counter[int]:
+    """Resident memory of each process group, in bytes; pages that several of its processes share count for each."""
+    found: Counter[int] = Counter()
+    if not (_PROC / "self/stat").exists():
+        return _asked_of_ps()
+    page = os.sysconf("SC_PAGE_SIZE")
+    for name in os.listdir(_PROC):
+        if name.isdigit():
+            with suppress(OSError):  # it has ended
+                fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
+                found[int(fields[2])] += int(fields[21]) * page
+    return found
+
+
+def _asked_of_ps() -> Counter[int]:
+    found: Counter[int] = Counter()
+    listed = subprocess.run(["ps", "-axo", "pgid=,rss="], capture_output=True, text=True, check=True).stdout  # noqa: S607
+    for line in listed.splitlines():
+        group, kibibytes = line.split()
+        found[int(group)] += int(kibibytes) << 10
+    return found
