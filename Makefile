@@ -8,7 +8,7 @@ CASES ?= 50
 TENSORFLOW ?= python3
 DEMO := models/cnn_int8
 
-.PHONY: help demo test check quick lint types imports tests new-op rule-index docs golden site matrix drop-ins unreasonable threads bench bench-networks format models clean
+.PHONY: help demo test check quick lint types imports tests new-op index docs golden site matrix drop-ins unreasonable threads bench bench-networks format models clean
 
 help:
 	@echo "make demo     convert a quantized network and verify it in the interpreter"
@@ -16,7 +16,7 @@ help:
 	@echo "make check    the same without the tests"
 	@echo "make quick    lint, types, and the tests of what differs from main, in under two minutes"
 	@echo "make new-op   begin a new operator: make new-op NAME=tfl.foo FAMILY=unary (docs/new-operator.md)"
-	@echo "make rule-index  list the rules of each operator again, after a change of @rule"
+	@echo "make index    write tflq/index.py again: the modules of ops, rules and functions"
 	@echo "make docs     make docs/tour.md and docs/proposals.md again"
 	@echo "make golden   write tests/golden again: what an operator of each family becomes"
 	@echo "make site     the documentation as pages, in build/site"
@@ -70,8 +70,8 @@ tests: $(VENV)/.dev
 new-op: $(VENV)/.dev
 	$(BIN)/python scripts/new_op.py $(NAME) $(FAMILY) $(OPERANDS)
 
-rule-index: $(VENV)/.dev
-	$(BIN)/python scripts/make_rule_index.py
+index: $(VENV)/.dev
+	$(BIN)/python scripts/make_index.py
 
 docs: $(VENV)/.run
 	$(BIN)/python scripts/make_tour.py

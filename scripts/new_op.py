@@ -17,8 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tflq.dialects.tfl import DIALECT  # noqa: E402
 from tflq.flatbuffer.layout import Field, enum, options_of, table  # noqa: E402
+from tflq.ir.registry import dialect  # noqa: E402
+from tflq.ir.registry import family as family_of  # noqa: E402
 
 HINTS = {"bool": "bool", "float32": "float", "float64": "float"}
 
@@ -60,7 +61,7 @@ What is left for {upper} (docs/new-operator.md):
 1. {declaration}: the formula, the traits, constraints of attributes; `newest=` and `versions`.
 2. tflq/numerics: multipliers, ranges and tables as pure functions, with tests.
 3. A function with `@rule({title})` in tflq/legalize/reference (what a kernel computes), one with
-   `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make rule-index`.
+   `@rule({title}, order=2)` in tflq/legalize/real (what no kernel computes); then `make index`.
 4. {test}: passes when the rule is right.
    Then: other types, invalid cases, a sample in tflq/coverage/samples.
 5. A rule in tflq/shapes, unless a trait says the shape; the release of each version in schema/runtime.toml.
@@ -97,8 +98,8 @@ def inserted(path: Path, pattern: str, added: str) -> None:
 def begin(name: str, family: str, operands: list[str]) -> str:
     """Writes the files, and returns what is left to do. ValueError if the operator or its family cannot be."""
     upper, title = name.upper(), camel(name)
-    if name in DIALECT.family_of:
-        raise ValueError(f"tfl.{name} is declared in tflq/dialects/tfl/{DIALECT.family_of[name]}.py")
+    if (declared := family_of(f"tfl.{name}")) is not None:
+        raise ValueError(f"tfl.{name} is declared in tflq/dialects/tfl/{declared}.py")
     if upper not in enum("BuiltinOperator").values:
         raise ValueError(
             f"{upper} is not in schema/tflite.toml: install a newer `tflite` package, or add the operator, its options "
@@ -112,8 +113,6 @@ def begin(name: str, family: str, operands: list[str]) -> str:
     slots = [f"    {each}: Value = operand()" for each in operands]
     lines = [*slots, "    output: Value = result()", *map(attribute, fields)]
 
-    index = ROOT / "tflq" / "dialects" / "tfl" / "__init__.py"
-    inserted(index, rf'"{family}": \([^)]*(?=\))', f'"{name}", ')
     inserted(declaration, r"__all__ = \[", f'"{title}", ')
     inserted(declaration, r"\Z", DECLARATION.format(title=title, name=name, slots="\n".join(lines)))
     inserted(declaration, r"from tflq\.dialects\.declare import ", "attribute, " if fields else "")
@@ -125,16 +124,19 @@ def begin(name: str, family: str, operands: list[str]) -> str:
         raise ValueError(f"there is already {test.relative_to(ROOT)}")
     attributes = "{" + ", ".join(f'"{f.name}": {f.default!r}' for f in fields if f.kind == "scalar") + "}"
     test.write_text(TEST.format(upper=upper, name=name, count=len(operands), attributes=attributes), encoding="utf-8")
-    written = [declaration, index, test]
+    written = [declaration, test]
     for arguments in (("check", "--fix", "--quiet"), ("format", "--quiet")):
         subprocess.run([Path(sys.executable).with_name("ruff"), *arguments, *written], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "scripts/make_index.py"], cwd=ROOT, check=True)
     names = {"declaration": declaration, "test": test}
     return NEXT.format(upper=upper, title=title, **{key: path.relative_to(ROOT) for key, path in names.items()})
 
 
 def families() -> list[str]:
-    """The families of operators, by name."""
-    return sorted(set(DIALECT.family_of.values()))
+    """The files in tflq/dialects/tfl that declare operators."""
+    found = dialect("tfl")
+    assert found is not None
+    return sorted(found.families)
 
 
 def main() -> int:

@@ -11,23 +11,17 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from support.import_graph import circle, imports_at_once, reached, waits
+from support.import_graph import circle, waits
 
 import tflq
+from scripts.make_index import import_everything
 from scripts.threads import answer, differences, jobs
 from tflq.dialects.tfl.arithmetic import Add
-from tflq.ir.registry import dialect, dialects, family
-from tflq.registering import Registry
+from tflq.index import ROOMS
+from tflq.ir.registry import dialect, dialects
+from tflq.registering import REGISTRIES, Registry, modules_of
 
 SMALL = ("add_per_axis", "cnn_int8", "split")
-REGISTRIES = {
-    "tflq.evaluate.registry": ("evaluator", "running"),
-    "tflq.legalize.core.registry": ("form", "of_tensors"),
-    "tflq.select.lowering": ("lowering",),
-    "tflq.shapes.site": ("shape_of",),
-    "tflq.tosa.laws.registry": ("law",),
-    "tflq.tosa.lowering.registry": ("lowering",),
-}
 
 
 @pytest.fixture
@@ -81,19 +75,15 @@ def test_what_waits_in_a_circle_is_found() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize(("home", "name"), [(home, name) for home, names in REGISTRIES.items() for name in names])
-def test_a_lookup_finds_the_same_whatever_else_is_imported(home: str, name: str) -> None:
-    """The function of each op is of a module that its family's modules import."""
-    graph = imports_at_once()
-    registry = getattr(import_module(home), name)
-    for module in graph:  # all that could register another one
-        if module.startswith(f"{registry.package}."):
-            import_module(module)
-    for op in (each for prefix in dialects() for each in dialect(prefix).classes()):  # type: ignore[union-attr]
-        found = registry.get(op)
-        if found is not None:
-            own = [f"{registry.package}.{module}" for module in registry.modules_of(op.op_name)]
-            assert found.__module__ in reached(graph, *(module for module in own if module in graph)), op
+@pytest.mark.parametrize("stage", ROOMS)
+def test_a_lookup_finds_the_same_whatever_else_is_imported(stage: str) -> None:
+    """The function of an op is in the modules that the index names for it, so what others import changes nothing."""
+    import_everything()
+    for registry in (each for each in REGISTRIES if each.package == stage):
+        for op in (each for prefix in dialects() for each in dialect(prefix).classes()):  # type: ignore[union-attr]
+            if registry.get(op) is not None:
+                own = [f"{stage}.{module}" for module in modules_of(stage, op.op_name)]
+                assert registry.place(op) in own, op
 
 
 @pytest.fixture
@@ -117,6 +107,7 @@ def slow_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
     )
     (folder / "registry.py").write_text("from tflq.registering import Registry\nstage = Registry('slow_stage')\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(ROOMS, "slow_stage", {"arithmetic": "tfl.add", "generic": "tfl.add tfl.sub"})
     yield import_module("slow_stage.registry").stage
     for module in [name for name in sys.modules if name.partition(".")[0] == "slow_stage"]:
         del sys.modules[module]
@@ -132,9 +123,3 @@ def test_a_lookup_waits_for_another_threads_import(slow_package: Registry[object
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(found, range(4))) == {"its own"}
     assert slow_package.get(Add) == "its own"
-
-
-def test_each_op_has_its_modules() -> None:
-    registry = import_module("tflq.select.lowering").lowering
-    assert registry.modules_of("tosa.conv2d") == ("convolution.conv2d",)
-    assert registry.modules_of("tosa.add") == (family("tosa.add"), "generic")

@@ -1,68 +1,87 @@
-"""What a stage does with each op: functions by class of op, imported by family.
+"""What a stage does with each op: functions by class of op, in modules that `tflq/index.py` lists.
 
     lowering: Registry[Lowering] = Registry("tflq.select")
 
     @lowering(MatMul)
     def matmul(op: MatMul, k: Kernels) -> Value: ...
 
-The modules of a family are imported when its first op is met: that of the family's name and `generic`, unless the
-registry says others. A function may also be registered for a trait: it serves the ops with that trait that have no
-function otherwise.
+A module is imported when the first op is met that it has a function for. A function may also be registered for a
+trait: it serves the ops with that trait that have no function of their own.
 
 Threads may ask and register at the same time, and no lock is taken: registering is part of an import, which holds
-Python's own locks. What was found is kept only after all modules of the family are imported (another thread's import
+Python's own locks. What was found is kept only after all modules of the op are imported (another thread's import
 of one is waited for), and in the table that was there before the functions were looked through: registering one puts
 an empty table in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from types import ModuleType, UnionType
+from types import UnionType
 from typing import Final, Generic, TypeVar, get_args
 
 from tflq.dialects.declare import Operator, Trait
+from tflq.index import ANY, DIALECTS, ROOMS
 from tflq.ir.core import Op
-from tflq.ir.registry import dialect, dialects, family, op_class
+from tflq.ir.registry import dialect, dialects, op_class
 
-__all__ = ["Registry", "module_of"]
+__all__ = ["REGISTRIES", "Registry", "modules_of"]
 
 F = TypeVar("F")
 G = TypeVar("G")
 
 
-def module_of(package: str, name: str) -> ModuleType | None:
-    """A module of a package, imported; None if there is none."""
-    path = f"{package}.{name}"
-    try:
-        return import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != path:
-            raise
-        return None
+@cache
+def _by_op(package: str) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = {}
+    for module, names in ROOMS.get(package, {}).items():
+        for name in names.split():
+            found.setdefault(name, []).append(module)
+    return found
+
+
+def modules_of(package: str, name: str) -> Sequence[str]:
+    """The modules of a stage that have a function for an op, in the order of the index; for an op from outside, those
+    that have one for a trait."""
+    by_op = _by_op(package)
+    return by_op.get(name if name.partition(".")[0] in DIALECTS else ANY, ())
+
+
+REGISTRIES: Final[list[Registry]] = []
+"""All of them: `scripts/make_index.py` writes the index from what they hold."""
+
+
+def _bases(kind: type[Op]) -> Iterator[type]:
+    """What a function for an op may be registered for: its class, its traits, and what they derive from."""
+    kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
+    return (base for each in kinds for base in each.__mro__)
 
 
 class Registry(Generic[F]):
-    """Functions by class of op. `modules`: for an op ("tosa.conv3d") or a family ("tosa.casts"), the modules of
-    `package` that register its functions, if they are not those of the family's name."""
+    """Functions by class of op, in the modules of `package`."""
 
-    def __init__(self, package: str, modules: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, package: str) -> None:
         self.package = package
-        self._modules: Final = modules or {}
         self._functions: dict[type[Op] | type[Trait], F] = {}
+        self._places: dict[type[Op] | type[Trait], str] = {}
         self._found: dict[type[Op], F | None] = {}
         self._imported: set[str] = set()  # whole: a module under way is not in it
+        REGISTRIES.append(self)
 
     def __call__(self, *kinds: type[Op] | type[Trait] | UnionType) -> Callable[[G], G]:
         """The decorator that enters a function for classes of ops, for unions of them or for traits. ValueError if one
         has a function already."""
 
         def register(function: G) -> G:
+            place: str = sys._getframe(1).f_globals["__name__"]
             for named in kinds:
                 for kind in get_args(named) or (named,):
                     if self._functions.setdefault(kind, function) is not function:  # type: ignore[arg-type]
                         raise ValueError(f"{kind.__name__} has two functions in {self.package}")
+                    self._places[kind] = place
             self._found = {}
             return function
 
@@ -74,22 +93,26 @@ class Registry(Generic[F]):
         if kind not in found:
             self._import(getattr(kind, "op_name", ""))
             found = self._found
-            kinds = [kind, *map(type, kind.traits)] if issubclass(kind, Operator) else [kind]
-            bases = (base for each in kinds for base in each.__mro__)
-            found[kind] = next((self._functions[base] for base in bases if base in self._functions), None)
+            found[kind] = self.registered(kind)
         return found[kind]
 
-    def modules_of(self, name: str) -> Sequence[str]:
-        """The modules, within the package, that have the function of an op if there is one."""
-        place = family(name)
-        of_family = self._modules.get(f"{name.partition('.')[0]}.{place}", (place, "generic") if place else ())
-        return self._modules.get(name, of_family)
+    def registered(self, kind: type[Op]) -> F | None:
+        """The same among what is imported already."""
+        return next((self._functions[base] for base in _bases(kind) if base in self._functions), None)
+
+    def place(self, kind: type[Op]) -> str | None:
+        """The module that registered the function of a class, among what is imported already."""
+        return next((self._places[base] for base in _bases(kind) if base in self._places), None)
+
+    def places_of_traits(self) -> Sequence[str]:
+        """The modules that registered functions of traits."""
+        return [place for kind, place in self._places.items() if issubclass(kind, Trait)]
 
     def _import(self, name: str) -> None:
         """Imports the modules of an op; each is entered as imported when it is whole."""
-        for module in self.modules_of(name):
+        for module in modules_of(self.package, name):
             if module not in self._imported:
-                module_of(self.package, module)
+                import_module(f"{self.package}.{module}")
                 self._imported.add(module)
 
     def names(self) -> frozenset[str]:

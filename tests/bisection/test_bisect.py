@@ -18,8 +18,7 @@ from tflq.dialects.tfl.arithmetic import Add
 from tflq.errors import OptionError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.legalize.reference.arithmetic import elementwise
-from tflq.legalize.rule import RuleBuilder
-from tflq.legalize.rules import rules_of
+from tflq.legalize.rule import RuleBuilder, rules_of
 from tflq.select import engine
 from tflq.select.engine import Select
 

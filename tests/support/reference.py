@@ -14,8 +14,7 @@ from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType
 from tflq.legalize import legalize
-from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.legalize.rules import rules_of
+from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
 
 __all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]
 
@@ -30,7 +29,7 @@ def refusal(name: str, elements: Sequence[ElementType], **attributes: Any) -> st
     values = [argument((1, 4), element, f"t{i}") for i, element in enumerate(elements)]
     op = Op(name, list(values[:-1]), values[-1:], attributes)
     with pytest.raises(NotApplicable) as raised:
-        rules_of(type(op))[0](op, RuleBuilder([], {}))
+        next(rules_of(type(op)))(op, RuleBuilder([], {}))
     return raised.value.reason.what
 
 

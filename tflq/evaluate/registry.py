@@ -69,32 +69,10 @@ class Run:
 
 Running: TypeAlias = Callable[[Any, list[np.ndarray], Run], list[np.ndarray]]
 
-_MODULES: Final = {
-    **{
-        f"stablehlo.{family}": ("stablehlo.elementwise",) for family in ("arithmetic", "casts", "comparison", "control")
-    },
-    **{f"stablehlo.{family}": ("stablehlo.contraction",) for family in ("convolution", "matmul")},
-    **{f"stablehlo.{family}": ("stablehlo.reduction",) for family in ("reduction", "windows")},
-    "stablehlo.movement": ("stablehlo.layout",),
-    "stablehlo.unary": ("stablehlo.elementwise",),
-    **{f"{dialect}.integers": ("core.integers",) for dialect in ("arith", "math")},
-    "arith.extended": ("core.integers",),
-    "arith.floats": ("core.floats",),
-    "math.several": ("core.floats", "core.functions"),
-    **{f"math.{family}": ("core.floats",) for family in ("rounding", "classes")},
-    "math.functions": ("core.functions",),
-    "arith.casts": ("core.casts",),
-    "arith.comparison": ("core.comparison",),
-    **{f"tensor.{family}": ("core.tensors",) for family in ("making", "views", "parts")},
-    "linalg.generic": ("core.loops",),
-    "shape.extents": ("core.extents",),
-    "func.calls": ("core.calls",),
-}
-
-evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate", _MODULES)
+evaluator: Final[Registry[Evaluator]] = Registry("tflq.evaluate")
 """What each op computes on arrays."""
 
-running: Final[Registry[Running]] = Registry("tflq.evaluate", _MODULES)
+running: Final[Registry[Running]] = Registry("tflq.evaluate")
 """What ops compute that take the `Run`, too."""
 
 

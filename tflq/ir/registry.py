@@ -1,7 +1,7 @@
 """Which class an op of a given name is of: dialects by name, each loaded when its first op is met.
 
-A dialect is a package with a `DIALECT` (`tflq.ir.registry.Dialect`), which knows the module that declares each op.
-Those of tflq are listed here; a package from outside names its own by an entry point in the group `tflq.dialects`.
+A `Dialect` knows the module that declares each op. Those of tflq are in `tflq/index.py`; a package from outside names
+its own by an entry point in the group `tflq.dialects`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tflq.index import DIALECTS
 from tflq.light import dataclass
 
 if TYPE_CHECKING:
     from tflq.ir.core import Op
 
-__all__ = ["Dialect", "dialect", "dialects", "family", "op_class", "op_names", "register"]
+__all__ = ["Dialect", "declared", "dialect", "dialects", "family", "op_class", "op_names", "register"]
 
-_BUILT_IN: Final = {
-    name: f"tflq.dialects.{name}"
-    for name in (
-        *("tfl", "tosa", "quant", "ext", "stablehlo"),
-        *("arith", "math", "tensor", "linalg", "shape", "func"),
-    )
-}
 _GROUP: Final = "tflq.dialects"
 
 
@@ -68,13 +62,18 @@ def register(name: str, declared: type[Op]) -> None:
         raise ValueError(f"{name} is declared twice: by {_CLASSES[name].__module__} and {declared.__module__}")
 
 
+def declared() -> Mapping[str, type[Op]]:
+    """The classes of all ops that are declared by now, by name."""
+    return dict(_CLASSES)
+
+
 @cache
 def dialect(name: str) -> Dialect | None:
     """A dialect by name; None if nobody declares it."""
-    package = _BUILT_IN.get(name)
-    if package is not None:
-        found: Dialect = importlib.import_module(package).DIALECT
-        return found
+    families = DIALECTS.get(name)
+    if families is not None:
+        package = "tflq.dialects" if name in families else f"tflq.dialects.{name}"
+        return Dialect(name, package, {family: ops.split() for family, ops in families.items()})
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=_GROUP, name=name):
@@ -94,7 +93,7 @@ def op_class(name: str) -> Any:
 
 
 def family(name: str) -> str | None:
-    """The family of an op: the name of the module that declares it, and of its module in every stage."""
+    """The family of an op: the name of the module that declares it."""
     prefix, _, short = name.partition(".")
     known = dialect(prefix)
     return None if known is None else known.family_of.get(short)
@@ -102,7 +101,7 @@ def family(name: str) -> str | None:
 
 def dialects() -> tuple[str, ...]:
     """The names of tflq's own dialects."""
-    return tuple(_BUILT_IN)
+    return tuple(DIALECTS)
 
 
 def op_names(name: str) -> frozenset[str]:

@@ -31,8 +31,7 @@ from tflq.legalize.exceptions import inexact, settled
 from tflq.legalize.hybrid import disregarded, without_kernel
 from tflq.legalize.in_place import Memory
 from tflq.legalize.misread import misread
-from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten
-from tflq.legalize.rules import rules_of
+from tflq.legalize.rule import NotApplicable, Rewritten, Rule, RuleBuilder, rewritten, rules_of
 from tflq.legalize.variables import Variables
 from tflq.light import NamedTuple, dataclass
 from tflq.targets import Target

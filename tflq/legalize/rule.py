@@ -3,8 +3,8 @@
     @rule(Add, Sub)
     def addition(op: Add | Sub, b: RuleBuilder) -> Answer: ...
 
-`legalize/rule_index.py` lists the rules of each operator, in the order in which they are tried. It is made from the
-decorators by scripts/make_rule_index.py, so that a rule's module is imported only when the rule is tried.
+`tflq/index.py` lists the modules that have rules of an operator, in the order in which they are tried, so that a
+rule's module is imported only when the rule is tried.
 
 The op's operands and results carry the quantized types of the source model; `b.value(operand)` is the same tensor in
 the form being built, as plain integers (or unchanged where it is not quantized). The answer of a rewritten op is its
@@ -13,7 +13,10 @@ new results, plain, one per result. Reasons are kept for the report and for `tfl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from operator import itemgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tflq.builder import Builder
@@ -24,6 +27,7 @@ from tflq.ir.types import f32
 from tflq.legalize.in_place import Memory
 from tflq.legalize.variables import Variables
 from tflq.light import dataclass
+from tflq.registering import modules_of
 
 __all__ = [
     "AS_STATED",
@@ -35,6 +39,7 @@ __all__ = [
     "RuleBuilder",
     "rewritten",
     "rule",
+    "rules_of",
 ]
 
 
@@ -200,8 +205,8 @@ class RuleBuilder(Builder):
 Rule: TypeAlias = Callable[[Any, RuleBuilder], Answer]
 """A function of an op: new results, or NotApplicable or Refused raised."""
 
-DECLARED: Final[list[tuple[Rule, tuple[type[Op], ...], int]]] = []
-"""Rules of all modules imported so far, with the operators that they are for and their order."""
+DECLARED: Final[dict[tuple[str, type[Op]], list[tuple[int, Rule]]]] = {}
+"""The rules of all modules that are imported, by module and class of op, each with its order."""
 
 R = TypeVar("R", bound=Rule)
 
@@ -216,10 +221,24 @@ def rule(*kinds: type[Op], order: int = 0) -> Callable[[R], R]:
     """
 
     def declare(function: R) -> R:
-        DECLARED.append((function, kinds, order))
+        module: str = sys._getframe(1).f_globals["__name__"]
+        for kind in kinds:
+            declared = DECLARED.setdefault((module, kind), [])
+            declared.append((order, function))
+            declared.sort(key=itemgetter(0))
         return function
 
     return declare
+
+
+def rules_of(kind: type[Op]) -> Iterator[Rule]:
+    """The rules of a class of operators, in the order in which they are tried. The module of each is imported when it
+    is reached."""
+    for module in modules_of("tflq.legalize", getattr(kind, "op_name", "")):
+        path = f"tflq.legalize.{module}"
+        import_module(path)
+        for _, function in DECLARED[path, kind]:
+            yield function
 
 
 AS_STATED: Final = "the result is what the parameters say"

@@ -118,19 +118,5 @@ class Kernels(KernelBuilder):
 
 
 Lowering: TypeAlias = Callable[[Any, Kernels], Value | Sequence[Value]]
-lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.select",
-    {
-        "tosa.casts": ("casts", "rescale.integer"),
-        "tosa.indexing": ("indexing", "tables"),
-        "tosa.conv2d": ("convolution.conv2d",),
-        "tosa.conv3d": ("convolution.conv3d",),
-        "tosa.depthwise_conv2d": ("convolution.depthwise",),
-        "tosa.transpose_conv2d": ("convolution.transposed",),
-        "ext.rescale_f64": ("rescale.real",),
-        "ext.rescale_i64": ("rescale.integer",),
-        "ext.rescale_mean": ("rescale.mean",),
-        "ext.rounding_divide_by_pot": ("rescale.integer",),
-    },
-)
+lowering: Final[Registry[Lowering]] = Registry("tflq.select")
 """The lowering of each op of the integer form."""

@@ -14,7 +14,7 @@ from matrix.run import _difference
 from matrix.run_tosa import differs_from, on_reference_model, open_shapes
 from matrix.unreasonable.sources import Subject
 from tflq.conversion import Conversion
-from tflq.dialects.tfl import DIALECT
+from tflq.ir.registry import family, op_names
 from tflq.legalize.exceptions import EXCEPTIONS
 
 __all__ = ["FAILURES", "Verdict", "judged", "runs"]
@@ -32,7 +32,7 @@ not in TOSA refused for TOSA alone
 _OTHER = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
 _NO_KERNEL = ("Didn't find op", "unresolved", "Encountered unresolved")
 
-_STATEFUL = frozenset((*(f"tfl.{name}" for name in DIALECT.families["recurrent"]), "tfl.assign_variable"))
+_STATEFUL = frozenset(("tfl.assign_variable", *(n for n in op_names("tfl") if family(n) == "recurrent")))
 """On the reference model each run is the first one."""
 
 Outputs = list[list[np.ndarray]]

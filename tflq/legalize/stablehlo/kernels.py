@@ -59,8 +59,7 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.movement import under
-from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule
-from tflq.legalize.rules import rules_of
+from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
 from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.numerics.real_tables import RealFunction, Stored, real_table, real_table_of_two

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.tosa import DIALECT as _DIALECT
 from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import InvalidModelError, Reason, Refused
 from tflq.flatbuffer.layout import TOSA
 from tflq.ir.core import Function, Location, Op, Value
+from tflq.ir.registry import op_class
 from tflq.tosa.files.attributes import member, read_attributes
 from tflq.tosa.files.constants import Constants
 from tflq.tosa.files.dtypes import ELEMENTS
@@ -89,7 +89,7 @@ class Block:
             name = _VARIABLE.get(union, name)
         if union != member(name) or (table is None and TOSA.table(union).fields):
             raise InvalidModelError("attribute", f"{name} has {'none' if table is None else f'a {union}'}")
-        kind: Any = _DIALECT.op_class(name.lower())
+        kind: Any = op_class(f"tosa.{name.lower()}")
         if name in ("CONST", "CONST_SHAPE"):
             for output in outputs:
                 self.tensors.define_constant(output, shape=name == "CONST_SHAPE")

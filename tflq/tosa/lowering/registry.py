@@ -10,7 +10,7 @@ a model are reported together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from tflq.dialects.tfl.control import Custom
@@ -21,28 +21,8 @@ from tflq.tosa.lowering.context import Tosa
 
 __all__ = ["Lowering", "Tosa", "lowered", "lowering"]
 
-_FOLDERS: Final[Mapping[str, Sequence[str]]] = {
-    "arithmetic": ("angle", "integers", "kernels", "power"),
-    "casts": ("conversion", "quantization"),
-    "convolution": ("floats", "integers"),
-    "indexing": ("diagonals", "gathering", "scattering"),
-    "movement": ("joining", "padding", "reordering", "reversing", "slicing", "space_blocks"),
-    "reduction": ("arg", "axes", "cumulative", "top_k"),
-    "rescale": ("doubles", "integers", "low_word"),
-}
-"""The modules of a family that has a folder."""
-_RESCALE: Final = tuple(f"rescale.{name}" for name in _FOLDERS["rescale"])
-_ALSO: Final[Mapping[str, Sequence[str]]] = {"casts": _RESCALE, "indexing": ("tables",)}
-
 Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
-lowering: Final[Registry[Lowering]] = Registry(
-    "tflq.tosa.lowering",
-    {
-        f"{dialect}.{family}": (*(f"{family}.{name}" for name in names), *_ALSO.get(family, ()), "generic")
-        for family, names in _FOLDERS.items()
-        for dialect in ("tosa", "tfl", "ext", "quant")
-    },
-)
+lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
 """The lowering of each op that has a form in TOSA."""
 
 

@@ -23,8 +23,7 @@ from tflq.ir.types import (
     i64,
     ui8,
 )
-from tflq.legalize.rule import NotApplicable, RuleBuilder
-from tflq.legalize.rules import rules_of
+from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
 from tflq.select.lowering import Mac
 
 MACS: list[Mac] = ["integer", "float32"]
@@ -194,7 +193,7 @@ def test_shapes_the_kernel_refuses(left: tuple[int, ...], right: tuple[int, ...]
     values = [argument(left, element), argument(right, element), argument((5, 4), element)]
     op = Op("tfl.batch_matmul", [*values[:2]], values[2:], {"adj_x": False, "adj_y": False})
     with pytest.raises(NotApplicable, match=reason):
-        rules_of(type(op))[0](op, RuleBuilder([], {}))
+        next(rules_of(type(op)))(op, RuleBuilder([], {}))
 
 
 @pytest.mark.parametrize("adj_x", [False, True])
