@@ -11,7 +11,7 @@ from tflq.contract import verify_stage
 from tflq.errors import UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ElementType, TensorType, UniformQuantizedType, f32, f64, i8, i32
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.options import Options
 from tflq.pipelines import lower
 

@@ -16,7 +16,7 @@ from tflq.dialects.tosa import arithmetic as tosa
 from tflq.errors import TflqError, UnsupportedError
 from tflq.ir.core import Function, Location, Module, Op, Value
 from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, f32, i8, i16, i32, i64, ui8
-from tflq.legalize import Decision
+from tflq.legalize.decision import Decision
 from tflq.resources import resource
 from tflq.select.kernels import KernelBuilder
 from tflq.select.legality import check

@@ -13,7 +13,7 @@ from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function, Module, Value
 from tflq.ir.types import ElementType, Shape
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.tosa.check import check
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target

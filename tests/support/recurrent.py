@@ -15,7 +15,7 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i8, i16, i32
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 
 __all__ = ["assert_same_states", "lstm_model", "per_layer", "recurrent_model", "state", "svdf_model"]
 

@@ -13,7 +13,7 @@ from tflq.evaluate import evaluate_function
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Module, Op
 from tflq.ir.types import ElementType
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.legalize.rule import NotApplicable, RuleBuilder, rules_of
 
 __all__ = ["assert_equals_kernel", "evaluated", "every_value", "integer_form", "refusal"]

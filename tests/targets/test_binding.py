@@ -13,7 +13,7 @@ from tflq.errors import UnsupportedError
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Location, Module, Op
 from tflq.ir.types import ElementType, UniformQuantizedType, f32, i8, i16, i32, ui8
-from tflq.legalize import Decision
+from tflq.legalize.decision import Decision
 from tflq.select.legality import check
 from tflq.targets import load_target
 

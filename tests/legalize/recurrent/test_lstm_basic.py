@@ -15,7 +15,7 @@ from tflq.flatbuffer.reader import read
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import i16, i32, ui8
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 
 BATCH, DEPTH, CELLS = 16, 5, 8
 

@@ -11,7 +11,7 @@ from support.reference import assert_equals_kernel, evaluated, every_value, inte
 
 from tflq.ir.registry import op_class
 from tflq.ir.types import ScalarType, UniformQuantizedType, i8, i16, ui8
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.legalize.rule import rules_of
 
 Quantized = UniformQuantizedType

@@ -12,7 +12,7 @@ from tflq.errors import UnsupportedError
 from tflq.evaluate import Run, evaluate_function
 from tflq.ir.core import Function, Module, Op, Signature, Value
 from tflq.ir.types import ScalarType, TensorType, UniformQuantizedType, f32, i1, i8, i16, i32, i64, resource, ui8
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.tosa.files.write import tosa_bytes
 from tflq.tosa.lowering.engine import lower
 from tflq.tosa.target import Target

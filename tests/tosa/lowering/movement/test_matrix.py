@@ -13,7 +13,7 @@ from support.lowered_tosa import assert_gives
 from tflq.contract import Pipeline
 from tflq.flatbuffer.reader import read
 from tflq.ir.core import Function
-from tflq.legalize import legalize
+from tflq.legalize.engine import legalize
 from tflq.passes.canonicalize import Canonicalize
 from tflq.passes.dce import DeadCodeElimination
 from tflq.passes.fold import Fold
