@@ -54,7 +54,7 @@ def _rank(p: Parser, form: Form) -> None:
 def _insert(p: Parser, form: Form) -> None:
     """`%x into %t[%i] : type`"""
     form.operands = [p.operand_name()]
-    _word(p, "into")
+    p.expect_word("into")
     form.operands.append(p.operand_name())
     p.expect("[")
     indices = p.operand_names()
@@ -67,7 +67,7 @@ def _insert(p: Parser, form: Form) -> None:
 
 def _concat(p: Parser, form: Form) -> None:
     """`dim(1) %x, %y : (types) -> type`"""
-    _word(p, "dim")
+    p.expect_word("dim")
     p.expect("(")
     form.attributes["dim"] = p.integer()
     p.expect(")")
@@ -100,7 +100,7 @@ def _slice(p: Parser, form: Form) -> None:
     form.operands = [p.operand_name()]
     inserted = form.name == "tensor.insert_slice"
     if inserted:
-        _word(p, "into")
+        p.expect_word("into")
         form.operands.append(p.operand_name())
     counts = [1] * len(form.operands)
     for kind in ("offsets", "sizes", "strides"):
@@ -109,7 +109,7 @@ def _slice(p: Parser, form: Form) -> None:
         counts.append(len(names))
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
     source = _typed(p, form)
-    _word(p, "into" if inserted else "to")
+    p.expect_word("into" if inserted else "to")
     target = p.value_type()
     tensors: Types = [source, target] if inserted else [source]
     form.given = [*tensors, *[_INDEX] * (len(form.operands) - len(tensors))]
@@ -131,7 +131,7 @@ def _pad(p: Parser, form: Form) -> None:
         form.attributes["nofold"] = None
     counts = [1]
     for side in ("low", "high"):
-        _word(p, side)
+        p.expect_word(side)
         form.attributes[f"static_{side}"], names = _numbers(p)
         form.operands += names
         counts.append(len(names))
@@ -139,7 +139,7 @@ def _pad(p: Parser, form: Form) -> None:
     region: Region = p.region()
     form.regions = [region]
     kind = _typed(p, form)
-    _word(p, "to")
+    p.expect_word("to")
     form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
     form.types = [p.value_type()]
 
@@ -149,36 +149,27 @@ def _numbers(p: Parser) -> tuple[TypedArray, list[str]]:
     numbers: list[int] = []
     names: list[str] = []
     p.expect("[")
-    while not p.accept("]"):
+    for _ in p.items("]"):
         name = p.ssa_or_none()
         if name is None:
             numbers.append(p.integer())
         else:
             names.append(name)
             numbers.append(_GIVEN)
-        if not p.accept(","):
-            p.expect("]")
-            break
     return TypedArray.of(np.array(numbers, np.int64), i64), names
 
 
 def _typed(p: Parser, form: Form) -> TensorType:
-    if p.peek("{"):
-        form.attributes |= p.dictionary()
+    form.attributes |= p.attributes()
     p.expect(":")
     kind: TensorType = p.value_type()
     return kind
 
 
 def _into(p: Parser) -> TensorType:
-    _word(p, "into")
+    p.expect_word("into")
     kind: TensorType = p.value_type()
     return kind
-
-
-def _word(p: Parser, word: str) -> None:
-    if not p.accept_word(word):
-        p.fail(f"expected '{word}'")
 
 
 READERS: Final[dict[str, Callable[[Any, Form], None]]] = {

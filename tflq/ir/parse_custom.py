@@ -69,8 +69,7 @@ class CustomParser(OpParser):
             form.attributes[key] = Opaque(name + self.balanced())
 
     def signature(self, form: Form) -> None:
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+        form.attributes |= self.attributes()
         self.expect(":")
         if self.peek("("):
             form.given, form.types = self.types(), self.arrow_types()
@@ -94,19 +93,16 @@ class CustomParser(OpParser):
 
     def _terminator(self, form: Form) -> None:
         """`%x, %y : type, type`, or nothing."""
-        if self.peek("{"):
-            form.attributes = self.dictionary()
+        form.attributes |= self.attributes()
         form.operands = self.operand_names()
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+        form.attributes |= self.attributes()
         if form.operands:
             self.expect(":")
             form.given = self.listed_types()
 
     def _quant_return(self, form: Form) -> None:
         """`%x, %y : type, type`, or `%x, %y`, as the proposal of quant.region writes it."""
-        if self.peek("{"):
-            form.attributes = self.dictionary()
+        form.attributes |= self.attributes()
         form.operands = self.operand_names()
         if self.accept(":"):
             form.given = self.listed_types()
@@ -123,12 +119,11 @@ class CustomParser(OpParser):
             self.expect(">")
             self.signature(form)
             return
-        if self.peek("{"):
-            form.attributes = self.dictionary()
-            if "value" in form.attributes:  # the attribute is in the dictionary
-                self.pos = start
-                self.signature(form)
-                return
+        form.attributes |= self.attributes()
+        if "value" in form.attributes:  # the attribute is in the dictionary
+            self.pos = start
+            self.signature(form)
+            return
         value, kind = self.typed_attribute()
         if isinstance(value, bool):
             kind = kind or i1
@@ -231,8 +226,7 @@ class CustomParser(OpParser):
         return names
 
     def _one_type(self, form: Form) -> TensorType:
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+        form.attributes |= self.attributes()
         self.expect(":")
         return self.value_type()
 

@@ -72,16 +72,13 @@ class StablehloParser(CustomParser):
         form.operands = [self.operand_name()]
         self.expect("[")
         rows: list[list[int]] = []
-        while not self.accept("]"):
+        for _ in self.items("]"):
             row = [self.integer()]
             while self.accept(":"):
                 row.append(self.integer())
             if len(row) not in (2, 3):
                 self.fail("expected start:limit or start:limit:stride")
             rows.append([*row, 1][:3])
-            if not self.accept(","):
-                self.expect("]")
-                break
         table = np.array(rows, np.int64).reshape(-1, 3)
         for column, key in enumerate(("start_indices", "limit_indices", "strides")):
             form.attributes[key] = TypedArray.of(np.ascontiguousarray(table[:, column]), i64)
@@ -146,13 +143,10 @@ class StablehloParser(CustomParser):
         form.attributes["dimension_numbers"] = Opaque(f"#stablehlo.conv<{left}x{right}->{_spaced(self.balanced())}>")
         for word in (",", "window", "=", "{"):
             self.expect(word)
-        while not self.accept("}"):
+        for _ in self.items("}"):
             word = self.word("a name")
             self.expect("=")
             self._window(form, word)
-            if not self.accept(","):
-                self.expect("}")
-                break
         self.signature(form)
 
     def _window(self, form: Form, word: str) -> None:
@@ -212,13 +206,10 @@ class StablehloParser(CustomParser):
         """`(%i = %x, ...) : types cond {region} do {region}`: the arguments of both regions have these names."""
         names: list[str] = []
         self.expect("(")
-        while not self.accept(")"):
+        for _ in self.items(")"):
             names.append(self.operand_name())
             self.expect("=")
             form.operands.append(self.operand_name())
-            if not self.accept(","):
-                self.expect(")")
-                break
         if names:
             self.expect(":")
             form.given = self.listed_types()

@@ -42,6 +42,8 @@ __all__ = ["AttributePrinter", "elements_text", "float_literal"]
 
 LISTED: Final = 16
 """Elements up to which the standard form lists them."""
+_LARGE: Final = 1 << 10
+"""Elements from which an array's text is not copied into that of its op."""
 _PIECE: Final = 1 << 18
 """Elements that are compared, or written, at a time."""
 
@@ -125,7 +127,7 @@ class AttributePrinter:
     def large(self, items: Mapping[str, Any]) -> tuple[str, Iterator[str]] | None:
         """The name and the elements, in pieces, of a large array, if that is all a dictionary has."""
         (key, array), *others = items.items()
-        if others or not isinstance(array, TypedArray) or array.size < _PIECE or not (array.element and array.type):
+        if others or not isinstance(array, TypedArray) or array.size < _LARGE or not (array.element and array.type):
             return None
         return key, self._dense(array, array.element, array.type)
 
