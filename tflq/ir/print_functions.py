@@ -5,7 +5,7 @@ quant.region, which reads nothing from outside: as `tfl.pseudo_const`,
 `arith.constant` where other dialects use it, `stablehlo.constant` or `tosa.const` where theirs do.
 
 In the standard form all values are numbered in one row, attributes are properties, before the regions, and a location
-is the name of a tensor.
+is the name of the first result.
 """
 
 from __future__ import annotations
@@ -205,10 +205,9 @@ class FunctionPrinter:
             yield f'{left}"{op.name}"({names}){inside}{shown}{end}'
 
     def _location(self, op: Op) -> str:
-        location = op.location
-        if location is None:
-            return ""
-        return f" loc({quote(location.tensor)})" if self.standard else f" {_location(location)}"
+        if self.standard:
+            return f" loc({quote(op.result.name)})" if op.results and op.result.name else ""
+        return "" if op.location is None else f" {_location(op.location)}"
 
     def _closed_regions(self, op: Op, path: tuple[Block, ...]) -> list[str]:
         """The regions of an op that reads no constants from outside: those that it shares with others are defined in

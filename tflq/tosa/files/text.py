@@ -20,7 +20,7 @@ from tflq.dialects.calls import callees
 from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.state import Variable
 from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
-from tflq.ir.core import Block, Function, Location, Module, Op, Region, Value
+from tflq.ir.core import Block, Function, Module, Op, Region, Value
 from tflq.ir.print_types import type_text
 from tflq.ir.printer import standard_pieces
 from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar
@@ -147,34 +147,21 @@ class _Body:
         given: list[Value | None] = [
             self._constant(v) if isinstance(v, Constant) else self._value(v) for v in operands(op)
         ]
-        results = [Value(_type(value.type)) for value in op.results]
+        results = [Value(_type(value.type), value.name) for value in op.results]
         self._values.update(zip(op.results, results, strict=True))
         regions = [self._region(self.module.functions[called]) for called in callees(op)]
-        self._add(op.name, given, results, _attributes(op), op.result.name if results else "", regions)
-
-    def _add(
-        self,
-        name: str,
-        operands: list[Value | None],
-        results: list[Value],
-        attributes: dict[str, Any],
-        tensor: str = "",
-        regions: Sequence[Region] = (),
-    ) -> None:
-        location = Location("", 0, 0, "", tensor) if tensor else None
-        self.ops.append(Op(name, operands, results, attributes, location, regions=regions))
+        self.ops.append(Op(op.name, given, results, _attributes(op), regions=regions))
 
     def _region(self, function: Function) -> Region:
         body = _Body(self.module, function)
-        body._add("tosa.yield", [*body.outputs], [], {})
-        return Region([Block(body.arguments, body.ops)])
+        return Region([Block(body.arguments, [*body.ops, Op("tosa.yield", [*body.outputs], [])])])
 
     def _value(self, value: Value) -> Value:
         """What stands for a value; a constant of the module is made when it is met first."""
         made = self._values.get(value)
         if made is None:
-            made = self._values[value] = Value(_type(value.type))
-            self._add("tosa.const", [], [made], {"values": elements(value)}, value.name)
+            made = self._values[value] = Value(_type(value.type), value.name)
+            self.ops.append(Op("tosa.const", [], [made], {"values": elements(value)}))
         return made
 
     def _constant(self, constant: Constant) -> Value:
@@ -185,8 +172,8 @@ class _Body:
         if made is None:
             type = _tensor(array.shape, element)
             made = self._constants[key] = Value(_shape_type(array.size) if constant.is_shape else type)
-            values = TypedArray.of(array, element, type)
-            self._add("tosa.const_shape" if constant.is_shape else "tosa.const", [], [made], {"values": values})
+            values = {"values": TypedArray.of(array, element, type)}
+            self.ops.append(Op("tosa.const_shape" if constant.is_shape else "tosa.const", [], [made], values))
         return made
 
 
