@@ -59,7 +59,7 @@ def _insert(p: Parser, form: Form) -> None:
     p.expect("[")
     indices = p.operand_names()
     p.expect("]")
-    kind = _typed(p, form)
+    kind = p.one_type(form)
     form.operands += indices
     form.given = [BareType.of(kind.element), kind, *[_INDEX] * len(indices)]
     form.types = [kind]
@@ -79,7 +79,7 @@ def _collapsed(p: Parser, form: Form) -> None:
     """`%x [[0, 1], [2]] : type into type`"""
     form.operands = [p.operand_name()]
     form.attributes["reassociation"] = p.attribute()
-    kind = _typed(p, form)
+    kind = p.one_type(form)
     form.given, form.types = [kind], [_into(p)]
 
 
@@ -90,7 +90,7 @@ def _expanded(p: Parser, form: Form) -> None:
     if p.accept_word("output_shape"):
         form.attributes["static_output_shape"], names = _numbers(p)
         form.operands += names
-    kind = _typed(p, form)
+    kind = p.one_type(form)
     form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
     form.types = [_into(p)]
 
@@ -108,7 +108,7 @@ def _slice(p: Parser, form: Form) -> None:
         form.operands += names
         counts.append(len(names))
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
-    source = _typed(p, form)
+    source = p.one_type(form)
     p.expect_word("into" if inserted else "to")
     target = p.value_type()
     tensors: Types = [source, target] if inserted else [source]
@@ -120,7 +120,7 @@ def _generate(p: Parser, form: Form) -> None:
     """`%n, %m {region} : type`"""
     form.operands = p.operand_names()
     form.regions = [p.region()]
-    form.types = [_typed(p, form)]
+    form.types = [p.one_type(form)]
     form.given = [_INDEX] * len(form.operands)
 
 
@@ -138,7 +138,7 @@ def _pad(p: Parser, form: Form) -> None:
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
     region: Region = p.region()
     form.regions = [region]
-    kind = _typed(p, form)
+    kind = p.one_type(form)
     p.expect_word("to")
     form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
     form.types = [p.value_type()]
@@ -157,13 +157,6 @@ def _numbers(p: Parser) -> tuple[TypedArray, list[str]]:
             names.append(name)
             numbers.append(_GIVEN)
     return TypedArray.of(np.array(numbers, np.int64), i64), names
-
-
-def _typed(p: Parser, form: Form) -> TensorType:
-    form.attributes |= p.attributes()
-    p.expect(":")
-    kind: TensorType = p.value_type()
-    return kind
 
 
 def _into(p: Parser) -> TensorType:

@@ -145,13 +145,13 @@ class CustomParser(OpParser):
         self.signature(form)
         form.types = [kind and kind.with_element(i1) for kind in form.types]
 
-    def _select(self, form: Form) -> None:
-        """`%c, %x, %y : type`, or the condition's type and the others' if that is no i1."""
+    def select(self, form: Form) -> None:
+        """`%c, %x, %y : type`, or the condition's type and the others'. A type alone leaves arith's condition i1."""
         form.operands = self.operand_names()
         self.signature(form)
         if len(form.given) == 2:
             form.given, form.types = [*form.given, form.given[1]], form.given[1:]
-        elif form.given:
+        elif form.given and form.name == "arith.select":
             form.given = [BareType.of(i1), *form.given[1:]]
 
     def _call(self, form: Form) -> None:
@@ -184,7 +184,7 @@ class CustomParser(OpParser):
         """`%x[%dim] : type`"""
         form.operands = [self.operand_name()]
         form.operands += self._bracketed()
-        kind = self._one_type(form)
+        kind = self.one_type(form)
         form.given = [BareType.of(kind.element), *[_INDEX] * (len(form.operands) - 1)]
         form.types = [kind]
 
@@ -192,19 +192,19 @@ class CustomParser(OpParser):
         """`%x[%i] : type`"""
         form.operands = [self.operand_name()]
         form.operands += self._bracketed()
-        kind = self._one_type(form)
+        kind = self.one_type(form)
         form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
         form.types = [BareType.of(kind.element)]
 
     def _dim(self, form: Form) -> None:
         """`%x, %i : type`"""
         form.operands = self.operand_names()
-        form.given, form.types = [self._one_type(form), _INDEX], [_INDEX]
+        form.given, form.types = [self.one_type(form), _INDEX], [_INDEX]
 
     def _from_elements(self, form: Form) -> None:
         """`%x, %y : type`"""
         form.operands = self.operand_names()
-        kind = self._one_type(form)
+        kind = self.one_type(form)
         form.given, form.types = [BareType.of(kind.element)] * len(form.operands), [kind]
 
     def _reshape(self, form: Form) -> None:
@@ -215,7 +215,7 @@ class CustomParser(OpParser):
     def _empty(self, form: Form) -> None:
         """`(%dim) : type`"""
         form.operands = self.parenthesized()
-        form.types = [self._one_type(form)]
+        form.types = [self.one_type(form)]
         form.given = [_INDEX] * len(form.operands)
 
     def _bracketed(self) -> list[str]:
@@ -225,7 +225,8 @@ class CustomParser(OpParser):
         self.expect("]")
         return names
 
-    def _one_type(self, form: Form) -> TensorType:
+    def one_type(self, form: Form) -> TensorType:
+        """`{...}? : type`"""
         form.attributes |= self.attributes()
         self.expect(":")
         return self.value_type()
@@ -233,7 +234,7 @@ class CustomParser(OpParser):
     def _const_shape(self, form: Form) -> None:
         """`[1, 2] : type`"""
         dims = np.array(self.attribute(), np.int64)
-        form.types = [self._one_type(form)]
+        form.types = [self.one_type(form)]
         form.attributes["shape"] = TypedArray.of(dims, index, TensorType(dims.shape, index))
 
     def _generic_linalg(self, form: Form) -> None:
@@ -263,7 +264,7 @@ class CustomParser(OpParser):
     def _linalg_index(self, form: Form) -> None:
         """`0 : index`"""
         form.attributes["dim"] = self.integer()
-        form.types = [self._one_type(form)]
+        form.types = [self.one_type(form)]
 
     def _quant_region(self, form: Form) -> None:
         """`(%x, %y) {region} {...}? : types -> types`; inside, the operands' names are the block's arguments."""
@@ -289,7 +290,7 @@ CustomParser.readers.update(
         **dict.fromkeys(("linalg.yield", "stablehlo.return", "tensor.yield", "func.return"), CustomParser._terminator),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
-        "arith.select": CustomParser._select,
+        "arith.select": CustomParser.select,
         "func.call": CustomParser._call,
         "func.call_indirect": CustomParser._call_indirect,
         "func.constant": CustomParser._reference,

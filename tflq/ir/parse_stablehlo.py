@@ -102,13 +102,6 @@ class StablehloParser(CustomParser):
         self.signature(form)
         form.types = form.types or form.given
 
-    def _select(self, form: Form) -> None:
-        """`%c, %x, %y : type, type`"""
-        form.operands = self.operand_names()
-        self.signature(form)
-        if len(form.given) == 2:
-            form.given, form.types = [*form.given, form.given[1]], form.given[1:]
-
     def _dot_general(self, form: Form) -> None:
         """`%x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGH, HIGH] : signature`"""
         form.operands = self.operand_names()
@@ -268,7 +261,7 @@ StablehloParser.readers.update(
         "stablehlo.slice": StablehloParser._slice,
         "stablehlo.compare": StablehloParser._compare,
         "stablehlo.optimization_barrier": StablehloParser._same_as_operands,
-        "stablehlo.select": StablehloParser._select,
+        "stablehlo.select": CustomParser.select,
         "stablehlo.dot_general": StablehloParser._dot_general,
         "stablehlo.dot": StablehloParser._dot_general,
         "stablehlo.convolution": StablehloParser._convolution,

@@ -75,7 +75,7 @@ class AttributePrinter:
         if isinstance(value, str):
             return _symbol(value) if isinstance(value, Symbol) else quote(value)
         if isinstance(value, np.generic):
-            return f"#tflq.scalar<{_array(np.asarray(value))}>"
+            return f"#tflq.scalar<{self._array(np.asarray(value))}>"
         if isinstance(value, int):
             return int.__repr__(value)
         if isinstance(value, float):
@@ -86,7 +86,7 @@ class AttributePrinter:
         if isinstance(value, TypedArray) and value.element is not None:
             return self._typed_array(value, value.element)
         if isinstance(value, np.ndarray):
-            return _array(value)
+            return self._array(value)
         if isinstance(value, (AffineMap, Opaque)):
             return value.text
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -103,6 +103,12 @@ class AttributePrinter:
             return f"#tflq.value<{quote(self._name(value))}>"
         raise TypeError(f"the text form has no attribute for a {type(value).__name__}")
 
+    def _array(self, array: np.ndarray) -> str:
+        scalar = SCALAR_OF_DTYPE.get(array.dtype.str)
+        if scalar is None:
+            raise TypeError(f"the text form has no attribute for an array of {array.dtype}")
+        return "".join(self._dense(array, scalar, TensorType(array.shape, scalar)))
+
     def _typed_array(self, array: TypedArray, element: ElementType) -> str:
         if array.type is not None:
             return "".join(self._dense(array, element, array.type))
@@ -111,7 +117,7 @@ class AttributePrinter:
         literals = f": {', '.join(items)}" if array.size else ""
         return f"array<{self.types.text(element)}{literals}>"
 
-    def _dense(self, array: TypedArray, element: ElementType, type: TensorType) -> Iterator[str]:
+    def _dense(self, array: np.ndarray, element: ElementType, type: TensorType) -> Iterator[str]:
         """`dense<...> : type`, in pieces."""
         data, storage = np.asarray(array), element_storage(element)
         shown = _standard_elements(data, storage) if self.standard else elements_text(_readable(data, element))
@@ -160,15 +166,6 @@ def _symbol(name: str) -> str:
     return f"@{name}" if BARE_KEY.fullmatch(name) else f"@{quote(name)}"
 
 
-def _array(array: np.ndarray) -> str:
-    scalar = SCALAR_OF_DTYPE.get(array.dtype.str)
-    if scalar is None:
-        raise TypeError(f"the text form has no attribute for an array of {array.dtype}")
-    dims = "".join(f"{dim}x" for dim in array.shape)
-    elements = elements_text(array)
-    return f"dense<{_hex(array) if elements is None else elements}> : tensor<{dims}{scalar.name}>"
-
-
 def _readable(array: np.ndarray, element: ElementType) -> np.ndarray:
     """Elements as numbers: bf16, which is held as bits, as float32."""
     return bfloat16_values(np.asarray(array)) if element_storage(element) is bf16 else np.asarray(array)
@@ -181,10 +178,6 @@ def _narrow(array: np.ndarray, storage: ScalarType) -> np.ndarray:
     if 1 < size < array.itemsize and ((array < storage.minimum) | (array > storage.maximum)).any():
         raise ValueError(f"a constant does not fit {storage}")
     return np.ascontiguousarray(data[:, :size])
-
-
-def _hex(array: np.ndarray) -> str:
-    return f'"0x{np.ascontiguousarray(array).tobytes().hex()}"'
 
 
 def elements_text(array: np.ndarray) -> str | None:
