@@ -1,4 +1,4 @@
-"""Custom forms of ops of arith, math and tensor that are no `name operands : signature` (`tflq.ir.parse_custom`)."""
+"""Custom forms of arith, math and tensor that `tflq.ir.parse_custom` has no pieces for."""
 
 from __future__ import annotations
 
@@ -51,38 +51,6 @@ def _rank(p: Parser, form: Form) -> None:
     form.types = [_INDEX]
 
 
-def _insert(p: Parser, form: Form) -> None:
-    """`%x into %t[%i] : type`"""
-    form.operands = [p.operand_name()]
-    p.expect_word("into")
-    form.operands.append(p.operand_name())
-    p.expect("[")
-    indices = p.operand_names()
-    p.expect("]")
-    kind = p.one_type(form)
-    form.operands += indices
-    form.given = [BareType.of(kind.element), kind, *[_INDEX] * len(indices)]
-    form.types = [kind]
-
-
-def _concat(p: Parser, form: Form) -> None:
-    """`dim(1) %x, %y : (types) -> type`"""
-    p.expect_word("dim")
-    p.expect("(")
-    form.attributes["dim"] = p.integer()
-    p.expect(")")
-    form.operands = p.operand_names()
-    p.signature(form)
-
-
-def _collapsed(p: Parser, form: Form) -> None:
-    """`%x [[0, 1], [2]] : type into type`"""
-    form.operands = [p.operand_name()]
-    form.attributes["reassociation"] = p.attribute()
-    kind = p.one_type(form)
-    form.given, form.types = [kind], [_into(p)]
-
-
 def _expanded(p: Parser, form: Form) -> None:
     """`%x [[0], [1, 2]] output_shape [%n, 2, 3] : type into type`"""
     form.operands = [p.operand_name()]
@@ -114,14 +82,6 @@ def _slice(p: Parser, form: Form) -> None:
     tensors: Types = [source, target] if inserted else [source]
     form.given = [*tensors, *[_INDEX] * (len(form.operands) - len(tensors))]
     form.types = [target]
-
-
-def _generate(p: Parser, form: Form) -> None:
-    """`%n, %m {region} : type`"""
-    form.operands = p.operand_names()
-    form.regions = [p.region()]
-    form.types = [p.one_type(form)]
-    form.given = [_INDEX] * len(form.operands)
 
 
 def _pad(p: Parser, form: Form) -> None:
@@ -170,12 +130,8 @@ READERS: Final[dict[str, Callable[[Any, Form], None]]] = {
     "math.fpowi": _of_two_types,
     "arith.addui_extended": _sum_and_overflow,
     "tensor.rank": _rank,
-    "tensor.insert": _insert,
-    "tensor.concat": _concat,
-    "tensor.collapse_shape": _collapsed,
     "tensor.expand_shape": _expanded,
     "tensor.extract_slice": _slice,
     "tensor.insert_slice": _slice,
-    "tensor.generate": _generate,
     "tensor.pad": _pad,
 }

@@ -237,12 +237,6 @@ class StablehloParser(CustomParser):
             self.accept(",")
         self.signature(form)
 
-    def _composite(self, form: Form) -> None:
-        """`"name" %x {...} : signature`"""
-        form.attributes["name"] = self.string()
-        form.operands = self.operand_names()
-        self.signature(form)
-
     def _custom_call(self, form: Form) -> None:
         """`@target(%x) {...} : signature`"""
         form.attributes["call_target_name"] = str(self.attribute())
@@ -267,7 +261,6 @@ StablehloParser.readers.update(
         "stablehlo.convolution": StablehloParser._convolution,
         "stablehlo.reduce": StablehloParser._reduce,
         "stablehlo.custom_call": StablehloParser._custom_call,
-        "stablehlo.composite": StablehloParser._composite,
         "stablehlo.while": StablehloParser._while,
         **dict.fromkeys(
             ("stablehlo.fft", "stablehlo.rng", "stablehlo.cholesky", "stablehlo.reduce_precision"),
