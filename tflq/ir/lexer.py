@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NoReturn
 
 from tflq.errors import ParseError
@@ -68,6 +69,14 @@ class Scanner:
         if not self.accept(literal):
             self.fail(f"expected '{literal}'")
 
+    def items(self, end: str) -> Iterator[None]:
+        """Once where each item of a list begins; steps over the commas after items, and over the end."""
+        while not self.accept(end):
+            yield
+            if not self.accept(","):
+                self.expect(end)
+                return
+
     def peek_word(self) -> str:
         """The word that is next, or ""."""
         self.skip()
@@ -79,6 +88,10 @@ class Scanner:
             return False
         self.pos += len(word)
         return True
+
+    def expect_word(self, word: str) -> None:
+        if not self.accept_word(word):
+            self.fail(f"expected '{word}'")
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
         """What a pattern matches here, stepped over."""
@@ -97,6 +110,11 @@ class Scanner:
 
     def word(self, what: str) -> str:
         return self.take(_WORD, what)
+
+    def name_or_string(self, what: str) -> str:
+        """A name, in quotes or not."""
+        quoted = self.string_or_none()
+        return self.word(what) if quoted is None else quoted
 
     def integer(self) -> int:
         text = self.take(_INTEGER, "an integer")

@@ -44,17 +44,17 @@ class AttributeParser(ElementParser):
         """`{key = value, flag, "other key" = value}`"""
         self.expect("{")
         items: dict[str, Any] = {}
-        while not self.accept("}"):
+        for _ in self.items("}"):
             at = self.pos
-            key = self.string_or_none()
-            name = key if key is not None else self.word("an attribute's name")
+            name = self.name_or_string("an attribute's name")
             if name in items:
                 self.fail(f"'{name}' is given twice", at)
             items[name] = self.attribute() if self.accept("=") else None
-            if not self.accept(","):
-                self.expect("}")
-                break
         return items
+
+    def attributes(self) -> dict[str, Any]:
+        """A dictionary, or nothing."""
+        return self.dictionary() if self.peek("{") else {}
 
     def entry(self, items: Mapping[str, Any], key: str, kind: type, default: Any, at: int) -> Any:
         """What a dictionary that `tflq` prints has under `key`, which must be of a `kind` unless it is the default."""
@@ -87,8 +87,7 @@ class AttributeParser(ElementParser):
     def _symbol(self) -> Symbol | Opaque:
         """What follows `@`: a name, or `name::@name` of what is in another, known by its text alone."""
         start = self.pos
-        quoted = self.string_or_none()
-        name = self.word("a symbol's name") if quoted is None else quoted
+        name = self.name_or_string("a symbol's name")
         if not self.accept("::"):
             return Symbol(name)
         self.expect("@")
@@ -139,13 +138,7 @@ class AttributeParser(ElementParser):
         return self.type() if self.accept(":") else None
 
     def _items(self, end: str) -> list[Any]:
-        items: list[Any] = []
-        while not self.accept(end):
-            items.append(self.attribute())
-            if not self.accept(","):
-                self.expect(end)
-                break
-        return items
+        return [self.attribute() for _ in self.items(end)]
 
     def _number(self) -> tuple[Any, TensorType | ElementType | None]:
         at = self.pos

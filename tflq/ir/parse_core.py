@@ -1,4 +1,4 @@
-"""Custom forms of ops of arith, math and tensor that are no `name operands : signature` (`tflq.ir.parse_custom`)."""
+"""Custom forms of arith, math and tensor that `tflq.ir.parse_custom` has no pieces for."""
 
 from __future__ import annotations
 
@@ -51,38 +51,6 @@ def _rank(p: Parser, form: Form) -> None:
     form.types = [_INDEX]
 
 
-def _insert(p: Parser, form: Form) -> None:
-    """`%x into %t[%i] : type`"""
-    form.operands = [p.operand_name()]
-    _word(p, "into")
-    form.operands.append(p.operand_name())
-    p.expect("[")
-    indices = p.operand_names()
-    p.expect("]")
-    kind = _typed(p, form)
-    form.operands += indices
-    form.given = [BareType.of(kind.element), kind, *[_INDEX] * len(indices)]
-    form.types = [kind]
-
-
-def _concat(p: Parser, form: Form) -> None:
-    """`dim(1) %x, %y : (types) -> type`"""
-    _word(p, "dim")
-    p.expect("(")
-    form.attributes["dim"] = p.integer()
-    p.expect(")")
-    form.operands = p.operand_names()
-    p.signature(form)
-
-
-def _collapsed(p: Parser, form: Form) -> None:
-    """`%x [[0, 1], [2]] : type into type`"""
-    form.operands = [p.operand_name()]
-    form.attributes["reassociation"] = p.attribute()
-    kind = _typed(p, form)
-    form.given, form.types = [kind], [_into(p)]
-
-
 def _expanded(p: Parser, form: Form) -> None:
     """`%x [[0], [1, 2]] output_shape [%n, 2, 3] : type into type`"""
     form.operands = [p.operand_name()]
@@ -90,7 +58,7 @@ def _expanded(p: Parser, form: Form) -> None:
     if p.accept_word("output_shape"):
         form.attributes["static_output_shape"], names = _numbers(p)
         form.operands += names
-    kind = _typed(p, form)
+    kind = p.one_type(form)
     form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
     form.types = [_into(p)]
 
@@ -100,7 +68,7 @@ def _slice(p: Parser, form: Form) -> None:
     form.operands = [p.operand_name()]
     inserted = form.name == "tensor.insert_slice"
     if inserted:
-        _word(p, "into")
+        p.expect_word("into")
         form.operands.append(p.operand_name())
     counts = [1] * len(form.operands)
     for kind in ("offsets", "sizes", "strides"):
@@ -108,20 +76,12 @@ def _slice(p: Parser, form: Form) -> None:
         form.operands += names
         counts.append(len(names))
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
-    source = _typed(p, form)
-    _word(p, "into" if inserted else "to")
+    source = p.one_type(form)
+    p.expect_word("into" if inserted else "to")
     target = p.value_type()
     tensors: Types = [source, target] if inserted else [source]
     form.given = [*tensors, *[_INDEX] * (len(form.operands) - len(tensors))]
     form.types = [target]
-
-
-def _generate(p: Parser, form: Form) -> None:
-    """`%n, %m {region} : type`"""
-    form.operands = p.operand_names()
-    form.regions = [p.region()]
-    form.types = [_typed(p, form)]
-    form.given = [_INDEX] * len(form.operands)
 
 
 def _pad(p: Parser, form: Form) -> None:
@@ -131,15 +91,15 @@ def _pad(p: Parser, form: Form) -> None:
         form.attributes["nofold"] = None
     counts = [1]
     for side in ("low", "high"):
-        _word(p, side)
+        p.expect_word(side)
         form.attributes[f"static_{side}"], names = _numbers(p)
         form.operands += names
         counts.append(len(names))
     form.attributes["operandSegmentSizes"] = TypedArray.of(np.array(counts, np.int32), i32)
     region: Region = p.region()
     form.regions = [region]
-    kind = _typed(p, form)
-    _word(p, "to")
+    kind = p.one_type(form)
+    p.expect_word("to")
     form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
     form.types = [p.value_type()]
 
@@ -149,36 +109,20 @@ def _numbers(p: Parser) -> tuple[TypedArray, list[str]]:
     numbers: list[int] = []
     names: list[str] = []
     p.expect("[")
-    while not p.accept("]"):
+    for _ in p.items("]"):
         name = p.ssa_or_none()
         if name is None:
             numbers.append(p.integer())
         else:
             names.append(name)
             numbers.append(_GIVEN)
-        if not p.accept(","):
-            p.expect("]")
-            break
     return TypedArray.of(np.array(numbers, np.int64), i64), names
 
 
-def _typed(p: Parser, form: Form) -> TensorType:
-    if p.peek("{"):
-        form.attributes |= p.dictionary()
-    p.expect(":")
-    kind: TensorType = p.value_type()
-    return kind
-
-
 def _into(p: Parser) -> TensorType:
-    _word(p, "into")
+    p.expect_word("into")
     kind: TensorType = p.value_type()
     return kind
-
-
-def _word(p: Parser, word: str) -> None:
-    if not p.accept_word(word):
-        p.fail(f"expected '{word}'")
 
 
 READERS: Final[dict[str, Callable[[Any, Form], None]]] = {
@@ -186,12 +130,8 @@ READERS: Final[dict[str, Callable[[Any, Form], None]]] = {
     "math.fpowi": _of_two_types,
     "arith.addui_extended": _sum_and_overflow,
     "tensor.rank": _rank,
-    "tensor.insert": _insert,
-    "tensor.concat": _concat,
-    "tensor.collapse_shape": _collapsed,
     "tensor.expand_shape": _expanded,
     "tensor.extract_slice": _slice,
     "tensor.insert_slice": _slice,
-    "tensor.generate": _generate,
     "tensor.pad": _pad,
 }

@@ -30,6 +30,29 @@ _FLAGS = {"fastmath": ("fastmath", "#arith.fastmath"), "overflow": ("overflowFla
 _UNSAID = {"fastmath": "#arith.fastmath<none>", "overflowFlags": "#arith.overflow<none>"}
 """Attributes that the generic form says and the custom form leaves out."""
 _INDEX = BareType.of(index)
+_FORMS = {
+    "func.call": ("@callee ( %* ) signature", "", ""),
+    "func.constant": ("@value : T", "", "T"),
+    "linalg.index": ("#dim :T", "", "T"),
+    "stablehlo.composite": ('"name %* signature', "", ""),
+    "tensor.collapse_shape": ("% @reassociation :T into U", "T", "U"),
+    "tensor.concat": ("dim ( #dim ) %* signature", "", ""),
+    "tensor.dim": ("%* :T", "T index", "index"),
+    "tensor.empty": ("( %* ) :T", "index*", "T"),
+    "tensor.extract": ("% [%*]? :T", "T index*", "elem"),
+    "tensor.from_elements": ("%* :T", "elem*", "T"),
+    "tensor.generate": ("%* {} :T", "index*", "T"),
+    "tensor.insert": ("% into % [ %* ] :T", "elem T index*", "T"),
+    "tensor.reshape": ("% ( %* ) signature", "", ""),
+    "tensor.splat": ("% [%*]? :T", "elem index*", "T"),
+}
+"""Forms that are one piece after another, with the types of operands and result where no signature says them.
+
+%      an operand; %* any number of them, also in brackets that may be left out
+@key   an attribute, #key an integer, "key a string
+{}     a region
+:T     attributes and a type, which is called T; T and U alone are a type. `elem` is an element of T
+"""
 
 
 class CustomParser(OpParser):
@@ -39,6 +62,9 @@ class CustomParser(OpParser):
 
     def custom(self, name: str, results: int, at: int) -> Form:
         form = Form(_SHORT.get(name, name), results=results, at=at)
+        if form.name in _FORMS:
+            self._pieces(form, *_FORMS[form.name])
+            return form
         reader = self.readers.get(form.name)
         if reader is not None:
             reader(self, form)
@@ -47,6 +73,41 @@ class CustomParser(OpParser):
         self.flags(form)
         self.signature(form)
         return form
+
+    def _pieces(self, form: Form, pieces: str, given: str, result: str) -> None:
+        """A form of `_FORMS`."""
+        kinds: dict[str, TensorType] = {"index": _INDEX}
+        for piece in pieces.split():
+            start, key = piece[0], piece[1:]
+            if piece == "%":
+                form.operands.append(self.operand_name())
+            elif piece == "%*":
+                form.operands += self.operand_names()
+            elif piece == "[%*]?":
+                if self.accept("["):
+                    form.operands += self.operand_names()
+                    self.expect("]")
+            elif piece == "{}":
+                form.regions.append(self.region())
+            elif piece == "signature":
+                self.signature(form)
+            elif piece == ":T":
+                kinds["T"] = self.one_type(form)
+            elif piece in ("T", "U"):
+                kinds[piece] = self.value_type()
+            elif start in '@#"':
+                read = {"@": self.attribute, "#": self.integer, '"': self.string}[start]
+                form.attributes[key] = read()
+            elif piece.isalpha():
+                self.expect_word(piece)
+            else:
+                self.expect(piece)
+        if result:
+            kinds["elem"] = BareType.of(kinds["T"].element)
+            *names, last = given.split() or [""]
+            rest = [last[:-1]] * (len(form.operands) - len(names)) if last.endswith("*") else [last] * bool(last)
+            form.given = [kinds[name] for name in (*names, *rest)]
+            form.types = [kinds[result]]
 
     def generic(self, name: str) -> Form:
         """The generic form, with attributes as the custom form has them."""
@@ -69,8 +130,7 @@ class CustomParser(OpParser):
             form.attributes[key] = Opaque(name + self.balanced())
 
     def signature(self, form: Form) -> None:
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+        form.attributes |= self.attributes()
         self.expect(":")
         if self.peek("("):
             form.given, form.types = self.types(), self.arrow_types()
@@ -94,19 +154,16 @@ class CustomParser(OpParser):
 
     def _terminator(self, form: Form) -> None:
         """`%x, %y : type, type`, or nothing."""
-        if self.peek("{"):
-            form.attributes = self.dictionary()
+        form.attributes |= self.attributes()
         form.operands = self.operand_names()
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+        form.attributes |= self.attributes()
         if form.operands:
             self.expect(":")
             form.given = self.listed_types()
 
     def _quant_return(self, form: Form) -> None:
         """`%x, %y : type, type`, or `%x, %y`, as the proposal of quant.region writes it."""
-        if self.peek("{"):
-            form.attributes = self.dictionary()
+        form.attributes |= self.attributes()
         form.operands = self.operand_names()
         if self.accept(":"):
             form.given = self.listed_types()
@@ -123,12 +180,11 @@ class CustomParser(OpParser):
             self.expect(">")
             self.signature(form)
             return
-        if self.peek("{"):
-            form.attributes = self.dictionary()
-            if "value" in form.attributes:  # the attribute is in the dictionary
-                self.pos = start
-                self.signature(form)
-                return
+        form.attributes |= self.attributes()
+        if "value" in form.attributes:  # the attribute is in the dictionary
+            self.pos = start
+            self.signature(form)
+            return
         value, kind = self.typed_attribute()
         if isinstance(value, bool):
             kind = kind or i1
@@ -150,20 +206,14 @@ class CustomParser(OpParser):
         self.signature(form)
         form.types = [kind and kind.with_element(i1) for kind in form.types]
 
-    def _select(self, form: Form) -> None:
-        """`%c, %x, %y : type`, or the condition's type and the others' if that is no i1."""
+    def select(self, form: Form) -> None:
+        """`%c, %x, %y : type`, or the condition's type and the others'. A type alone leaves arith's condition i1."""
         form.operands = self.operand_names()
         self.signature(form)
         if len(form.given) == 2:
             form.given, form.types = [*form.given, form.given[1]], form.given[1:]
-        elif form.given:
+        elif form.given and form.name == "arith.select":
             form.given = [BareType.of(i1), *form.given[1:]]
-
-    def _call(self, form: Form) -> None:
-        """`@f(%x) : types -> types`"""
-        form.attributes["callee"] = self.attribute()
-        form.operands = self.parenthesized()
-        self.signature(form)
 
     def _call_indirect(self, form: Form) -> None:
         """`%f(%x) : types -> types`"""
@@ -173,73 +223,22 @@ class CustomParser(OpParser):
         inputs, outputs = (tuple(t for t in side if t is not None) for side in (form.given, form.types))
         form.given = [BareType.of(FunctionType(inputs, outputs)), *form.given]
 
-    def _reference(self, form: Form) -> None:
-        """`@f : function type`"""
-        form.attributes["value"] = self.attribute()
-        self.expect(":")
-        form.types = [self.value_type()]
-
     def parenthesized(self) -> list[str]:
         self.expect("(")
         names = self.operand_names()
         self.expect(")")
         return names
 
-    def _splat(self, form: Form) -> None:
-        """`%x[%dim] : type`"""
-        form.operands = [self.operand_name()]
-        form.operands += self._bracketed()
-        kind = self._one_type(form)
-        form.given = [BareType.of(kind.element), *[_INDEX] * (len(form.operands) - 1)]
-        form.types = [kind]
-
-    def _extract(self, form: Form) -> None:
-        """`%x[%i] : type`"""
-        form.operands = [self.operand_name()]
-        form.operands += self._bracketed()
-        kind = self._one_type(form)
-        form.given = [kind, *[_INDEX] * (len(form.operands) - 1)]
-        form.types = [BareType.of(kind.element)]
-
-    def _dim(self, form: Form) -> None:
-        """`%x, %i : type`"""
-        form.operands = self.operand_names()
-        form.given, form.types = [self._one_type(form), _INDEX], [_INDEX]
-
-    def _from_elements(self, form: Form) -> None:
-        """`%x, %y : type`"""
-        form.operands = self.operand_names()
-        kind = self._one_type(form)
-        form.given, form.types = [BareType.of(kind.element)] * len(form.operands), [kind]
-
-    def _reshape(self, form: Form) -> None:
-        """`%x(%shape) : types -> type`"""
-        form.operands = [self.operand_name(), *self.parenthesized()]
-        self.signature(form)
-
-    def _empty(self, form: Form) -> None:
-        """`(%dim) : type`"""
-        form.operands = self.parenthesized()
-        form.types = [self._one_type(form)]
-        form.given = [_INDEX] * len(form.operands)
-
-    def _bracketed(self) -> list[str]:
-        if not self.accept("["):
-            return []
-        names = self.operand_names()
-        self.expect("]")
-        return names
-
-    def _one_type(self, form: Form) -> TensorType:
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+    def one_type(self, form: Form) -> TensorType:
+        """`{...}? : type`"""
+        form.attributes |= self.attributes()
         self.expect(":")
         return self.value_type()
 
     def _const_shape(self, form: Form) -> None:
         """`[1, 2] : type`"""
         dims = np.array(self.attribute(), np.int64)
-        form.types = [self._one_type(form)]
+        form.types = [self.one_type(form)]
         form.attributes["shape"] = TypedArray.of(dims, index, TensorType(dims.shape, index))
 
     def _generic_linalg(self, form: Form) -> None:
@@ -266,11 +265,6 @@ class CustomParser(OpParser):
         if not all(isinstance(item, AffineMap) for item in form.attributes.get("indexing_maps") or [None]):
             self.fail("linalg.generic needs 'indexing_maps', a list of affine maps", form.at)
 
-    def _linalg_index(self, form: Form) -> None:
-        """`0 : index`"""
-        form.attributes["dim"] = self.integer()
-        form.types = [self._one_type(form)]
-
     def _quant_region(self, form: Form) -> None:
         """`(%x, %y) {region} {...}? : types -> types`; inside, the operands' names are the block's arguments."""
         form.operands = self.parenthesized()
@@ -295,19 +289,10 @@ CustomParser.readers.update(
         **dict.fromkeys(("linalg.yield", "stablehlo.return", "tensor.yield", "func.return"), CustomParser._terminator),
         **dict.fromkeys(("arith.constant", "stablehlo.constant"), CustomParser._constant),
         **dict.fromkeys(("arith.cmpf", "arith.cmpi"), CustomParser._compare),
-        "arith.select": CustomParser._select,
-        "func.call": CustomParser._call,
+        "arith.select": CustomParser.select,
         "func.call_indirect": CustomParser._call_indirect,
-        "func.constant": CustomParser._reference,
-        "tensor.splat": CustomParser._splat,
-        "tensor.extract": CustomParser._extract,
-        "tensor.dim": CustomParser._dim,
-        "tensor.from_elements": CustomParser._from_elements,
-        "tensor.reshape": CustomParser._reshape,
-        "tensor.empty": CustomParser._empty,
         "shape.const_shape": CustomParser._const_shape,
         "linalg.generic": CustomParser._generic_linalg,
-        "linalg.index": CustomParser._linalg_index,
         "quant.region": CustomParser._quant_region,
         "quant.return": CustomParser._quant_return,
     }

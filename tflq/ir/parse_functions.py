@@ -34,8 +34,7 @@ class FunctionParser(StablehloParser):
         if self.peek_word() in ("private", "public", "nested"):
             info["visibility"] = self.word("a visibility")
         self.expect("@")
-        quoted = self.string_or_none()
-        symbol = self.word("the function's name") if quoted is None else quoted
+        symbol = self.name_or_string("the function's name")
         inputs = self._arguments()
         at = self.pos
         types = self._result_types(info) if self.accept("->") else []
@@ -73,20 +72,17 @@ class FunctionParser(StablehloParser):
         """`(%arg0: type {attributes}, ...)`, or only types where there is no body."""
         self.expect("(")
         values: list[Value] = []
-        while not self.accept(")"):
+        for _ in self.items(")"):
             at = self.pos
             name = self.ssa_or_none()
             if name is not None:
                 self.expect(":")
             kind = self.value_type()
-            value = self.argument(Value(kind), self.dictionary() if self.peek("{") else {}, at)
+            value = self.argument(Value(kind), self.attributes(), at)
             self.location()
             if name is not None:
                 self.define(name, value, at)
             values.append(value)
-            if not self.accept(","):
-                self.expect(")")
-                break
         return values
 
     def argument(self, value: Value, attributes: dict[str, Any], at: int) -> Value:
@@ -104,13 +100,10 @@ class FunctionParser(StablehloParser):
             return [self.value_type()]
         types: list[TensorType] = []
         attributes: list[dict[str, Any]] = []
-        while not self.accept(")"):
+        for _ in self.items(")"):
             types.append(self.value_type())
-            attributes.append(self.dictionary() if self.peek("{") else {})
+            attributes.append(self.attributes())
             self.location()
-            if not self.accept(","):
-                self.expect(")")
-                break
         if any(attributes):
             info["result_attributes"] = attributes
         return types

@@ -46,7 +46,7 @@ class GenericParser(FunctionParser):
     def _closing(self) -> dict[str, Any]:
         """`) dict? : () -> ()`, and the dictionary."""
         self.expect(")")
-        attributes = self.dictionary() if self.peek("{") else {}
+        attributes = self.attributes()
         self.expect(":")
         if self.function_type() != FunctionType((), ()):
             self.fail("this op has neither operands nor results")
@@ -89,14 +89,11 @@ class GenericParser(FunctionParser):
         self.take(LABEL, "a block")
         names: list[tuple[str, Value]] = []
         if self.accept("("):
-            while not self.accept(")"):
+            for _ in self.items(")"):
                 name = self.operand_name()
                 self.expect(":")
                 names.append((name, Value(self.value_type())))
                 self.location()
-                if not self.accept(","):
-                    self.expect(")")
-                    break
         self.expect(":")
         for name, value in names:
             self.define(name, value, self.pos)

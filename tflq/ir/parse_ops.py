@@ -85,13 +85,8 @@ class OpParser(AttributeParser):
             form.attributes = self.dictionary()
             self.expect(">")
         if self.accept("("):
-            while not self.accept(")"):
-                form.regions.append(self.region())
-                if not self.accept(","):
-                    self.expect(")")
-                    break
-        if self.peek("{"):
-            form.attributes |= self.dictionary()
+            form.regions = [self.region() for _ in self.items(")")]
+        form.attributes |= self.attributes()
         self.expect(":")
         form.given, form.types = self.types(), self.arrow_types()
         return form
@@ -107,13 +102,7 @@ class OpParser(AttributeParser):
             blocks.append(self._block([value for _, value in arguments]))
         while not self.accept("}"):
             self.take(LABEL, "a block")
-            given: list[Value] = []
-            if self.accept("("):
-                while not self.accept(")"):
-                    given.append(self._block_argument())
-                    if not self.accept(","):
-                        self.expect(")")
-                        break
+            given = [self._block_argument() for _ in self.items(")")] if self.accept("(") else []
             self.expect(":")
             blocks.append(self._block(given))
         self.scope.symbols, self.scope.ops = outer, ops
@@ -138,13 +127,7 @@ class OpParser(AttributeParser):
     def types(self) -> Types:
         """`(type, type, ...)`, with None for `none`."""
         self.expect("(")
-        types: Types = []
-        while not self.accept(")"):
-            types.append(None if self.accept_word(_NONE) else self.value_type())
-            if not self.accept(","):
-                self.expect(")")
-                break
-        return types
+        return [None if self.accept_word(_NONE) else self.value_type() for _ in self.items(")")]
 
     def arrow_types(self) -> Types:
         self.expect("->")

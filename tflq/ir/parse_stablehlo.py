@@ -72,16 +72,13 @@ class StablehloParser(CustomParser):
         form.operands = [self.operand_name()]
         self.expect("[")
         rows: list[list[int]] = []
-        while not self.accept("]"):
+        for _ in self.items("]"):
             row = [self.integer()]
             while self.accept(":"):
                 row.append(self.integer())
             if len(row) not in (2, 3):
                 self.fail("expected start:limit or start:limit:stride")
             rows.append([*row, 1][:3])
-            if not self.accept(","):
-                self.expect("]")
-                break
         table = np.array(rows, np.int64).reshape(-1, 3)
         for column, key in enumerate(("start_indices", "limit_indices", "strides")):
             form.attributes[key] = TypedArray.of(np.ascontiguousarray(table[:, column]), i64)
@@ -104,13 +101,6 @@ class StablehloParser(CustomParser):
         form.operands = self.operand_names()
         self.signature(form)
         form.types = form.types or form.given
-
-    def _select(self, form: Form) -> None:
-        """`%c, %x, %y : type, type`"""
-        form.operands = self.operand_names()
-        self.signature(form)
-        if len(form.given) == 2:
-            form.given, form.types = [*form.given, form.given[1]], form.given[1:]
 
     def _dot_general(self, form: Form) -> None:
         """`%x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [HIGH, HIGH] : signature`"""
@@ -146,13 +136,10 @@ class StablehloParser(CustomParser):
         form.attributes["dimension_numbers"] = Opaque(f"#stablehlo.conv<{left}x{right}->{_spaced(self.balanced())}>")
         for word in (",", "window", "=", "{"):
             self.expect(word)
-        while not self.accept("}"):
+        for _ in self.items("}"):
             word = self.word("a name")
             self.expect("=")
             self._window(form, word)
-            if not self.accept(","):
-                self.expect("}")
-                break
         self.signature(form)
 
     def _window(self, form: Form, word: str) -> None:
@@ -212,13 +199,10 @@ class StablehloParser(CustomParser):
         """`(%i = %x, ...) : types cond {region} do {region}`: the arguments of both regions have these names."""
         names: list[str] = []
         self.expect("(")
-        while not self.accept(")"):
+        for _ in self.items(")"):
             names.append(self.operand_name())
             self.expect("=")
             form.operands.append(self.operand_name())
-            if not self.accept(","):
-                self.expect(")")
-                break
         if names:
             self.expect(":")
             form.given = self.listed_types()
@@ -253,12 +237,6 @@ class StablehloParser(CustomParser):
             self.accept(",")
         self.signature(form)
 
-    def _composite(self, form: Form) -> None:
-        """`"name" %x {...} : signature`"""
-        form.attributes["name"] = self.string()
-        form.operands = self.operand_names()
-        self.signature(form)
-
     def _custom_call(self, form: Form) -> None:
         """`@target(%x) {...} : signature`"""
         form.attributes["call_target_name"] = str(self.attribute())
@@ -277,13 +255,12 @@ StablehloParser.readers.update(
         "stablehlo.slice": StablehloParser._slice,
         "stablehlo.compare": StablehloParser._compare,
         "stablehlo.optimization_barrier": StablehloParser._same_as_operands,
-        "stablehlo.select": StablehloParser._select,
+        "stablehlo.select": CustomParser.select,
         "stablehlo.dot_general": StablehloParser._dot_general,
         "stablehlo.dot": StablehloParser._dot_general,
         "stablehlo.convolution": StablehloParser._convolution,
         "stablehlo.reduce": StablehloParser._reduce,
         "stablehlo.custom_call": StablehloParser._custom_call,
-        "stablehlo.composite": StablehloParser._composite,
         "stablehlo.while": StablehloParser._while,
         **dict.fromkeys(
             ("stablehlo.fft", "stablehlo.rng", "stablehlo.cholesky", "stablehlo.reduce_precision"),

@@ -99,13 +99,7 @@ class TypeParser(Scanner):
     def value_types(self) -> list[TensorType]:
         """`(type, type, ...)`"""
         self.expect("(")
-        types: list[TensorType] = []
-        while not self.accept(")"):
-            types.append(self.value_type())
-            if not self.accept(","):
-                self.expect(")")
-                break
-        return types
+        return [self.value_type() for _ in self.items(")")]
 
     def _shape(self) -> Shape:
         dims = self.take(_DIMS, "dims")

@@ -57,8 +57,7 @@ class _ModuleParser(GenericParser):
             self._aliases()
         elif self.accept_word("module"):
             if self.accept("@"):
-                quoted = self.string_or_none()
-                self.name = self.word("the module's name") if quoted is None else quoted
+                self.name = self.name_or_string("the module's name")
             attributes_at = self.pos
             if self.accept_word("attributes"):
                 attributes = self.dictionary()
@@ -104,13 +103,10 @@ class _ModuleParser(GenericParser):
             self.word(f"'{word}'")
             self.expect(":")
             self.expect("{")
-        while not self.accept("}"):
+        for _ in self.items("}"):
             name = self.word("a resource's name")
             self.expect(":")
             self.blobs[name] = Buffer(self._blob_data())
-            if not self.accept(","):
-                self.expect("}")
-                break
         self.expect("}")
         self.expect("#-}")
         self.pos = 0

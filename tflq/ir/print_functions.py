@@ -3,6 +3,9 @@
 A constant is printed in the innermost region that holds all its uses, before the first of them, and again in each
 quant.region, which reads nothing from outside: as `tfl.pseudo_const`,
 `arith.constant` where other dialects use it, `stablehlo.constant` or `tosa.const` where theirs do.
+
+In the standard form all values are numbered in one row, attributes are properties, before the regions, and a location
+is the name of the first result.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ class FunctionPrinter:
     def __init__(self, parent: ModulePrinter, function: Function) -> None:
         self.parent = parent
         self.types = parent.types
-        self.attributes = AttributePrinter(self.types, self.name)
+        self.standard = parent.standard
+        self.attributes = AttributePrinter(self.types, self.name, standard=self.standard)
         self.function = function
         self.index = {value: index for index, value in enumerate(function.tensors)}
         self.arguments = set(function.inputs)
@@ -61,26 +65,32 @@ class FunctionPrinter:
         if known is not None:
             return known
         if value.producer is not None:
-            name = self.names[value] = f"%{self.count}"
-            self.count += 1
-            return name
+            return self._numbered(value)
         name = self.names[value] = f"%cst{self.constants}"
         self.constants += 1
         self.pending.append(self._constant_line(name, value))
         return name
 
-    def lines(self, symbol: str) -> Iterator[str]:
+    def _numbered(self, value: Value) -> str:
+        name = self.names[value] = f"%{self.count}"
+        self.count += 1
+        return name
+
+    def pieces(self, symbol: str) -> Iterator[str]:
+        """The function's text: lines, or parts of lines with large constants."""
         if self.function.info.get("declaration"):
-            yield self.header(symbol)
+            yield f"{self.header(symbol)}\n"
             return
-        yield f"{self.header(symbol)} {{"
+        for comment in self.function.info.get("comments", ()) if self.standard else ():
+            yield f"  // {comment}\n"
+        yield f"{self.header(symbol)} {{\n"
         for op in self.function.ops:
-            yield from self._with_pending(self.op_line(op))
+            yield from self._with_pending(self.op_pieces(op))
         for value in (*self.function.tensors, *self._signature_values()):
             if value.producer is None:
                 self.name(value)
-        yield from self._with_pending(self.return_line())
-        yield "  }"
+        yield from self._with_pending(iter([self.return_line()]))
+        yield "  }\n"
 
     def _signature_values(self) -> Iterator[Value]:
         for signature in self.parent.module.signatures or []:
@@ -88,11 +98,15 @@ class FunctionPrinter:
                 for _, value in (*(signature.inputs or ()), *(signature.outputs or ())):
                     yield value
 
-    def _with_pending(self, line: str) -> Iterator[str]:
+    def _with_pending(self, pieces: Iterator[str]) -> Iterator[str]:
+        """A line in pieces, after those that define what its first piece names."""
+        first = next(pieces)
         for pending in self.pending:
-            yield f"    {pending}"
+            yield f"    {pending}\n"
         self.pending.clear()
-        yield f"    {line}"
+        yield f"    {first}"
+        yield from pieces
+        yield "\n"
 
     def header(self, symbol: str | None = None) -> str:
         function = self.function
@@ -101,7 +115,7 @@ class FunctionPrinter:
         if symbol is not None and symbol != function.name:
             attributes["tflq.name"] = function.name
         info = {key: item for key, item in function.info.items() if key not in _ELSEWHERE}
-        if info:
+        if info and not self.standard:
             attributes["tflq.info"] = info
         attributes |= function.info.get("attributes", {})
         suffix = f" attributes {self.attributes.dictionary(attributes)}" if attributes else ""
@@ -139,8 +153,12 @@ class FunctionPrinter:
         names = ", ".join(self.name(value) for value in outputs)
         return f"return {names} : {', '.join(self.types.text(value.type) for value in outputs)}"
 
-    def op_line(self, op: Op, path: tuple[Block, ...] = ()) -> str:
+    def op_line(self, op: Op) -> str:
         """An op, in several lines if there are ops inside of it."""
+        return "".join(self.op_pieces(op))
+
+    def op_pieces(self, op: Op, path: tuple[Block, ...] = ()) -> Iterator[str]:
+        """An op's text, one piece but for large constants of the standard form."""
         self.user = op
         operands = [*op.operands, *op.intermediates]
         names = ", ".join([self.name(value) for value in operands])
@@ -150,11 +168,12 @@ class FunctionPrinter:
         types = ["none" if value is None else text(value.type) for value in operands]
         result_types = [text(value.type) for value in op.results]
         attributes = self._op_attributes(op)
-        suffix = "" if op.location is None else f" {_location(op.location)}"
+        suffix = self._location(op)
         if op.regions:
             custom = None if attributes is not op.attributes else op.custom_text(self.name)
             if custom is not None:
-                return f"{left}{custom} : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
+                yield f"{left}{custom} : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
+                return
             before, self.pending = self.pending, []
             if op.name in CLOSED_OPS:
                 regions = self._closed_regions(op, path)
@@ -164,14 +183,31 @@ class FunctionPrinter:
                 regions = [self._region(region.blocks, path) for region in op.regions]
             self.pending = before
             if op.name == "linalg.generic" and _is_structured(op):
-                return f"{left}{self._structured(op, names.split(', '), types, attributes, regions[0])}{suffix}"
+                yield f"{left}{self._structured(op, names.split(', '), types, attributes, regions[0])}{suffix}"
+                return
             inside = f" ({', '.join(regions)})"
         else:
             inside = ""
+        end = f" : ({', '.join(types)}) -> {_grouped(result_types)}{suffix}"
+        if self.standard and attributes:
+            large = self.attributes.large(attributes)
+            if large is None:
+                yield f'{left}"{op.name}"({names}) <{self.attributes.dictionary(attributes)}>{inside}{end}'
+                return
+            yield f'{left}"{op.name}"({names}) <{{{large[0]} = '
+            yield from large[1]
+            yield f"}}>{inside}{end}"
+            return
         shown = f" {self.attributes.dictionary(attributes)}" if attributes else ""
         if op.name in CAST_OPS and len(operands) == len(op.results) == 1 and None not in operands:
-            return f"{left}{op.name} {names}{shown} : {types[0]} to {result_types[0]}{suffix}"
-        return f'{left}"{op.name}"({names}){inside}{shown} : ({", ".join(types)}) -> {_grouped(result_types)}{suffix}'
+            yield f"{left}{op.name} {names}{shown} : {types[0]} to {result_types[0]}{suffix}"
+        else:
+            yield f'{left}"{op.name}"({names}){inside}{shown}{end}'
+
+    def _location(self, op: Op) -> str:
+        if self.standard:
+            return f" loc({quote(op.result.name)})" if op.results and op.result.name else ""
+        return "" if op.location is None else f" {_location(op.location)}"
 
     def _closed_regions(self, op: Op, path: tuple[Block, ...]) -> list[str]:
         """The regions of an op that reads no constants from outside: those that it shares with others are defined in
@@ -205,13 +241,16 @@ class FunctionPrinter:
         lines = ["{"]
         for number, block in enumerate(blocks):
             for value in block.arguments:
-                self.names[value] = f"%b{self.block_arguments}"
-                self.block_arguments += 1
+                if self.standard:
+                    self._numbered(value)
+                else:
+                    self.names[value] = f"%b{self.block_arguments}"
+                    self.block_arguments += 1
             if block.arguments or number:
                 given = ", ".join(f"{self.names[v]}: {self.types.text(v.type)}" for v in block.arguments)
                 lines.append(f"{pad}^bb{number}{f'({given})' if given else ''}:")
             for op in block.ops:
-                line = self.op_line(op, (*path, block))
+                line = "".join(self.op_pieces(op, (*path, block)))
                 lines += [f"{pad}  {pending}" for pending in self.pending]
                 self.pending.clear()
                 lines.append(f"{pad}  {line}")
@@ -234,6 +273,8 @@ class FunctionPrinter:
         return f"{op.name} {self.attributes.dictionary(head)} {' '.join(sides)}{shown} {region}{arrow}"
 
     def _op_attributes(self, op: Op) -> Mapping[str, Any]:
+        if self.standard:
+            return op.attributes
         tensors = [self._tensor(value) for value in op.results]
         if not op.info and not op.intermediates and not any(tensors):
             return op.attributes

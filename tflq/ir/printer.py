@@ -5,20 +5,23 @@ per op `tflq.tensors` (name, place in the tensor table, buffer, info of each res
 `tflq.intermediates` (how many of the last operands are intermediates); the same per argument; per function and per
 module what the file says of them. `tflq.buffers` is the buffer table; a row is `unit` where a constant in the body
 gives its data.
+
+The standard form has none of this: it is what all versions of MLIR read alike. Ops are in the generic form, constants
+ops of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tflq.ir.core import NO_DATA, Buffer, Module, Op, Signature, Value
+from tflq.ir.core import NO_DATA, Buffer, Function, Module, Op, Signature, Value
 from tflq.ir.print_attributes import AttributePrinter
 from tflq.ir.print_functions import FunctionPrinter, is_data
 from tflq.ir.print_types import TypePrinter
 from tflq.ir.syntax import BARE_KEY, Symbol, quote
 
-__all__ = ["print_context", "print_module"]
+__all__ = ["print_context", "print_module", "standard_pieces"]
 
 SMALL_BLOB = 64
 """Bytes up to which a buffer that no constant shows is written in the table itself."""
@@ -27,6 +30,17 @@ SMALL_BLOB = 64
 def print_module(module: Module, *, elide: bool = False) -> str:
     """The module's text; with `elide` large constants are left out, and the text can be read but not parsed."""
     return ModulePrinter(module, elide).text()
+
+
+def standard_pieces(module: Module, comment: str, ops: Sequence[Op]) -> Iterator[str]:
+    """The module's text in the standard form: after a comment, `ops`, which are the module's own, and functions, with
+    what `comments` in their info says. In pieces, each a line or a part of a constant at most."""
+    printer = ModulePrinter(module, False, aliases=False, standard=True)
+    yield f"// {comment}\n{printer.header()}\n"
+    for op in ops:
+        yield f"  {FunctionPrinter(printer, Function('', [], [], [])).op_line(op)}\n"
+    yield from printer.body()
+    yield "}\n"
 
 
 def print_context(module: Module, index: int, op: Op | None, *, around: int = 3) -> str:
@@ -44,8 +58,9 @@ def print_context(module: Module, index: int, op: Op | None, *, around: int = 3)
 
 
 class ModulePrinter:
-    def __init__(self, module: Module, elide: bool, *, aliases: bool = True) -> None:
+    def __init__(self, module: Module, elide: bool, *, aliases: bool = True, standard: bool = False) -> None:
         self.module = module
+        self.standard = standard
         self.elide = elide
         self.types = TypePrinter(aliases=aliases)
         self.resources: dict[str, Buffer] = {}
@@ -56,19 +71,27 @@ class ModulePrinter:
         self.symbols = _symbols(module)
 
     def text(self) -> str:
-        body: list[str] = []
-        for printer, symbol in zip(self.functions, self.symbols, strict=True):
-            body += printer.lines(symbol)
-        attributes = self._attributes()
-        name = self.module.info.get("name")
-        shown = "" if name is None else f" @{name if BARE_KEY.fullmatch(name) else quote(name)}"
-        header = f"module{shown} attributes {AttributePrinter(self.types).dictionary(attributes)} {{"
-        lines = [*self.types.alias_lines(), header, *body, "}"]
+        body = [*self.body()]
+        header = self.header()
+        lines = [*self.types.alias_lines(), f"{header}\n{''.join(body)}}}"]
         if self.resources:
             blobs = ((name, buffer.data.tobytes().hex()) for name, buffer in self.resources.items())
             entries = ",\n".join(f'      {name}: "0x04000000{data}"' for name, data in blobs)
             lines += ["", "{-#", "  dialect_resources: {", "    builtin: {", entries, "    }", "  }", "#-}"]
         return "\n".join(lines) + "\n"
+
+    def header(self) -> str:
+        name = self.module.info.get("name")
+        shown = "" if name is None else f" @{name if BARE_KEY.fullmatch(name) else quote(name)}"
+        attributes = self.module.info.get("attributes", {}) if self.standard else self._attributes()
+        if attributes:
+            shown += f" attributes {AttributePrinter(self.types).dictionary(attributes)}"
+        return f"module{shown} {{"
+
+    def body(self) -> Iterator[str]:
+        """The functions."""
+        for printer, symbol in zip(self.functions, self.symbols, strict=True):
+            yield from printer.pieces(symbol)
 
     def _buffer_keys(self) -> dict[Buffer, int]:
         """A number for each buffer of the table, and for others that a constant's own line cannot hold."""

@@ -22,6 +22,7 @@ __all__ = [
     "PLACEHOLDER_OP",
     "SCALAR_OF_DTYPE",
     "Symbol",
+    "bits_text",
     "float_of",
     "float_text",
     "pack",
@@ -88,12 +89,16 @@ def float_text(value: float | np.floating) -> str:
     """A finite float as shortest decimal of its own precision, any other as hexadecimal bits."""
     scalar = value if isinstance(value, np.floating) else np.float64(value)
     if not np.isfinite(scalar):
-        bits = int(scalar.view(f"u{scalar.itemsize}"))
-        return f"0x{bits:0{2 * scalar.itemsize}X}"
+        return bits_text(scalar)
     text = str(scalar)
     if "." in text:
         return text
     return text.replace("e", ".0e") if "e" in text else f"{text}.0"
+
+
+def bits_text(scalar: np.generic) -> str:
+    """The bits of a number, hexadecimal."""
+    return f"0x{int(scalar.view(f'u{scalar.itemsize}')):0{2 * scalar.itemsize}X}"
 
 
 def float_of(text: str) -> float:

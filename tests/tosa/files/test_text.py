@@ -14,11 +14,13 @@ from support.running import tosa_opt
 from support.validity import valid
 
 from tflq.evaluate.registry import Run, evaluate_function
+from tflq.ir.attributes import TypedArray, TypedFloat
 from tflq.ir.core import Function, Module, Signature, Value, constant
-from tflq.ir.types import SCALARS, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, ui8
+from tflq.ir.print_attributes import LISTED, AttributePrinter
+from tflq.ir.print_types import TypePrinter
+from tflq.ir.types import SCALARS, ScalarType, TensorType, UniformQuantizedType, i1, i4, i8, i32, i64, named_scalar, ui8
 from tflq.tosa.check import check
-from tflq.tosa.files.literals import dense, listed, number_text, string, value_text
-from tflq.tosa.files.text import mlir_text
+from tflq.tosa.files.text import elements, mlir_text
 from tflq.tosa.lowering.builder import TosaBuilder
 from tflq.tosa.target import Target
 
@@ -131,36 +133,56 @@ def test_dims_that_are_not_known(tmp_path: Path) -> None:
         subprocess.run([compiler, "--compile-to=input", str(path), "-o", "/dev/null"], check=True, capture_output=True)
 
 
+TEXT = AttributePrinter(TypePrinter(aliases=False), standard=True).text
+
+
+def dense(array: np.ndarray, element: ScalarType | None) -> str:
+    assert element is not None
+    return TEXT(TypedArray.of(array, element, TensorType(array.shape, element)))
+
+
+def value_text(array: np.ndarray) -> str:
+    return TEXT(elements(constant(array)))
+
+
 def test_literals() -> None:
-    assert string('a"b\\c\né') == r'"a\22b\5Cc\0A\C3\A9"'
-    assert number_text(1.5, f32) == "0x3FC00000 : f32"
-    assert number_text(1.5, SCALARS["bf16"]) == "0x3FC0 : bf16"
-    assert number_text(-3, i64) == "-3 : i48"
-    assert value_text(constant(np.zeros((2, 3), np.int8)))[0] == "dense<0> : tensor<2x3xi8>"
-    assert value_text(constant(np.array([[1, -2]], np.int64)))[0] == "dense<[[1, -2]]> : tensor<1x2xi48>"
-    assert value_text(constant(np.array([True, False])))[0] == "dense<[true, false]> : tensor<2xi1>"
-    assert value_text(constant(np.array([0.0, -0.0], np.float32)))[0].startswith("dense<[0.00000000e+00, -0.000")
-    assert value_text(constant(np.array([np.inf, 1], np.float32)))[0].startswith("dense<[0x7F800000, 0x3F800000]>")
+    assert TEXT('a"b\\c\né') == r'"a\22b\5Cc\0A\C3\A9"'
+    assert TEXT(TypedFloat(1.5, f32)) == "0x3FC00000 : f32"
+    assert TEXT(TypedFloat(1.5, SCALARS["bf16"])) == "0x3FC0 : bf16"
+    assert value_text(np.zeros((2, 3), np.int8)) == "dense<0> : tensor<2x3xi8>"
+    assert value_text(np.array([[1, -2]], np.int64)) == "dense<[[1, -2]]> : tensor<1x2xi48>"
+    assert value_text(np.array([True, False])) == "dense<[true, false]> : tensor<2xi1>"
+    assert value_text(np.array([0.0, -0.0], np.float32)).startswith("dense<[0.00000000e+00, -0.000")
+    assert value_text(np.array([np.inf, 1], np.float32)).startswith("dense<[0x7F800000, 0x3F800000]>")
+    assert value_text(np.array([[np.inf, np.inf]], np.float32)) == "dense<0x7F800000> : tensor<1x2xf32>"
     many = np.arange(20)
-    assert dense(many.astype(np.int16).view(np.uint8), SCALARS["i16"], (20,)).startswith('dense<"0x000001000200')
-    assert dense(many.view(np.uint8), i64, (20,)).startswith('dense<"0x000000000000010000000000')
-    assert "true" in dense((many % 2).astype(np.uint8), i1, (20,))
-    assert dense(many.astype(np.uint8) % 8, i4, (20,)).startswith('dense<"0x0001020304050607')
+    assert dense(many.astype(np.int16), SCALARS["i16"]).startswith('dense<"0x000001000200')
+    assert value_text(many).startswith('dense<"0x000000000000010000000000')
+    assert "true" in dense((many % 2).astype(bool), i1)
+    assert dense(many.astype(np.int8) % 8, i4).startswith('dense<"0x0001020304050607')
+    assert dense(many[:0], SCALARS["index"]) == "dense<[]> : tensor<0xindex>"
+    with pytest.raises(ValueError, match="does not fit i48"):
+        value_text(many << 45)
+
+
+def test_clamp_of_48_bits() -> None:
+    b = TosaBuilder()
+    x = arg((2,), i64)
+    assert "min_val = -3 : i48" in mlir_text(module(b, [x], b.clamp(x, -3, 5)))
 
 
 @pytest.mark.parametrize("element", ["i4", "i8", "i16", "i64", "f32", "f16", "i1"])
-def test_constants_of_every_size(element: str, tmp_path: Path) -> None:
+def test_constants_of_every_size(element: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Listed and in hexadecimal, they are the same to tosa-opt."""
-    type = SCALARS[element]
-    rng = np.random.default_rng(0)
-    array = rng.integers(-7, 7, 40).astype(bool if type is i1 else np.uint8 if type is i4 else type.dtype)
-    data = array.view(np.uint8) & 15 if type is i4 else array.view(np.uint8)
-    if type is i4:
-        data = ((data << 4).view(np.int8) >> 4).view(np.uint8)
-    width = 1 if type is i4 else type.dtype.itemsize
-    texts = [dense(data, type, (40,)), f"dense<{listed(data.reshape(-1, width), type, (40,))}>"]
-    name = "i48" if type is i64 else element
-    lines = [f'"tosa.const"() <{{values = {t} : tensor<40x{name}>}}> : () -> tensor<40x{name}>' for t in texts]
+    type = SCALARS[element] if element != "i64" else named_scalar("i48")
+    assert type is not None
+    array = np.random.default_rng(0).integers(-7, 7, 40).astype(type.dtype)
+    texts = [dense(array, type)]
+    monkeypatch.setattr("tflq.ir.print_attributes.LISTED", 40)
+    texts.append(dense(array, type))
+    assert LISTED < 40
+    assert texts[1].startswith("dense<[")
+    lines = [f'"tosa.const"() <{{values = {t}}}> : () -> tensor<40x{type}>' for t in texts]
     path = tmp_path / "constants.mlir"
     path.write_text("\n".join(lines))
     run = subprocess.run([tosa_opt(), str(path)], capture_output=True, text=True, check=True)

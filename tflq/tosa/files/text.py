@@ -1,36 +1,41 @@
 """A module in the tosa form → MLIR text of the `tosa` dialect.
 
-Operators are in the generic form, which all versions of MLIR with TOSA 1.0 read alike. Compile-time-constant operands
-are `tosa.const` and `tosa.const_shape` before their first use, equal ones shared; regions of control flow take nothing
-from around them, so each has its own constants. A function per entry point, called by its signature's key; what
-control flow calls becomes regions. Functions' arguments have the tensors' names, inner values as locations.
+The module is brought into the form that MLIR has, then printed in the standard form (`tflq.ir.printer`):
+compile-time-constant operands are `tosa.const` and `tosa.const_shape` before their first use, equal ones shared;
+regions of control flow take nothing from around them, so each has its own constants. A function per entry point, called
+by its signature's key; what control flow calls becomes regions. Types are signless, i48 stands for i64. Functions'
+arguments have the tensors' names, inner values as locations.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import numpy as np
 
 from tflq.dialects.calls import callees
+from tflq.dialects.tosa.casts import Rescale
 from tflq.dialects.tosa.state import Variable
-from tflq.ir.core import Function, Module, Op, Value
-from tflq.ir.print_types import type_text as quantized_text
-from tflq.ir.types import element_storage
-from tflq.tosa.files.attribute_text import attributes_text
-from tflq.tosa.files.literals import (
-    constant_text,
-    constant_type,
-    element_text,
-    string,
-    type_text,
-    value_pieces,
-    value_text,
-)
-from tflq.tosa.operands import Constant, is_unsigned, operands
+from tflq.ir.attributes import Opaque, TypedArray, TypedFloat, TypedInt
+from tflq.ir.core import Block, Function, Module, Op, Region, Value
+from tflq.ir.print_types import type_text
+from tflq.ir.printer import standard_pieces
+from tflq.ir.types import BareType, ScalarType, Shape, TensorType, element_storage, i32, i64, named_scalar
+from tflq.tosa.files.attributes import GRAPHS
+from tflq.tosa.operands import Accumulates, Constant, accumulator, is_unsigned, operands, signless, slots
 from tflq.tosa.requirements import Requirements, requirements
 from tflq.tosa.target import Target
 
-__all__ = ["mlir_pieces", "mlir_text"]
+__all__ = ["elements", "mlir_pieces", "mlir_text"]
+
+_NOT_WRITTEN: Final = GRAPHS | {"input_range"}
+"""Hints, and functions, which become regions."""
+_ENUMS: Final = {"mode": "resize_mode", "rounding_mode": "rounding_mode"}
+_I48: Final = named_scalar("i48")
+_NAME: Final = "tosa.tensor_name"
 
 
 def mlir_text(module: Module, target: Target | None = None, *, function: int | None = None) -> str:
@@ -45,11 +50,9 @@ def mlir_pieces(module: Module, target: Target | None = None, *, function: int |
     chosen = {i: name for i, name in entries.items() if function in (None, i)} or {function or 0: "main"}
     called = _called(module, chosen)
     part = Module([module.functions[i] for i in called])
-    yield _head(requirements(part, target))
-    yield from _variables(part)
-    for index, name in chosen.items():
-        yield from _Function(module, index, name).lines()
-    yield "}\n"
+    needs = requirements(part, target)
+    functions = [_function(module, module.functions[i], name) for i, name in chosen.items()]
+    yield from standard_pieces(Module(functions, info=_target_env(needs)), str(needs), _variables(part))
 
 
 def _entries(module: Module) -> dict[int, str]:
@@ -75,157 +78,166 @@ def _called(module: Module, entries: Sequence[int] | dict[int, str]) -> list[int
     return list(found)
 
 
-def _head(needs: Requirements) -> str:
-    """What a module needs, in words and as the attribute that validators read.
+def _target_env(needs: Requirements) -> Mapping[str, Any]:
+    """What a module needs as the attribute that validators read.
 
     MLIR cannot read an attribute with an empty list; without one it takes both profiles and no extensions.
     """
     if not needs.extensions:
-        return f"// {needs}\nmodule {{\n"
-    return (
-        f"// {needs}\nmodule attributes {{tosa.target_env = #tosa.target_env<"
-        f'specification_version = "{needs.specification}", level = "{needs.level}", '
-        f"profiles = [{', '.join(needs.profiles)}], extensions = [{', '.join(needs.extensions)}]>}} {{\n"
+        return {}
+    env = (
+        f'#tosa.target_env<specification_version = "{needs.specification}", level = "{needs.level}", '
+        f"profiles = [{', '.join(needs.profiles)}], extensions = [{', '.join(needs.extensions)}]>"
     )
+    return {"attributes": {"tosa.target_env": Opaque(env)}}
 
 
-def _variables(module: Module) -> Iterator[str]:
+def _variables(module: Module) -> list[Op]:
     """One declaration per name."""
     declared = {op.variable: op.initial_value for op in module.ops() if isinstance(op, Variable)}
-    for name, initial in declared.items():
-        shape = initial.type.shape or ()
-        listed = f"dense<{list(shape)}> : tensor<{len(shape)}xindex>"
-        element = element_text(element_storage(initial.type.element))
-        yield (
-            f'  "tosa.variable"() <{{sym_name = {string(name)}, var_shape = {listed}, type = {element}, '
-            f"initial_value = {value_text(initial)[0]}}}> : () -> ()\n"
-        )
+    return [Op("tosa.variable", [], [], _declaration(name, initial)) for name, initial in declared.items()]
 
 
-class _Function:
-    """One function; its values are numbered through all regions."""
+def _declaration(name: str, initial: Value) -> dict[str, Any]:
+    shape = initial.type.shape or ()
+    return {
+        "sym_name": name,
+        "var_shape": Opaque(f"dense<{list(shape)}> : tensor<{len(shape)}xindex>"),
+        "type": _element(initial.type.storage),
+        "initial_value": elements(initial),
+    }
 
-    def __init__(self, module: Module, index: int, name: str) -> None:
+
+def _function(module: Module, function: Function, name: str) -> Function:
+    """A function as MLIR has it. What a caller has to know of stored integers is in comments."""
+    comments = []
+    for side, values in (("argument", function.inputs), ("result", function.outputs)):
+        for i, value in enumerate(values):
+            quantized = value.info.get("quantized")
+            words = [] if quantized is None else [type_text(quantized)]
+            words += ["unsigned"] if is_unsigned(value.type) else []
+            if words:
+                comments.append(f"{side} {i}: {', '.join(words)}")
+    body = _Body(module, function)
+    for value, argument in zip(function.inputs, body.arguments, strict=True):
+        argument.info = {"attributes": _named(value)}
+    info = {"comments": comments, "result_attributes": [_named(value) for value in function.outputs]}
+    return Function(name, body.arguments, body.outputs, body.ops, info=info)
+
+
+def _named(value: Value) -> dict[str, Any]:
+    return {_NAME: value.name} if value.name else {}
+
+
+class _Body:
+    """A function's values and ops, in a function or a region, with the constants it has."""
+
+    def __init__(self, module: Module, function: Function) -> None:
         self.module = module
-        self.function: Function = module.functions[index]
-        self.name = name
-        self.count = 0
-
-    def number(self) -> str:
-        """A name no value has yet."""
-        self.count += 1
-        return f"%{self.count - 1}"
-
-    def lines(self) -> Iterator[str]:
-        """The function's text."""
-        body = _Region(self, self.function, [f"%arg{i}" for i in range(len(self.function.inputs))], "    ")
-        for side, values in (("argument", self.function.inputs), ("result", self.function.outputs)):
-            for i, value in enumerate(values):
-                if (comment := _quantization(value)) is not None:
-                    yield f"  // {side} {i}: {comment}\n"
-        arguments = ", ".join(f"%arg{i}: {_named(value)}" for i, value in enumerate(self.function.inputs))
-        results = ", ".join(map(_named, self.function.outputs))
-        yield f"  func.func @{self.name}({arguments}) -> ({results}) {{\n"
-        yield from body.lines()
-        yield f"    return{_uses(body, self.function.outputs)}\n  }}\n"
-
-
-def _named(value: Value) -> str:
-    """An argument's or result's type, and its name."""
-    name = f" {{tosa.tensor_name = {string(value.name)}}}" if value.name else ""
-    return f"{type_text(value.type)}{name}"
-
-
-def _quantization(value: Value) -> str | None:
-    """What a caller has to know of stored integers."""
-    words = []
-    if (quantized := value.info.get("quantized")) is not None:
-        words.append(quantized_text(quantized))
-    if is_unsigned(value.type):
-        words.append("unsigned")
-    return ", ".join(words) or None
-
-
-def _uses(region: _Region, values: Sequence[Value]) -> str:
-    """` %0, %1 : type, type`; nothing for none."""
-    if not values:
-        return ""
-    return f" {', '.join(region.names[v] for v in values)} : {', '.join(type_text(v.type) for v in values)}"
-
-
-class _Region:
-    """A function's ops in a region: names of its values, constants it has."""
-
-    def __init__(self, parent: _Function, function: Function, arguments: Sequence[str], indent: str) -> None:
-        self.parent = parent
-        self.function = function
-        self.names = dict(zip(function.inputs, arguments, strict=True))
-        self.indent = indent
-        self._constants: dict[tuple[str, bytes], str] = {}
-
-    def lines(self) -> Iterator[str]:
-        """The ops, each after the constants it is the first to use; then those of constant results."""
-        for op in self.function.ops:
+        self.arguments = [Value(_type(value.type)) for value in function.inputs]
+        self.ops: list[Op] = []
+        self._values = dict(zip(function.inputs, self.arguments, strict=True))
+        self._constants: dict[tuple[ScalarType, tuple[int, ...], bytes], Value] = {}
+        for op in function.ops:
             if not isinstance(op, Variable):
-                yield from self._op(op)
-        for value in self.function.outputs:
-            if value not in self.names:
-                yield from self._value(value)
+                self._op(op)
+        self.outputs = [self._value(value) for value in function.outputs]
 
-    def _op(self, op: Op) -> Iterator[str]:
-        names, types = [], []
-        for operand in operands(op):
-            if isinstance(operand, Constant):
-                line, name, type = self._constant(operand)
-                yield line
-            else:
-                if operand not in self.names:
-                    yield from self._value(operand)
-                name, type = self.names[operand], type_text(operand.type)
-            names.append(name)
-            types.append(type)
-        made = [self.parent.number() for _ in op.results]
-        self.names.update(zip(op.results, made, strict=True))
-        left = f"{', '.join(made)} = " if made else ""
-        attributes = ", ".join(attributes_text(op))
-        yield f'{self.indent}{left}"{op.name}"({", ".join(names)}){f" <{{{attributes}}}>" if attributes else ""}'
-        if graphs := callees(op):
-            yield " ("
-            for i, index in enumerate(graphs):
-                yield ", " if i else ""
-                yield from self._graph(self.parent.module.functions[index])
-            yield ")"
-        results = ", ".join(type_text(v.type) for v in op.results)
-        results = results if len(op.results) == 1 else f"({results})"
-        location = f" loc({string(op.result.name)})" if made and op.result.name else ""
-        yield f" : ({', '.join(types)}) -> {results}{location}\n"
+    def _op(self, op: Op) -> None:
+        given: list[Value | None] = [
+            self._constant(v) if isinstance(v, Constant) else self._value(v) for v in operands(op)
+        ]
+        results = [Value(_type(value.type), value.name) for value in op.results]
+        self._values.update(zip(op.results, results, strict=True))
+        regions = [self._region(self.module.functions[called]) for called in callees(op)]
+        self.ops.append(Op(op.name, given, results, _attributes(op), regions=regions))
 
-    def _graph(self, function: Function) -> Iterator[str]:
-        """A region of a function's ops."""
-        indent = self.indent + "  "
-        region = _Region(self.parent, function, [self.parent.number() for _ in function.inputs], indent)
-        arguments = ", ".join(f"{region.names[v]}: {type_text(v.type)}" for v in function.inputs)
-        yield "{\n" + (f"{self.indent}^bb0({arguments}):\n" if arguments else "")
-        yield from region.lines()
-        types = ", ".join(type_text(v.type) for v in function.outputs)
-        names = ", ".join(region.names[v] for v in function.outputs)
-        yield f'{indent}"tosa.yield"({names}) : ({types}) -> ()\n{self.indent}}}'
+    def _region(self, function: Function) -> Region:
+        body = _Body(self.module, function)
+        return Region([Block(body.arguments, [*body.ops, Op("tosa.yield", [*body.outputs], [])])])
 
-    def _value(self, value: Value) -> Iterator[str]:
-        """A constant of the module."""
-        self.names[value] = name = self.parent.number()
-        location = f" loc({string(value.name)})" if value.name else ""
-        yield f'{self.indent}{name} = "tosa.const"() <{{values = '
-        yield from value_pieces(value)
-        yield f"}}> : () -> {type_text(value.type)}{location}\n"
+    def _value(self, value: Value) -> Value:
+        """What stands for a value; a constant of the module is made when it is met first."""
+        made = self._values.get(value)
+        if made is None:
+            made = self._values[value] = Value(_type(value.type), value.name)
+            self.ops.append(Op("tosa.const", [], [made], {"values": elements(value)}))
+        return made
 
-    def _constant(self, constant: Constant) -> tuple[str, str, str]:
-        """A compile-time-constant operand: the line that makes it, "" if there is one; name; type."""
-        type = constant_type(constant)
-        key = type, constant.array.tobytes()
-        name = self._constants.get(key)
-        if name is not None:
-            return "", name, type
-        name = self._constants[key] = self.parent.number()
-        op = "tosa.const_shape" if constant.is_shape else "tosa.const"
-        return f'{self.indent}{name} = "{op}"() <{{values = {constant_text(constant)}}}> : () -> {type}\n', name, type
+    def _constant(self, constant: Constant) -> Value:
+        """A compile-time-constant operand."""
+        array, element = constant.array, _element(constant.element)
+        key = element, array.shape, array.tobytes()
+        made = self._constants.get(key)
+        if made is None:
+            type = _tensor(array.shape, element)
+            made = self._constants[key] = Value(_shape_type(array.size) if constant.is_shape else type)
+            values = {"values": TypedArray.of(array, element, type)}
+            self.ops.append(Op("tosa.const_shape" if constant.is_shape else "tosa.const", [], [made], values))
+        return made
+
+
+@cache
+def _element(element: ScalarType) -> ScalarType:
+    """i48 for i64, which stands for it; i8 for ui8."""
+    return _I48 if element is i64 and _I48 is not None else signless(element)
+
+
+@lru_cache(maxsize=4096)
+def _tensor(shape: Shape, element: ScalarType) -> TensorType:
+    return TensorType(shape, element)
+
+
+@lru_cache(maxsize=4096)
+def _shape_type(size: int) -> TensorType:
+    return BareType.of(ScalarType(f"!tosa.shape<{size}>", 0, "opaque", ""))
+
+
+def _type(type: TensorType) -> TensorType:
+    return _tensor(type.shape, _element(element_storage(type.element)))
+
+
+def elements(value: Value) -> TypedArray:
+    """The elements of a constant; those that numpy has no type for as bits."""
+    storage = value.type.storage
+    assert value.buffer is not None
+    if storage.bits < 8:
+        array = value.array
+    else:
+        held = storage.dtype if storage.numpy else np.dtype(f"u{storage.bits // 8}")
+        array = value.buffer.data.view(held).reshape(tuple(d or 0 for d in value.type.shape or ()))
+    type = _type(value.type)
+    return TypedArray.of(array, type.element, type)
+
+
+@cache
+def _taken(kind: type[Op]) -> frozenset[str]:
+    return _NOT_WRITTEN | {slot.name for slot in slots(kind) if slot.type}
+
+
+def _attributes(op: Op) -> dict[str, Any]:
+    """Attributes that are not operands in TOSA, and what types say."""
+    kind: Any = type(op)
+    taken = _taken(kind)
+    made = {key: _attribute(op, key, value) for key, value in op.attributes.items() if key not in taken}
+    if isinstance(op, Accumulates):
+        made["acc_type"] = _element(accumulator(op))
+    if isinstance(op, Rescale):
+        made |= {"input_unsigned": is_unsigned(op.input.type), "output_unsigned": is_unsigned(op.result.type)}
+    return made
+
+
+def _attribute(op: Op, key: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if key in _ENUMS:
+        return Opaque(f"#tosa.{_ENUMS[key]}<{value}>")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple | list):
+        element = i32 if key == "perms" else i64
+        return TypedArray.of(np.array(value, element.dtype), element)
+    if key in ("min_val", "max_val"):
+        storage = op.result.type.storage
+        return TypedFloat(value, storage) if storage.is_float else TypedInt(value, _element(storage))
+    return TypedInt(value, i32)
