@@ -45,6 +45,7 @@ from tflq.evaluate.registry import evaluator
 from tflq.evaluate.stablehlo.numbers import dequantized, from_units, in_units, quantized, real, same_scale, stored
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, i1
+from tflq.numerics.comparison import COMPARISONS
 
 __all__ = ["ELEMENTWISE"]
 
@@ -165,22 +166,12 @@ def _convert(op: Convert, x: np.ndarray) -> np.ndarray:
     return np.where(inside, np.where(inside, whole, 0).astype(made.storage.dtype), np.where(whole <= low, low, high))
 
 
-_COMPARED: Final = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GE": np.greater_equal,
-    "GT": np.greater,
-    "LE": np.less_equal,
-    "LT": np.less,
-}
-
-
 @evaluator(Compare)
 def _compare(op: Compare, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     kind = op.lhs.type
     if not kind.quantized:
         a, b = real(kind, a), real(kind, b)
-    return np.asarray(_COMPARED[op.direction](a, b))
+    return np.asarray(COMPARISONS[op.direction](a, b))
 
 
 @evaluator(Select)
