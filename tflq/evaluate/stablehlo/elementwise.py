@@ -46,6 +46,7 @@ from tflq.evaluate.stablehlo.numbers import dequantized, from_units, in_units, q
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, i1
 from tflq.numerics.comparison import COMPARISONS
+from tflq.numerics.rounding import half_away, saturated
 
 __all__ = ["ELEMENTWISE"]
 
@@ -80,10 +81,6 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     return np.asarray(x.dtype.type(1) / (x.dtype.type(1) + np.exp(-x)))
 
 
-def _afz(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.trunc(x + np.copysign(x.dtype.type(0.5) - np.spacing(x.dtype.type(0.25)), x)))
-
-
 _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     Add: np.add,
     Subtract: np.subtract,
@@ -103,7 +100,7 @@ _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     Ceil: np.ceil,
     Floor: np.floor,
     RoundNearestEven: np.rint,
-    RoundNearestAfz: _afz,
+    RoundNearestAfz: half_away,
     Exponential: np.exp,
     Log: np.log,
     Logistic: _logistic,
@@ -160,10 +157,7 @@ def _convert(op: Convert, x: np.ndarray) -> np.ndarray:
         return np.asarray(numbers != 0)
     if numbers.dtype.kind != "f" or made.storage.is_float:
         return stored(made, numbers)
-    low, high = made.storage.minimum, made.storage.maximum
-    whole = np.nan_to_num(np.trunc(numbers.astype(np.float64)), nan=0.0)
-    inside = (whole > low) & (whole < high)
-    return np.where(inside, np.where(inside, whole, 0).astype(made.storage.dtype), np.where(whole <= low, low, high))
+    return saturated(numbers, made.storage.minimum, made.storage.maximum)
 
 
 @evaluator(Compare)
