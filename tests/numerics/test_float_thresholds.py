@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thresholds, round_half_away
+from tflq.numerics.float_thresholds import float_steps, from_steps, quantize_thresholds
+from tflq.numerics.rounding import half_away
 
 RNG = np.random.default_rng(0)
 SCALES = np.concatenate(
@@ -20,7 +21,7 @@ SCALES = np.concatenate(
 
 def kernel(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
-        return round_half_away((x / scale).astype(np.float64))
+        return half_away((x / scale).astype(np.float64))
 
 
 @pytest.mark.parametrize("levels", [np.arange(-512, 513), np.arange(-65536, 65537, 61), [2**31, -(2**31) + 1]])
@@ -46,7 +47,7 @@ def test_half_away_from_zero() -> None:
     below = np.nextafter(np.float32(0.5), np.float32(0))
     x = np.asarray([0.5, -0.5, 1.5, -2.5, below, -below, 8388609, np.inf, -np.inf, 0], np.float32)
     want = [1, -1, 2, -3, 0, 0, 8388609, np.inf, -np.inf, 0]
-    np.testing.assert_array_equal(round_half_away(x), np.asarray(want, np.float32))
+    np.testing.assert_array_equal(half_away(x), np.asarray(want, np.float32))
 
 
 def test_an_infinite_scale_stores_zeros() -> None:

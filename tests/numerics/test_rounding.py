@@ -11,7 +11,7 @@ import pytest
 
 from tflq.numerics.fixed_point import rescale
 from tflq.numerics.float_thresholds import quantize_thresholds
-from tflq.numerics.rounding import LIMB, ROUNDINGS, Rounding, limbs, rescale_rounded, round_float
+from tflq.numerics.rounding import LIMB, ROUNDINGS, Rounding, limbs, rescale_rounded, round_float, saturated
 
 EXACT: dict[str, Callable[[Fraction], int]] = {
     "half_away": lambda q: math.floor(abs(q) + Fraction(1, 2)) * (1 if q >= 0 else -1),
@@ -58,3 +58,18 @@ def test_thresholds_are_the_least_floats_that_round_up_to_a_level(rounding: Roun
         before = np.nextafter(least, np.float32(-np.inf))
         assert (round_float((least / scale).astype(np.float64), rounding) >= levels).all()
         assert (round_float((before / scale).astype(np.float64), rounding) < levels).all()
+
+
+def test_halves_go_away_from_zero_and_zeros_keep_their_sign() -> None:
+    x = np.array([-1.5, -0.5, -0.25, -0.0, 0.25, 0.49999999999999994, 2.5, np.inf, np.nan])
+    wanted = np.array([-2.0, -1.0, -0.0, -0.0, 0.0, 0.0, 3.0, np.inf, np.nan])
+    np.testing.assert_array_equal(round_float(x, "half_away"), wanted)
+    np.testing.assert_array_equal(np.signbit(round_float(x, "half_away")[:6]), np.signbit(wanted[:6]))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+def test_what_an_integer_type_does_not_hold_saturates(dtype: type[np.integer]) -> None:
+    low, high = (int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    x = [np.nan, np.inf, -np.inf, 100.9, 1.5 * 2**62, 1.5 * 2**63]
+    wanted = [0, high, low, 100, min(3 << 61, high), min(3 << 62, high)]
+    assert saturated(x, low, high).tolist() == wanted

@@ -12,7 +12,7 @@ from tflq.evaluate.registry import evaluator, of_arrays
 from tflq.ir.parameters import parameters
 from tflq.ir.types import ScalarType, TensorType, f32, f64
 from tflq.numerics.fixed_point import rescale
-from tflq.numerics.rounding import rescale_rounded, round_float
+from tflq.numerics.rounding import rescale_rounded, round_float, saturated
 
 __all__ = ["saturate"]
 
@@ -50,10 +50,7 @@ def _truncate(op: Truncate, x: np.ndarray) -> np.ndarray:
 
 def saturate(x: np.ndarray, storage: ScalarType) -> np.ndarray:
     """Whole floats as integers of a type, what lies beyond it as its nearest end, NaN as 0."""
-    wide = np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    inside = np.clip(wide, storage.minimum, min(storage.maximum, (1 << 62))).astype(np.int64)
-    inside = np.where(wide >= storage.maximum, storage.maximum, inside)
-    return inside.astype(storage.dtype)
+    return saturated(x, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(tfl.Cast)

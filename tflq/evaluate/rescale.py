@@ -15,6 +15,7 @@ from tflq.dialects.ext.rescale import RescaleF64, RescaleI64, RescaleMean, Round
 from tflq.evaluate.registry import evaluator
 from tflq.numerics.fixed_point import Multiplier, multiply, rounding_divide_by_pot
 from tflq.numerics.reduction import divided_multiplier
+from tflq.numerics.rounding import half_away
 from tflq.numerics.wrapping import rescale_i64
 
 __all__: list[str] = []
@@ -24,9 +25,7 @@ __all__: list[str] = []
 def _rescale_f64(op: RescaleF64, x: np.ndarray) -> np.ndarray:
     product = x.astype(np.float64) * op.scale
     storage = op.result.type.storage
-    whole = np.trunc(product)
-    rounded = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0)
-    return np.clip(rounded + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
+    return np.clip(half_away(product) + op.output_zp, storage.minimum, storage.maximum).astype(storage.dtype)
 
 
 @evaluator(RescaleI64)

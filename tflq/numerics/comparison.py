@@ -17,13 +17,25 @@ Source: kernels/comparisons.cc (QuantizeMultiplier, ComparisonQuantized), kernel
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from tflq.numerics.fixed_point import Multiplier, multiply, quantize_multiplier
 from tflq.numerics.x86 import divide_by_pot
 
-__all__ = ["LEFT_SHIFT", "compared", "compared_one_by_one", "comparison_multiplier", "unsettled"]
+__all__ = ["COMPARISONS", "LEFT_SHIFT", "compared", "compared_one_by_one", "comparison_multiplier", "unsettled"]
+
+COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "GE": np.greater_equal,
+    "GT": np.greater,
+    "LE": np.less_equal,
+    "LT": np.less,
+}
+"""Of two arrays, by StableHLO's name of the direction."""
 
 LEFT_SHIFT = 8
 

@@ -17,7 +17,7 @@ from tflq.numerics.rounding import Rounding, round_float
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["float_steps", "from_steps", "quantize_thresholds", "round_half_away"]
+__all__ = ["float_steps", "from_steps", "quantize_thresholds"]
 
 _STEPS = 8
 _INFINITY = 0x7F800000
@@ -33,13 +33,6 @@ def from_steps(steps: npt.ArrayLike) -> np.ndarray:
     """The float32 numbers at places in their order."""
     s = np.asarray(steps, np.int64)
     return np.where(s < 0, -s | 0x80000000, s).astype(np.uint32).view(np.float32)
-
-
-def round_half_away(x: np.ndarray) -> np.ndarray:
-    """Floats rounded to nearest, half away from zero."""
-    whole = np.trunc(x)
-    with np.errstate(invalid="ignore"):
-        return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(x.dtype)
 
 
 def quantize_thresholds(scales: npt.ArrayLike, levels: npt.ArrayLike, rounding: Rounding = "half_away") -> np.ndarray:

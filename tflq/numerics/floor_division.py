@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.numerics.float_thresholds import round_half_away
+from tflq.numerics.rounding import half_away
 
 __all__ = ["Parameters", "floor_quotient", "floor_quotients", "floor_remainder", "floor_remainders"]
 
@@ -55,4 +55,4 @@ def _stored(real: np.ndarray, dtype: np.dtype, parameters: Parameters) -> np.nda
     info, (scale, zero_point) = np.iinfo(dtype), parameters
     with np.errstate(over="ignore"):
         counts = (real / np.float32(scale)).astype(np.float64)
-    return np.clip(round_half_away(counts) + zero_point, info.min, info.max).astype(dtype)
+    return np.clip(half_away(counts) + zero_point, info.min, info.max).astype(dtype)

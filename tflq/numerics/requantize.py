@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.numerics.fixed_point import quotient, round_half_away
+from tflq.numerics.rounding import half_away
 from tflq.numerics.x86 import as_int32, wrapped
 
 __all__ = ["real_table", "requantize_table", "rescaled_value"]
@@ -26,8 +27,7 @@ def requantize_table(dtype: np.dtype, scale_in: float, zero_in: int, scale_out: 
         scale = f(scale_in) * (f(1) / f(scale_out))
         bias = f(-zero_in) * scale
         real = np.arange(info.min, info.max + 1).astype(f) * scale + bias
-        whole = np.trunc(real)
-        rounded = whole + np.where(np.abs(real - whole) >= 0.5, np.sign(real), 0)
+        rounded = half_away(real)
     return np.clip(wrapped(as_int32(rounded) + zero_out), info.min, info.max).astype(dtype)
 
 

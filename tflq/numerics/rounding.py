@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["LIMB", "ROUNDINGS", "Rounding", "limbs", "rescale_rounded", "round_float"]
+__all__ = ["LIMB", "ROUNDINGS", "Rounding", "half_away", "limbs", "rescale_rounded", "round_float", "saturated"]
 
 Rounding: TypeAlias = Literal["half_away", "half_up", "half_even", "toward_zero"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
@@ -57,14 +57,30 @@ def rescale_rounded(x: np.ndarray, multiplier: npt.ArrayLike, shift: npt.ArrayLi
 
 def round_float(x: np.ndarray, rounding: Rounding) -> np.ndarray:
     """Floats rounded to whole ones, in their precision."""
+    if rounding == "toward_zero":
+        return np.trunc(x)
+    if rounding == "half_away":
+        return half_away(x)
     even = np.rint(x)
-    with np.errstate(invalid="ignore"):
-        off = x - even  # exact
-    one = x.dtype.type(1)
     if rounding == "half_even":
         return even
-    if rounding == "half_up":
-        return even + np.where(off == 0.5, one, 0)
-    if rounding == "half_away":
-        return even + np.where((off == 0.5) & (x > 0), one, 0) - np.where((off == -0.5) & (x < 0), one, 0)
-    return np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        up = x - even == 0.5  # the difference is exact
+    return even + np.where(up, x.dtype.type(1), 0)
+
+
+def half_away(x: np.ndarray) -> np.ndarray:
+    """Floats rounded to nearest, half away from zero, in their precision. Zeros keep their sign."""
+    whole = np.trunc(x)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
+
+
+def saturated(x: npt.ArrayLike, low: int, high: int) -> np.ndarray:
+    """Floats without their fractions, within bounds of up to 64 bits: int64, or uint64 if `high` is beyond that. NaN
+    is 0."""
+    whole = np.trunc(np.asarray(x, np.float64))
+    wide: type[np.int64 | np.uint64] = np.int64 if high < 1 << 63 else np.uint64
+    above = whole >= float(high + 1)
+    kept = np.where((whole >= low) & ~above, whole, 0).astype(wide)
+    return np.where(above, wide(high), np.where(whole < low, wide(low), kept))

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tflq.numerics.elementwise import checked_log2
+from tflq.numerics.rounding import half_away
 from tflq.numerics.x86 import as_int32, wrapped
 
 __all__ = [
@@ -55,18 +56,12 @@ def table_8bit(
     with np.errstate(all="ignore"):
         inverse = np.float32(1) / np.float32(output_scale)
         x = np.float32(input_scale) * (np.arange(info.min, info.max + 1) - input_zp).astype(np.float32)
-        rescaled = _round(function(x) * inverse) + np.float32(output_zp)
+        rescaled = half_away(function(x) * inverse) + np.float32(output_zp)
     if info.min:  # clamped as floats
         whole = np.where(np.isnan(rescaled), 0, np.clip(rescaled, info.min, info.max))
     else:
         whole = np.clip(as_int32(rescaled), 0, info.max)
     return whole.astype(dtype)
-
-
-def _round(x: np.ndarray) -> np.ndarray:
-    """round() of a float32 array: half away from zero."""
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
 
 
 def table_16bit(
@@ -90,9 +85,9 @@ def table_16bit(
             function(low + i * step + step / f(2)),
             function(low + (i + f(1)) * step),
         )
-        sample = _round(here * inverse)
-        error = _round((after * inverse + sample) / f(2)) - _round(middle * inverse)
-        entries = np.append(sample - _round(error / f(2)), _round(function(np.asarray([high], f)) * inverse))
+        sample = half_away(here * inverse)
+        error = half_away((after * inverse + sample) / f(2)) - half_away(middle * inverse)
+        entries = np.append(sample - half_away(error / f(2)), half_away(function(np.asarray([high], f)) * inverse))
     return np.clip(np.where(np.isnan(entries), 0, entries), -32768, 32767).astype(
         np.int16
     )  # NaN: its conversion's low half

@@ -9,18 +9,18 @@ value must be one that the inputs' type expresses exactly: converted, it is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
 from tflq.contract import Pass, PassResult
 from tflq.dialects.stablehlo.casts import UniformQuantize
-from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region
+from tflq.dialects.stablehlo.conversions import Accumulating, Functions, identity_region, rescale_region
 from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.rules import baseline
 from tflq.dialects.stablehlo.windows import ReduceWindow
-from tflq.ir.core import Block, Buffer, Function, Module, Op, Region, Value, walk
+from tflq.ir.core import Buffer, Function, Module, Op, Value, walk
 from tflq.ir.rewriting import remove_ops
 from tflq.ir.types import TensorType
 
@@ -101,8 +101,8 @@ def _fused(function: Function, op: Reduce | ReduceWindow) -> bool:
     for value in kept:
         value.producer = op
     sides = (
-        _conversion([TensorType((), v.type.element) for v in sources], [TensorType((), e) for e in wide]),
-        _conversion([TensorType((), e) for e in wide], [TensorType((), v.type.element) for v in kept]),
+        rescale_region([v.type.element for v in sources], wide),
+        rescale_region(wide, [v.type.element for v in kept]),
     )
     _state(op, Functions(sides[0], functions.body, sides[1]))
     still = function.users()
@@ -136,11 +136,3 @@ def _narrow(init: Value, source: TensorType) -> Value | None:
     if back is None or not np.array_equal(back[0], init.array):
         return None
     return Value(kind, init.name, buffer=Buffer.of(there[0]))
-
-
-def _conversion(given: Sequence[TensorType], made: Sequence[TensorType]) -> Region:
-    """A function that rescales each argument."""
-    arguments = [Value(kind) for kind in given]
-    results = [Value(kind) for kind in made]
-    ops = [Op("stablehlo.uniform_quantize", [a], [r]) for a, r in zip(arguments, results, strict=True)]
-    return Region([Block(arguments, [*ops, Op("stablehlo.return", [*results], [])])])

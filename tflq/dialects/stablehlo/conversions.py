@@ -24,6 +24,7 @@ __all__ = [
     "Functions",
     "combiners",
     "identity_region",
+    "rescale_region",
     "results_of",
     "single_op",
 ]
@@ -248,3 +249,10 @@ def identity_region(elements: Sequence[ElementType]) -> Region:
     """A function that returns its arguments."""
     arguments = [Value(TensorType((), element)) for element in elements]
     return Region([Block(arguments, [Op("stablehlo.return", [*arguments], [])])])
+
+
+def rescale_region(given: Sequence[ElementType], made: Sequence[ElementType]) -> Region:
+    """A function that returns its arguments quantized to other types, by one `uniform_quantize` each."""
+    arguments, results = ([Value(TensorType((), element)) for element in side] for side in (given, made))
+    ops = [Op("stablehlo.uniform_quantize", [a], [r]) for a, r in zip(arguments, results, strict=True)]
+    return Region([Block(arguments, [*ops, Op("stablehlo.return", [*results], [])])])

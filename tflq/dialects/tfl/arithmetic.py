@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.dialects.declare import Operator, attribute, operand, result
+from typing import ClassVar, Final
+
+from tflq.dialects.declare import Operator, Trait, attribute, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Misreads, Unbounded
 from tflq.dialects.traits.memory import ComputedEarly, InPlace
@@ -15,6 +17,7 @@ __all__ = [
     "Add",
     "AddN",
     "Atan2",
+    "Binary",
     "Div",
     "FloorDiv",
     "FloorMod",
@@ -27,174 +30,116 @@ __all__ = [
 ]
 
 
-class Add(Operator, name="tfl.add", newest=5):
+class Binary(Operator):
+    """Of two tensors that broadcast, element by element."""
+
+    __slots__ = ()
+    lhs: Value = operand()
+    rhs: Value = operand()
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameElementType(lhs, rhs, output, unless_quantized=True),
+        Broadcasts(lhs, rhs, output),
+    )
+
+
+_TOGETHER: Final = (
+    QuantizedTogether(Binary.lhs, Binary.rhs, Binary.output),
+    Int16Symmetric(Binary.lhs, Binary.rhs, Binary.output),
+)
+_IN_PLACE: Final = InPlace(Binary.lhs, Binary.rhs)
+
+
+class Add(Binary, name="tfl.add", newest=5):
     """lhs + rhs, then the fused activation. Source: kernels/add.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
     pot_scale_int16: bool = attribute(default=True)
-    traits = (
-        QuantizedTogether(lhs, rhs, output),
-        Int16Symmetric(lhs, rhs, output),
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-        InPlace(lhs, rhs),
-    )
-    versions = (Needs(5, lhs, i16), Needs(4, lhs, i64))
+    traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), _IN_PLACE)
+    versions = (Needs(5, Binary.lhs, i16), Needs(4, Binary.lhs, i64))
 
 
-class Sub(Operator, name="tfl.sub", newest=5):
+class Sub(Binary, name="tfl.sub", newest=5):
     """lhs - rhs, then the fused activation. Source: kernels/sub.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
     pot_scale_int16: bool = attribute(default=True)
-    traits = (
-        QuantizedTogether(lhs, rhs, output),
-        Int16Symmetric(lhs, rhs, output),
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("scales", "result type"),
-        InPlace(lhs, rhs),
-    )
-    versions = (Needs(4, lhs, i64), Needs(3, broadcast_rank=5))
+    traits = (*_TOGETHER, *Binary.traits, Misreads("scales", "result type"), _IN_PLACE)
+    versions = (Needs(4, Binary.lhs, i64), Needs(3, broadcast_rank=5))
 
 
-class Mul(Operator, name="tfl.mul", newest=7):
+class Mul(Binary, name="tfl.mul", newest=7):
     """lhs * rhs, then the fused activation. Source: kernels/mul.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
     traits = (
-        QuantizedTogether(lhs, rhs, output),
-        Int16Symmetric(lhs, rhs, output),
-        SameElementType(lhs, rhs, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
+        *_TOGETHER,
+        SameElementType(Binary.lhs, Binary.rhs, unless_quantized=True),
+        Broadcasts(Binary.lhs, Binary.rhs, Binary.output),
         Misreads("scales"),
         Unbounded(),
-        InPlace(lhs, rhs),
+        _IN_PLACE,
         ComputedEarly(),
     )
-    versions = (Needs(7, lhs, i16), Needs(7, lhs, ui32), Needs(5, lhs, i64))
+    versions = (Needs(7, Binary.lhs, i16), Needs(7, Binary.lhs, ui32), Needs(5, Binary.lhs, i64))
 
 
-class Div(Operator, name="tfl.div", newest=2):
+class Div(Binary, name="tfl.div", newest=2):
     """lhs / rhs, then the fused activation. Source: kernels/div.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
     fused_activation_function: str = attribute(default="NONE")
-    traits = (
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("scales", "result type"),
-        Unbounded(),
-        InPlace(lhs, rhs),
-    )
+    traits = (*Binary.traits, Misreads("scales", "result type"), Unbounded(), _IN_PLACE)
     versions = (Needs(2, broadcast_rank=5),)
 
 
-class FloorDiv(Operator, name="tfl.floor_div", newest=3):
+class FloorDiv(Binary, name="tfl.floor_div", newest=3):
     """floor(lhs / rhs). Source: kernels/floor_div.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-        Unbounded(),
-    )
-    versions = (Needs(3, lhs, i16), Needs(3, lhs, i8), Needs(2, lhs, f32))
+    traits = (*Binary.traits, Misreads("result type"), Unbounded())
+    versions = (Needs(3, Binary.lhs, i16), Needs(3, Binary.lhs, i8), Needs(2, Binary.lhs, f32))
 
 
-class FloorMod(Operator, name="tfl.floor_mod", newest=2):
+class FloorMod(Binary, name="tfl.floor_mod", newest=2):
     """lhs - floor(lhs / rhs) * rhs. Source: kernels/floor_mod.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-        Unbounded(),
-    )
-    versions = (Needs(2, lhs, i16), Needs(2, lhs, i8))
+    traits = (*Binary.traits, Misreads("result type"), Unbounded())
+    versions = (Needs(2, Binary.lhs, i16), Needs(2, Binary.lhs, i8))
 
 
-class Pow(Operator, name="tfl.pow"):
+class Pow(Binary, name="tfl.pow"):
     """lhs to the power of rhs. Source: kernels/pow.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(lhs, rhs, output, unless_quantized=True), Broadcasts(lhs, rhs, output), Unbounded())
+    traits = (*Binary.traits, Unbounded())
 
 
-class SquaredDifference(Operator, name="tfl.squared_difference", newest=2):
+class SquaredDifference(Binary, name="tfl.squared_difference", newest=2):
     """(lhs - rhs)². Source: kernels/squared_difference.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(lhs, rhs, output),
-        Int16Symmetric(lhs, rhs, output),
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-        Unbounded(),
-    )
+    traits = (*_TOGETHER, *Binary.traits, Misreads("result type"), Unbounded())
 
 
-class Maximum(Operator, name="tfl.maximum", newest=4):
+class Maximum(Binary, name="tfl.maximum", newest=4):
     """The greater of two. Source: kernels/maximum_minimum.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        SameScale(lhs, rhs, output),
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-    )
-    versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
+    traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
+    versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
 
 
-class Minimum(Operator, name="tfl.minimum", newest=4):
+class Minimum(Binary, name="tfl.minimum", newest=4):
     """The lesser of two. Source: kernels/maximum_minimum.cc."""
 
     __slots__ = ()
-    lhs: Value = operand()
-    rhs: Value = operand()
-    output: Value = result()
-    traits = (
-        SameScale(lhs, rhs, output),
-        SameElementType(lhs, rhs, output, unless_quantized=True),
-        Broadcasts(lhs, rhs, output),
-        Misreads("result type"),
-    )
-    versions = (Needs(4, lhs, i16), Needs(3, broadcast_rank=5), Needs(2, lhs, i8))
+    traits = (SameScale(Binary.lhs, Binary.rhs, Binary.output), *Binary.traits, Misreads("result type"))
+    versions = (Needs(4, Binary.lhs, i16), Needs(3, broadcast_rank=5), Needs(2, Binary.lhs, i8))
 
 
 class Atan2(Operator, name="tfl.atan2"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import ClassVar, Final
 
-from tflq.dialects.declare import Operator, operand, result
+from tflq.dialects.declare import Operator, Trait, operand, result
 from tflq.dialects.tfl.versions import Needs
 from tflq.dialects.traits.kernels import Interpolates, Misreads, Unbounded
 from tflq.dialects.traits.quantization import QuantizedTogether
@@ -31,166 +31,107 @@ __all__ = [
 ]
 
 
-class Abs(Operator, name="tfl.abs", newest=3):
+class Unary(Operator):
+    """A function of real numbers, element by element."""
+
+    __slots__ = ()
+    input: Value = operand()
+    output: Value = result()
+    traits: ClassVar[tuple[Trait, ...]] = (
+        SameElementType(input, output, unless_quantized=True),
+        Elementwise(input, output),
+    )
+
+
+_TOGETHER: Final = QuantizedTogether(Unary.input, Unary.output)
+
+
+class Abs(Unary, name="tfl.abs", newest=3):
     """The absolute value. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits, Misreads("scales"))
 
 
-class Ceil(Operator, name="tfl.ceil"):
+class Ceil(Unary, name="tfl.ceil"):
     """Rounded up. Source: kernels/ceil.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
-class Cos(Operator, name="tfl.cos"):
+class Cos(Unary, name="tfl.cos"):
     """The cosine. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits)
 
 
-class Exp(Operator, name="tfl.exp", newest=2):
+class Exp(Unary, name="tfl.exp", newest=2):
     """e to the power of the input. Source: kernels/exp.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        Unbounded(),
-        Interpolates(),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits, Misreads("scales", "result type"), Unbounded(), Interpolates())
 
 
-class Floor(Operator, name="tfl.floor"):
+class Floor(Unary, name="tfl.floor"):
     """Rounded down. Source: kernels/floor.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
-class Log(Operator, name="tfl.log", newest=2):
+class Log(Unary, name="tfl.log", newest=2):
     """The natural logarithm. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Unbounded(),
-        Interpolates(),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits, Misreads("scales"), Unbounded(), Interpolates())
 
 
-class Neg(Operator, name="tfl.neg"):
+class Neg(Unary, name="tfl.neg"):
     """The negative. Source: kernels/neg.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales", "result type"),
-        Elementwise(input, output),
-    )
+    traits = (*Unary.traits, Misreads("scales", "result type"))
 
 
-class Round(Operator, name="tfl.round"):
+class Round(Unary, name="tfl.round"):
     """To the nearest integer, half to even. Source: kernels/round.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
 
 
-class Rsqrt(Operator, name="tfl.rsqrt", newest=3):
+class Rsqrt(Unary, name="tfl.rsqrt", newest=3):
     """One over the square root. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Unbounded(),
-        Interpolates(),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits, Misreads("scales"), Unbounded(), Interpolates())
 
 
-class Sign(Operator, name="tfl.sign", newest=2):
+class Sign(Unary, name="tfl.sign", newest=2):
     """-1, 0 or 1. Source: kernels/sign.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Elementwise(input, output))
-    versions = (Needs(2, input, i32),)
+    versions = (Needs(2, Unary.input, i32),)
 
 
-class Sin(Operator, name="tfl.sin"):
+class Sin(Unary, name="tfl.sin"):
     """The sine. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits)
 
 
-class Sqrt(Operator, name="tfl.sqrt", newest=2):
+class Sqrt(Unary, name="tfl.sqrt", newest=2):
     """The square root. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (
-        QuantizedTogether(input, output),
-        SameElementType(input, output, unless_quantized=True),
-        Misreads("scales"),
-        Unbounded(),
-        Elementwise(input, output),
-    )
+    traits = (_TOGETHER, *Unary.traits, Misreads("scales"), Unbounded())
 
 
-class Square(Operator, name="tfl.square"):
+class Square(Unary, name="tfl.square"):
     """The square. Source: kernels/elementwise.cc."""
 
     __slots__ = ()
-    input: Value = operand()
-    output: Value = result()
-    traits = (SameElementType(input, output, unless_quantized=True), Unbounded(), Elementwise(input, output))
+    traits = (*Unary.traits, Unbounded())
 
 
 class ZerosLike(Operator, name="tfl.zeros_like"):
@@ -200,7 +141,3 @@ class ZerosLike(Operator, name="tfl.zeros_like"):
     input: Value = operand()
     output: Value = result()
     traits = (Elementwise(input, output),)
-
-
-Unary: TypeAlias = Abs | Ceil | Cos | Exp | Floor | Log | Neg | Round | Rsqrt | Sign | Sin | Sqrt | Square
-"""Functions of real numbers, element by element."""

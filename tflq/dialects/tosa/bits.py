@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.dialects.declare import BOOL, OneOf, Operator, attribute, operand, result
+from typing import ClassVar
+
+from tflq.dialects.declare import BOOL, OneOf, Operator, Trait, attribute, operand, result
 from tflq.dialects.traits.elements import Tabulable
 from tflq.dialects.traits.types import Broadcasts, Elementwise
 from tflq.ir.core import Value
@@ -25,6 +27,27 @@ __all__ = [
 ]
 
 
+class _OfBits(Operator):
+    """Of the bits of two integers."""
+
+    __slots__ = ()
+    T = OneOf(i8, i16, i32)
+    input1: Value = operand(T)
+    input2: Value = operand(T)
+    output: Value = result(T)
+    traits: ClassVar[tuple[Trait, ...]] = (Broadcasts(input1, input2, output),)
+
+
+class _OfTruth(Operator):
+    """Of two truth values."""
+
+    __slots__ = ()
+    input1: Value = operand(i1)
+    input2: Value = operand(i1)
+    output: Value = result(i1)
+    traits: ClassVar[tuple[Trait, ...]] = (Broadcasts(input1, input2, output),)
+
+
 class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
     """input1 shifted right by input2; the sign stays; `round` adds the last bit lost."""
 
@@ -37,15 +60,10 @@ class ArithmeticRightShift(Operator, name="tosa.arithmetic_right_shift"):
     traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
 
 
-class BitwiseAnd(Operator, name="tosa.bitwise_and"):
+class BitwiseAnd(_OfBits, name="tosa.bitwise_and"):
     """Bits that both have."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Broadcasts(input1, input2, output),)
 
 
 class BitwiseNot(Operator, name="tosa.bitwise_not"):
@@ -58,26 +76,16 @@ class BitwiseNot(Operator, name="tosa.bitwise_not"):
     traits = (Elementwise(input, output),)
 
 
-class BitwiseOr(Operator, name="tosa.bitwise_or"):
+class BitwiseOr(_OfBits, name="tosa.bitwise_or"):
     """Bits that one has."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Broadcasts(input1, input2, output),)
 
 
-class BitwiseXor(Operator, name="tosa.bitwise_xor"):
+class BitwiseXor(_OfBits, name="tosa.bitwise_xor"):
     """Bits that differ."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Broadcasts(input1, input2, output),)
 
 
 class Clz(Operator, name="tosa.clz"):
@@ -89,25 +97,17 @@ class Clz(Operator, name="tosa.clz"):
     traits = (Tabulable(input), Elementwise(input, output))
 
 
-class LogicalAnd(Operator, name="tosa.logical_and"):
+class LogicalAnd(_OfTruth, name="tosa.logical_and"):
     """Whether both are true."""
 
     __slots__ = ()
-    input1: Value = operand(i1)
-    input2: Value = operand(i1)
-    output: Value = result(i1)
-    traits = (Broadcasts(input1, input2, output),)
 
 
-class LogicalLeftShift(Operator, name="tosa.logical_left_shift"):
+class LogicalLeftShift(_OfBits, name="tosa.logical_left_shift"):
     """input1 shifted left by input2."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Tabulable(input1, input2), Broadcasts(input1, input2, output))
+    traits = (Tabulable(_OfBits.input1, _OfBits.input2), *_OfBits.traits)
 
 
 class LogicalNot(Operator, name="tosa.logical_not"):
@@ -119,35 +119,22 @@ class LogicalNot(Operator, name="tosa.logical_not"):
     traits = (Elementwise(input, output),)
 
 
-class LogicalOr(Operator, name="tosa.logical_or"):
+class LogicalOr(_OfTruth, name="tosa.logical_or"):
     """Whether one is true."""
 
     __slots__ = ()
-    input1: Value = operand(i1)
-    input2: Value = operand(i1)
-    output: Value = result(i1)
-    traits = (Broadcasts(input1, input2, output),)
 
 
-class LogicalRightShift(Operator, name="tosa.logical_right_shift"):
+class LogicalRightShift(_OfBits, name="tosa.logical_right_shift"):
     """input1 shifted right by input2; zeros come in."""
 
     __slots__ = ()
-    T = OneOf(i8, i16, i32)
-    input1: Value = operand(T)
-    input2: Value = operand(T)
-    output: Value = result(T)
-    traits = (Broadcasts(input1, input2, output),)
 
 
-class LogicalXor(Operator, name="tosa.logical_xor"):
+class LogicalXor(_OfTruth, name="tosa.logical_xor"):
     """Whether one of two is true."""
 
     __slots__ = ()
-    input1: Value = operand(i1)
-    input2: Value = operand(i1)
-    output: Value = result(i1)
-    traits = (Broadcasts(input1, input2, output),)
 
 
 BinaryBits = (

@@ -23,6 +23,7 @@ from tflq.evaluate.core.numbers import floats, held_floats, held_integers, integ
 from tflq.evaluate.held import held_dtype
 from tflq.evaluate.registry import evaluator
 from tflq.ir.types import f32, f64
+from tflq.numerics.rounding import saturated
 from tflq.numerics.signless import unsigned
 
 __all__: list[str] = []
@@ -59,13 +60,8 @@ def _to_float(op: SIToFP | UIToFP, x: np.ndarray) -> np.ndarray:
 @evaluator(FPToSI, FPToUI)
 def _to_integer(op: FPToSI | FPToUI, x: np.ndarray) -> np.ndarray:
     kind, bits = op.output.type, width(op.output.type)
-    whole = np.trunc(floats(op.input.type, x).astype(np.float64))
-    signed = isinstance(op, FPToSI)
-    wide: type[np.int64 | np.uint64] = np.int64 if signed else np.uint64
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    inside = (whole >= low) & (whole < float(high + 1))
-    kept = np.where(inside, whole, 0).astype(wide)
-    return held_integers(kind, np.where(whole >= float(high + 1), wide(high), np.where(whole < low, wide(low), kept)))
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if isinstance(op, FPToSI) else (0, (1 << bits) - 1)
+    return held_integers(kind, saturated(floats(op.input.type, x), low, high))
 
 
 @evaluator(Bitcast)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
-
 import numpy as np
 
 from tflq.dialects.arith.comparison import COMPARE_FLOAT, COMPARE_INTEGER, CmpF, CmpI, Select
 from tflq.evaluate.core.numbers import floats, integers, width
 from tflq.evaluate.registry import evaluator
+from tflq.numerics.comparison import COMPARISONS
 from tflq.numerics.signless import unsigned
 
 __all__: list[str] = []
-
-_COMPARED: Final[dict[str, Callable[..., Any]]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
 
 
 @evaluator(CmpI)
@@ -30,7 +19,7 @@ def _integers(op: CmpI, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     x, y = integers(kind, a), integers(kind, b)
     if word[0] == "u":
         x, y = unsigned(x, width(kind)), unsigned(y, width(kind))
-    return np.asarray(_COMPARED[word[-2:]](x, y))
+    return np.asarray(COMPARISONS[word[-2:].upper()](x, y))
 
 
 @evaluator(CmpF)
@@ -42,7 +31,7 @@ def _floats(op: CmpF, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     unordered = np.isnan(x) | np.isnan(y)
     if word in ("ord", "uno"):
         return np.asarray(unordered == (word == "uno"))
-    holds = _COMPARED[word[1:]](x, y)
+    holds = COMPARISONS[word[1:].upper()](x, y)
     return np.asarray(holds | unordered if word[0] == "u" else holds & ~unordered)
 
 

@@ -30,7 +30,7 @@ from tflq.evaluate.core.numbers import floats, held_floats
 from tflq.evaluate.registry import evaluator
 from tflq.ir.core import Op
 from tflq.ir.types import f64
-from tflq.numerics.rounding import round_float
+from tflq.numerics.rounding import half_away
 
 __all__: list[str] = []
 
@@ -42,10 +42,6 @@ def _maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return -_maximum(-a, -b)
-
-
-def _away(x: np.ndarray) -> np.ndarray:
-    return np.copysign(round_float(x, "half_away"), x)
 
 
 _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
@@ -62,7 +58,7 @@ _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     AbsF: np.abs,
     Ceil: np.ceil,
     Floor: np.floor,
-    Round: _away,
+    Round: half_away,
     RoundEven: np.rint,
     Trunc: np.trunc,
     CopySign: np.copysign,

@@ -17,7 +17,7 @@ from tflq.dialects.stablehlo.matmul import DotGeneral
 from tflq.dialects.stablehlo.rules import integers
 from tflq.evaluate.registry import evaluator
 from tflq.evaluate.stablehlo.numbers import real, rounded_to, stored
-from tflq.evaluate.stablehlo.padding import dilated_and_padded
+from tflq.evaluate.stablehlo.padding import dilated_and_padded, places
 
 __all__: list[str] = []
 
@@ -80,14 +80,11 @@ def _convolution(op: Convolution, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"):
         for number, offset in enumerate(product(*map(range, spread.sizes))):
             taken_at = [n - 1 - o if flag else o for o, n, flag in zip(offset, spread.sizes, reversal, strict=True)]
-            place: tuple[Any, ...] = tuple(
-                slice(o * dilation, o * dilation + (count - 1) * stride + 1 if count else 0, stride)
-                for o, dilation, stride, count in zip(taken_at, spread.dilations, spread.strides, counts, strict=True)
-            )
+            place: tuple[Any, ...] = places(taken_at, spread, counts)
             for feature in range(w.shape[2]):
                 taken = x[:, :, feature][(..., *place)][:, :, None]
                 weights = w[:, :, feature, number].reshape(parts, 1, -1, *(1,) * rank)
                 total = rounded_to(kind, total + rounded_to(kind, taken * weights))
     made = np.moveaxis(total, 0, 1).reshape((total.shape[1], parts * total.shape[2], *counts))
-    places = (*numbers.output[:2], *numbers.output[2])
-    return stored(kind, made.transpose(np.argsort(places)))
+    order = (*numbers.output[:2], *numbers.output[2])
+    return stored(kind, made.transpose(np.argsort(order)))

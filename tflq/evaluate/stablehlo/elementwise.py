@@ -45,6 +45,8 @@ from tflq.evaluate.registry import evaluator
 from tflq.evaluate.stablehlo.numbers import dequantized, from_units, in_units, quantized, real, same_scale, stored
 from tflq.ir.core import Op
 from tflq.ir.types import TensorType, i1
+from tflq.numerics.comparison import COMPARISONS
+from tflq.numerics.rounding import half_away, saturated
 
 __all__ = ["ELEMENTWISE"]
 
@@ -79,10 +81,6 @@ def _logistic(x: np.ndarray) -> np.ndarray:
     return np.asarray(x.dtype.type(1) / (x.dtype.type(1) + np.exp(-x)))
 
 
-def _afz(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.trunc(x + np.copysign(x.dtype.type(0.5) - np.spacing(x.dtype.type(0.25)), x)))
-
-
 _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     Add: np.add,
     Subtract: np.subtract,
@@ -102,7 +100,7 @@ _FUNCTIONS: Final[dict[type[Op], Callable[..., Any]]] = {
     Ceil: np.ceil,
     Floor: np.floor,
     RoundNearestEven: np.rint,
-    RoundNearestAfz: _afz,
+    RoundNearestAfz: half_away,
     Exponential: np.exp,
     Log: np.log,
     Logistic: _logistic,
@@ -159,20 +157,7 @@ def _convert(op: Convert, x: np.ndarray) -> np.ndarray:
         return np.asarray(numbers != 0)
     if numbers.dtype.kind != "f" or made.storage.is_float:
         return stored(made, numbers)
-    low, high = made.storage.minimum, made.storage.maximum
-    whole = np.nan_to_num(np.trunc(numbers.astype(np.float64)), nan=0.0)
-    inside = (whole > low) & (whole < high)
-    return np.where(inside, np.where(inside, whole, 0).astype(made.storage.dtype), np.where(whole <= low, low, high))
-
-
-_COMPARED: Final = {
-    "EQ": np.equal,
-    "NE": np.not_equal,
-    "GE": np.greater_equal,
-    "GT": np.greater,
-    "LE": np.less_equal,
-    "LT": np.less,
-}
+    return saturated(numbers, made.storage.minimum, made.storage.maximum)
 
 
 @evaluator(Compare)
@@ -180,7 +165,7 @@ def _compare(op: Compare, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     kind = op.lhs.type
     if not kind.quantized:
         a, b = real(kind, a), real(kind, b)
-    return np.asarray(_COMPARED[op.direction](a, b))
+    return np.asarray(COMPARISONS[op.direction](a, b))
 
 
 @evaluator(Select)

@@ -14,6 +14,7 @@ import numpy as np
 from tflq.ir.parameters import parameters
 from tflq.ir.types import TensorType, bf16, is_quantized
 from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
+from tflq.numerics.rounding import saturated
 
 __all__ = ["dequantized", "in_units", "quantized", "real", "rounded_to", "same_scale", "stored"]
 
@@ -42,18 +43,7 @@ def quantized(type: TensorType, numbers: np.ndarray) -> np.ndarray:
     element: Any = type.element
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         near = np.rint(np.asarray(numbers, scale.dtype) / scale + zero_point.astype(scale.dtype))
-    return _clamped(element, np.nan_to_num(near.astype(np.float64), nan=0.0))
-
-
-def _clamped(element: Any, numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers within the bounds of a type, as int64."""
-    if numbers.dtype.kind == "f":
-        inside = (numbers > element.storage_min) & (numbers < element.storage_max)
-        whole = np.where(inside, numbers, 0).astype(np.int64)
-        return np.where(
-            inside, whole, np.where(numbers >= element.storage_max, element.storage_max, element.storage_min)
-        )
-    return np.clip(numbers, element.storage_min, element.storage_max)
+    return saturated(np.nan_to_num(near.astype(np.float64), nan=0.0), element.storage_min, element.storage_max)
 
 
 def real(type: TensorType, array: np.ndarray) -> np.ndarray:
@@ -91,4 +81,5 @@ def in_units(type: TensorType, array: np.ndarray) -> np.ndarray:
 
 def from_units(type: TensorType, units: np.ndarray) -> np.ndarray:
     """The counterpart of `in_units`, within the bounds of the type."""
-    return _clamped(type.element, units + _grid(type)[1])
+    element: Any = type.element
+    return np.clip(units + _grid(type)[1], element.storage_min, element.storage_max)

@@ -1,4 +1,4 @@
-"""Padding as windows need it: elements spread apart, then a margin, which may be negative."""
+"""What windows are taken from: elements spread apart, then a margin, which may be negative; and where they lie."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["dilated_and_padded"]
+from tflq.dialects.stablehlo.convolution import Window
+
+__all__ = ["dilated_and_padded", "places"]
 
 
 def dilated_and_padded(
@@ -29,3 +31,12 @@ def dilated_and_padded(
         )
     out[tuple(target)] = x[tuple(source)]
     return out
+
+
+def places(offset: Sequence[int], window: Window, counts: Sequence[int]) -> tuple[slice, ...]:
+    """Where the elements at an offset in each window are in a padded array, which has `counts` windows along each
+    dimension."""
+    return tuple(
+        slice(o * dilation, o * dilation + (count - 1) * stride + 1 if count else 0, stride)
+        for o, dilation, stride, count in zip(offset, window.dilations, window.strides, counts, strict=True)
+    )

@@ -17,7 +17,7 @@ from tflq.dialects.stablehlo.reduction import Reduce
 from tflq.dialects.stablehlo.windows import ReduceWindow, SelectAndScatter
 from tflq.evaluate.registry import Run, evaluator, running
 from tflq.evaluate.stablehlo.order import note_order
-from tflq.evaluate.stablehlo.padding import dilated_and_padded
+from tflq.evaluate.stablehlo.padding import dilated_and_padded, places
 from tflq.evaluate.stablehlo.regions import apply
 from tflq.evaluate.stablehlo.schedule import BODY, INIT, Schedule, left_to_right
 
@@ -71,16 +71,7 @@ def _windows(x: np.ndarray, fill: np.ndarray, spread: Window) -> np.ndarray:
     """[values of a window, windows along each dim]"""
     counts = [int(n or 0) for n in spread.counts(x.shape)]
     padded = dilated_and_padded(x, spread.padding, spread.base_dilations, fill)
-    taken = [
-        padded[
-            tuple(
-                slice(o * dilation, o * dilation + (count - 1) * stride + 1 if count else 0, stride)
-                for o, dilation, stride, count in zip(offset, spread.dilations, spread.strides, counts, strict=True)
-            )
-        ]
-        for offset in product(*map(range, spread.sizes))
-    ]
-    return np.stack(taken)
+    return np.stack([padded[places(offset, spread, counts)] for offset in product(*map(range, spread.sizes))])
 
 
 def _scattered(op: SelectAndScatter, arrays: Sequence[np.ndarray], schedule: Schedule) -> list[np.ndarray]:

@@ -1,4 +1,5 @@
-"""STABLEHLO operators as the builtins that compute the same, with the same operands in the same places.
+"""StableHLO's operators as the builtins that compute the same, with the same operands in the same places: those of
+TFLite files, and of the `stablehlo` dialect of text those that floats have.
 
 The interpreter has kernels for only a few STABLEHLO operators; it runs none of the others, not even on floats.
 """
@@ -11,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.stablehlo import arithmetic, unary
 from tflq.dialects.tfl import stablehlo as hlo
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
@@ -18,30 +20,34 @@ from tflq.dialects.tfl.casts import Dequantize, Quantize
 from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual, SelectV2
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tfl.movement import Concatenation, Reshape, StridedSlice, Transpose
-from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt
+from tflq.dialects.tfl.unary import Abs, Cos, Exp, Floor, Log, Neg, Rsqrt, Sqrt
 from tflq.ir.core import Op, Value, constant
 from tflq.ir.types import UniformQuantizedType
 
-__all__ = ["as_builtin", "option"]
+__all__ = ["as_builtin", "builtin_name", "option"]
 
-_NONE = {"fused_activation_function": "NONE"}
+_NONE: Final[Mapping[str, Any]] = {"fused_activation_function": "NONE"}
+_ANY_SCALE: Final[Mapping[str, Any]] = {**_NONE, "pot_scale_int16": False}
 _SAME: Final[Mapping[type[Op], tuple[type[Operator], Mapping[str, Any]]]] = {
-    hlo.StablehloAdd: (Add, {**_NONE, "pot_scale_int16": False}),
-    hlo.StablehloSubtract: (Sub, {**_NONE, "pot_scale_int16": False}),
-    hlo.StablehloMultiply: (Mul, _NONE),
-    hlo.StablehloDivide: (Div, _NONE),
-    hlo.StablehloMaximum: (Maximum, {}),
-    hlo.StablehloMinimum: (Minimum, {}),
+    hlo.StablehloAdd: (Add, _ANY_SCALE),
+    hlo.StablehloSubtract: (Sub, _ANY_SCALE),
+    arithmetic.Add: (Add, _NONE),
+    arithmetic.Subtract: (Sub, _NONE),
+    **dict.fromkeys((hlo.StablehloMultiply, arithmetic.Multiply), (Mul, _NONE)),
+    **dict.fromkeys((hlo.StablehloDivide, arithmetic.Divide), (Div, _NONE)),
+    **dict.fromkeys((hlo.StablehloMaximum, arithmetic.Maximum), (Maximum, {})),
+    **dict.fromkeys((hlo.StablehloMinimum, arithmetic.Minimum), (Minimum, {})),
+    **dict.fromkeys((hlo.StablehloAbs, unary.Abs), (Abs, {})),
+    **dict.fromkeys((hlo.StablehloNegate, unary.Negate), (Neg, {})),
+    **dict.fromkeys((hlo.StablehloExponential, unary.Exponential), (Exp, {})),
+    **dict.fromkeys((hlo.StablehloLogistic, unary.Logistic), (Logistic, {})),
+    **dict.fromkeys((hlo.StablehloTanh, unary.Tanh), (Tanh, {})),
+    **dict.fromkeys((hlo.StablehloFloor, unary.Floor), (Floor, {})),
+    **dict.fromkeys((hlo.StablehloRsqrt, unary.Rsqrt), (Rsqrt, {})),
+    unary.Sqrt: (Sqrt, {}),
     hlo.StablehloPower: (Pow, {}),
-    hlo.StablehloAbs: (Abs, {}),
-    hlo.StablehloNegate: (Neg, {}),
-    hlo.StablehloExponential: (Exp, {}),
     hlo.StablehloLog: (Log, {}),
-    hlo.StablehloLogistic: (Logistic, {}),
-    hlo.StablehloTanh: (Tanh, {}),
     hlo.StablehloCosine: (Cos, {}),
-    hlo.StablehloFloor: (Floor, {}),
-    hlo.StablehloRsqrt: (Rsqrt, {}),
     hlo.StablehloSelect: (SelectV2, {}),
 }
 _MOST_DIMS = 5
@@ -77,6 +83,12 @@ def as_builtin(op: Op) -> Op | None:
         case hlo.StablehloDotGeneral():
             return _dot_general(op)
     return None
+
+
+def builtin_name(kind: type[Op]) -> str:
+    """TFLite's name of the builtin that computes operators of a class, or of the class itself if there is none: ADD."""
+    found = _SAME[kind][0] if kind in _SAME else kind
+    return found.op_name.removeprefix("tfl.").upper() if issubclass(found, Operator) else ""
 
 
 def _made(op: Op, builtin: type[Operator], operands: list[Value | None], attributes: Mapping[str, Any]) -> Op:

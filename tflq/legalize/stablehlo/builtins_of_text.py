@@ -8,46 +8,23 @@ they quantize the activations as they run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-from tflq.dialects.stablehlo import arithmetic, unary
 from tflq.dialects.stablehlo.casts import UniformDequantize
 from tflq.dialects.stablehlo.convolution import Convolution
 from tflq.dialects.stablehlo.matmul import DotGeneral
-from tflq.dialects.stablehlo.rules import integers
-from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.errors import Reason, Refused, UnsupportedError
 from tflq.ir.core import Function, Module, Op, Value
 from tflq.ir.types import f32
 from tflq.legalize.decision import MARK
+from tflq.legalize.stablehlo.builtins import as_builtin
 from tflq.legalize.stablehlo.contracting import Contraction, spread
-from tflq.legalize.stablehlo.contractions import Contractions, Convolved
+from tflq.legalize.stablehlo.contractions import Contractions
 
 __all__ = ["stands_apart", "to_builtins"]
-
-_NONE: Final = {"fused_activation_function": "NONE"}
-_ELEMENTWISE: Final[Mapping[type[Op], tuple[str, Mapping[str, Any]]]] = {
-    arithmetic.Add: ("tfl.add", _NONE),
-    arithmetic.Subtract: ("tfl.sub", _NONE),
-    arithmetic.Multiply: ("tfl.mul", _NONE),
-    arithmetic.Divide: ("tfl.div", _NONE),
-    arithmetic.Maximum: ("tfl.maximum", {}),
-    arithmetic.Minimum: ("tfl.minimum", {}),
-    unary.Abs: ("tfl.abs", {}),
-    unary.Exponential: ("tfl.exp", {}),
-    unary.Floor: ("tfl.floor", {}),
-    unary.Logistic: ("tfl.logistic", {}),
-    unary.Negate: ("tfl.neg", {}),
-    unary.Rsqrt: ("tfl.rsqrt", {}),
-    unary.Sqrt: ("tfl.sqrt", {}),
-    unary.Tanh: ("tfl.tanh", {}),
-}
 
 
 def stands_apart(op: Op) -> bool:
     """Whether an op is one of `stablehlo`, or of a file and of those that no interpreter runs beside floats."""
-    return op.name.startswith("stablehlo.") or isinstance(op, (StablehloDotGeneral, StablehloConvolution))
+    return op.name.startswith("stablehlo.") or isinstance(op, Contraction)
 
 
 def to_builtins(module: Module, *, keep_weights: bool) -> None:
@@ -84,11 +61,11 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
 
 def _of(op: Op, b: _Floats) -> Value | None:
     """What computes a result; None for an op that stays as it is."""
-    if isinstance(op, (StablehloDotGeneral, StablehloConvolution)):
-        return _of_file(op, b)
+    if isinstance(op, Contraction):
+        floats = op.lhs.type.element == op.output.type.element == f32
+        return spread(op, b, op.lhs, op.rhs, op.output.type) if floats and op.rhs.type.quantized else None
     if not op.name.startswith("stablehlo."):
         return None
-    quantized = [v for v in op.tensors if v.type.quantized]
     if isinstance(op, UniformDequantize) and op.input.is_constant:
         return b.weights(op.input)
     if isinstance(op, (DotGeneral, Convolution)):
@@ -97,15 +74,13 @@ def _of(op: Op, b: _Floats) -> Value | None:
         if op.result.type.element != f32 or not all(v.type.is_static for v in op.tensors):
             what = f"of {op.result.type.storage}" if op.result.type.element != f32 else "of unknown shapes"
             raise Refused(f"TFLite has no float kernel {what} for it")
-        if isinstance(op, DotGeneral):
-            return b.dot(op.numbers, op.lhs, op.rhs, op.result.type)
-        return b.convolution(_convolved(op), op.lhs, op.rhs, op.result.type)
-    if quantized:
+        return spread(op, b, op.lhs, op.rhs, op.result.type)
+    if any(v.type.quantized for v in op.tensors):
         return None
-    if type(op) in _ELEMENTWISE:
-        name, attributes = _ELEMENTWISE[type(op)]
-        return b.op(name, op.operands, [op.result.type], dict(attributes)).result
-    raise Refused("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+    same = as_builtin(op)
+    if same is None:
+        raise Refused("no builtin stands for it; write it in TFLite's operators, or take the model from a .tflite file")
+    return b.op(same.name, same.operands, [op.result.type], same.attributes).result
 
 
 class _Floats(Contractions):
@@ -125,16 +100,3 @@ class _Floats(Contractions):
         if self._keep_weights and w.is_constant:
             made.info = {MARK: True}
         return made.result
-
-
-def _of_file(op: Contraction, b: _Floats) -> Value | None:
-    """Of a file's operator what computes it on floats and dequantized weights; None if it is not of these."""
-    floats = [v.type.element == f32 for v in (op.lhs, op.output)]
-    return spread(op, b, op.lhs, op.rhs, op.output.type) if all(floats) and op.rhs.type.quantized else None
-
-
-def _convolved(op: Convolution) -> Convolved:
-    if op.numbers is None or op.window is None:
-        raise Refused("its dimension numbers or its window are not known")
-    reversal = integers(op, "window_reversal", (0,) * len(op.window.sizes)) or ()
-    return Convolved(op.numbers, op.window, reversal, op.feature_group_count, op.batch_group_count)

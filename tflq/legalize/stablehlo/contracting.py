@@ -1,4 +1,5 @@
-"""STABLEHLO_DOT_GENERAL and STABLEHLO_CONVOLUTION of TFLite files. No interpreter computes them on quantized tensors.
+"""STABLEHLO_DOT_GENERAL and STABLEHLO_CONVOLUTION of TFLite files, and their counterparts in text, as builtins. No
+interpreter computes them on quantized tensors.
 
 They become builtins on the same types, which the rules of these lower with the parameters honoured. Beside floats the
 weights are dequantized; what has several scales on its activations is computed in float.
@@ -10,8 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tflq.dialects.stablehlo.convolution import ConvNumbers, Window
-from tflq.dialects.stablehlo.matmul import DotNumbers
+from tflq.dialects.stablehlo.convolution import ConvNumbers, Convolution, Window
+from tflq.dialects.stablehlo.matmul import DotGeneral, DotNumbers
+from tflq.dialects.stablehlo.rules import integers
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
 from tflq.errors import Refused
 from tflq.ir.core import Value
@@ -25,6 +27,7 @@ from tflq.legalize.stablehlo.kernels import builtin, by_rules
 __all__ = ["Contraction", "spread"]
 
 Contraction: TypeAlias = StablehloDotGeneral | StablehloConvolution
+"""Of files."""
 
 
 @rule(StablehloConvolution, StablehloDotGeneral)
@@ -46,16 +49,19 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     return b.value(made)
 
 
-def spread(op: Contraction, b: Contractions, lhs: Value, rhs: Value, result: TensorType) -> Value:
+def spread(
+    op: Contraction | DotGeneral | Convolution, b: Contractions, lhs: Value, rhs: Value, result: TensorType
+) -> Value:
     """The builtins on these operands. Refused if there are none."""
     try:
-        if isinstance(op, StablehloDotGeneral):
-            numbers = _dot_numbers(op)
+        if isinstance(op, (StablehloDotGeneral, DotGeneral)):
+            numbers = op.numbers if isinstance(op, DotGeneral) else _dot_numbers(op)
             element = op.rhs.type.element
             if isinstance(element, UniformQuantizedPerAxisType) and element.axis in numbers.rhs_contracting:
                 raise Refused(f"the scales of '{op.rhs.name}' are along a dimension that is summed over")
             return b.dot(numbers, lhs, rhs, result)
-        return b.convolution(_convolved(op), lhs, rhs, result)
+        how = _convolved_of_text(op) if isinstance(op, Convolution) else _convolved(op)
+        return b.convolution(how, lhs, rhs, result)
     except (ValueError, IndexError) as error:
         raise Refused(f"its dimension numbers and shapes do not fit together ({error})") from error
 
@@ -92,3 +98,10 @@ def _convolved(op: StablehloConvolution) -> Convolved:
     return Convolved(
         numbers, window, option(op.window_reversal), op.feature_group_count or 1, op.batch_group_count or 1
     )
+
+
+def _convolved_of_text(op: Convolution) -> Convolved:
+    if op.numbers is None or op.window is None:
+        raise Refused("its dimension numbers or its window are not known")
+    reversal = integers(op, "window_reversal", (0,) * len(op.window.sizes)) or ()
+    return Convolved(op.numbers, op.window, reversal, op.feature_group_count, op.batch_group_count)

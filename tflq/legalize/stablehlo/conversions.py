@@ -16,12 +16,12 @@ from tflq.dialects.stablehlo.conversions import results_of
 from tflq.dialects.tfl.indexing import Gather
 from tflq.evaluate.stablehlo.numbers import same_scale
 from tflq.evaluate.stablehlo.regions import apply
-from tflq.ir.core import Block, Op, Region, Value
+from tflq.ir.core import Region, Value
 from tflq.ir.types import TensorType, UniformQuantizedType, i8, i16, i32, ui8
 from tflq.legalize.rule import NotApplicable, RuleBuilder
 from tflq.numerics.rounding import round_float
 
-__all__ = ["Converted", "converted", "rescale_region"]
+__all__ = ["Converted", "converted"]
 
 _ENTRIES = 1 << 16
 
@@ -31,13 +31,6 @@ class Converted(NamedTuple):
 
     value: Value
     bounds: tuple[int, int]
-
-
-def rescale_region(source: TensorType, target: TensorType) -> Region:
-    """The function that is one `uniform_quantize`."""
-    given, made = Value(TensorType((), source.element)), Value(TensorType((), target.element))
-    ops = [Op("stablehlo.uniform_quantize", [given], [made]), Op("stablehlo.return", [made], [])]
-    return Region([Block([given], ops)])
 
 
 def converted(

@@ -9,8 +9,6 @@ stablehlo_gather.cc; the StableHLO specification.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Final
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloAbs,
     StablehloAdd,
     StablehloAnd,
+    StablehloBinary,
     StablehloCbrt,
     StablehloClamp,
     StablehloCompare,
@@ -52,6 +51,7 @@ from tflq.dialects.tfl.stablehlo import (
     StablehloSubtract,
     StablehloTanh,
     StablehloTranspose,
+    StablehloUnary,
     StablehloWhile,
 )
 from tflq.dialects.tosa.bits import BitwiseAnd, BitwiseOr, LogicalNot
@@ -59,22 +59,16 @@ from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32, ui8
 from tflq.legalize.reference.generic.movement import under
+from tflq.legalize.reference.pooling import COMBINE
 from tflq.legalize.rule import Answer, NotApplicable, Rewritten, RuleBuilder, rewritten, rule, rules_of
 from tflq.legalize.scaling import kernel_name, per_layer
-from tflq.legalize.stablehlo.builtins import as_builtin
-from tflq.numerics.real_tables import RealFunction, Stored, real_table, real_table_of_two
-from tflq.numerics.tables import FloatFunction
+from tflq.legalize.stablehlo.builtins import as_builtin, builtin_name
+from tflq.numerics.comparison import COMPARISONS
+from tflq.numerics.real_tables import Stored, real_table, real_table_of_two
+from tflq.numerics.unary import REAL_FUNCTIONS
 
 __all__ = ["by_rules"]
 
-_COMPARE: Mapping[str, RealFunction] = {
-    "EQ": lambda x, y: np.equal(x, y).astype(np.float64),
-    "NE": lambda x, y: np.not_equal(x, y).astype(np.float64),
-    "GE": lambda x, y: np.greater_equal(x, y).astype(np.float64),
-    "GT": lambda x, y: np.greater(x, y).astype(np.float64),
-    "LE": lambda x, y: np.less_equal(x, y).astype(np.float64),
-    "LT": lambda x, y: np.less(x, y).astype(np.float64),
-}
 _NOTE = "no kernel computes it; the real function, rounded"
 _AT_ONCE = 8
 """Elements from which on kernels shift several at once."""
@@ -85,7 +79,7 @@ _SHIFTS = (
 
 
 @rule(StablehloAdd, StablehloMaximum, StablehloMinimum, StablehloMultiply)
-def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMinimum, b: RuleBuilder) -> Answer:
+def stored(op: StablehloBinary, b: RuleBuilder) -> Answer:
     """result = the kernel's, of stored integers."""
     x, y, result = op.lhs, op.rhs, op.result
     storage = result.type.storage
@@ -96,37 +90,10 @@ def stored(op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMi
         raise NotApplicable(f"no form computes {kernel_name(op)} on {storage}")
     extreme = isinstance(op, (StablehloMaximum, StablehloMinimum))
     wide = storage if extreme else i32
-    combined = _combined(op, b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
+    combined = COMBINE[builtin_name(type(op))](b, b.cast(b.value(x), wide), b.cast(b.value(y), wide))
     same = extreme and len({v.type.element for v in op.tensors}) == 1
     warning = "" if same else f"{kernel_name(op)} takes the stored integers, whatever they stand for"
     return Rewritten([b.cast(combined, storage)], warning=warning)
-
-
-def _combined(
-    op: StablehloAdd | StablehloMultiply | StablehloMaximum | StablehloMinimum, b: RuleBuilder, x: Value, y: Value
-) -> Value:
-    match op:
-        case StablehloAdd():
-            return b.add(x, y)
-        case StablehloMultiply():
-            return b.mul(x, y)
-        case StablehloMaximum():
-            return b.maximum(x, y)
-        case StablehloMinimum():
-            return b.minimum(x, y)
-
-
-_UNARY: Final[Mapping[type[Op], FloatFunction]] = {
-    StablehloCbrt: np.cbrt,
-    StablehloCosine: np.cos,
-    StablehloExponential: np.exp,
-    StablehloFloor: np.floor,
-    StablehloLog: np.log,
-    StablehloLogistic: lambda x: 1 / (1 + np.exp(-x)),
-    StablehloRsqrt: lambda x: 1 / np.sqrt(x),
-    StablehloTanh: np.tanh,
-}
-"""In double."""
 
 
 @rule(
@@ -139,28 +106,20 @@ _UNARY: Final[Mapping[type[Op], FloatFunction]] = {
     StablehloRsqrt,
     StablehloTanh,
 )
-def function(
-    op: StablehloCbrt
-    | StablehloCosine
-    | StablehloExponential
-    | StablehloFloor
-    | StablehloLog
-    | StablehloLogistic
-    | StablehloRsqrt
-    | StablehloTanh,
-    b: RuleBuilder,
-) -> Answer:
+def function(op: StablehloUnary, b: RuleBuilder) -> Answer:
     """A table of the real function."""
+    same = as_builtin(op)
     try:
         source, output = per_layer(op)
     except NotApplicable:
-        if as_builtin(op) is None:
+        if same is None:
             raise _rejected(op) from None
         raise
     if source.storage != output.storage or source.storage not in (i8, ui8, i16):
         raise _rejected(op)
     parameters = (source.scale, source.zero_point, output.scale, output.zero_point)
-    table = real_table(_UNARY[type(op)], source.storage.dtype, *parameters)
+    real = np.cbrt if same is None else REAL_FUNCTIONS[kernel_name(same)]
+    table = real_table(real, source.storage.dtype, *parameters)
     return Rewritten([b.table(b.value(op.input), table)], note=_NOTE)
 
 
@@ -180,7 +139,7 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
     if any(e.storage not in (i8, ui8) for e in elements):
         raise NotApplicable("other parameters of more than 8 bits")
     first, second = (Stored(e.storage.dtype, e.scale, e.zero_point) for e in elements)
-    truth = real_table_of_two(_COMPARE[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
+    truth = real_table_of_two(COMPARISONS[direction], first, second, Stored(np.dtype(np.int8), 1.0, 0))
     entries, type = b.constant(truth.reshape(-1), i8), TensorType(op.result.type.shape, i8)
     looked_up = b.emit(Table2D, [b.value(x), b.value(y), entries], type)
     return b.cast(looked_up, i1)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tflq.dialects.stablehlo.casts import UniformDequantize, UniformQuantize
+from tflq.dialects.stablehlo.conversions import rescale_region
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import UniformQuantizedType, f32
 from tflq.legalize.rule import Answer, NotApplicable, RuleBuilder, rule
-from tflq.legalize.stablehlo.conversions import converted, rescale_region
+from tflq.legalize.stablehlo.conversions import converted
 
 __all__ = ["uniform_dequantize", "uniform_quantize"]
 
@@ -37,9 +38,8 @@ def uniform_quantize(op: UniformQuantize, b: RuleBuilder) -> Answer:
     given: Any = source.element
     if not isinstance(given, UniformQuantizedType):
         raise Refused("only one scale is computed in integers")
-    found = converted(
-        b, b.value(op.input), rescale_region(source, target), source, (given.storage_min, given.storage_max)
-    )
+    region = rescale_region([given], [made])
+    found = converted(b, b.value(op.input), region, source, (given.storage_min, given.storage_max))
     if isinstance(found, NotApplicable):
         raise Refused(str(found))
     return b.cast(found.value, made.storage)

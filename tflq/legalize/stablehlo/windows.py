@@ -6,33 +6,16 @@ kernels/stablehlo_reduce_window.cc.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from tflq.dialects.tfl.arithmetic import Add, Maximum, Minimum, Mul
-from tflq.dialects.tfl.stablehlo import (
-    StablehloAdd,
-    StablehloMaximum,
-    StablehloMinimum,
-    StablehloMultiply,
-    StablehloReduceWindow,
-)
+from tflq.dialects.tfl.stablehlo import StablehloReduceWindow
 from tflq.errors import Refused
 from tflq.ir.core import Op
 from tflq.ir.types import i8, i16, i32, ui8
 from tflq.legalize.reference.pooling import COMBINE, reduced
 from tflq.legalize.rule import Answer, Rewritten, RuleBuilder, rule
+from tflq.legalize.stablehlo.builtins import builtin_name
 from tflq.legalize.stablehlo.movement import padded
 
 __all__: list[str] = []
-
-_COMBINES: Final[Mapping[type[Op], str]] = {
-    **dict.fromkeys((Add, StablehloAdd), "ADD"),
-    **dict.fromkeys((Mul, StablehloMultiply), "MUL"),
-    **dict.fromkeys((Minimum, StablehloMinimum), "MINIMUM"),
-    **dict.fromkeys((Maximum, StablehloMaximum), "MAXIMUM"),
-}
-"""What the one operator of a body stands for."""
 
 _RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand for"
 
@@ -41,10 +24,10 @@ _RAW = "STABLEHLO_REDUCE_WINDOW reduces the stored integers, whatever they stand
 def reduce_window(op: StablehloReduceWindow, b: RuleBuilder) -> Answer:
     """result = init combined with each window's elements. `op.info["body"]`: the class of the one operator of its
     function."""
-    function = _COMBINES.get(op.info.get("body", Op))
+    function = builtin_name(op.info.get("body") or Op)
     storage = op.result.type.storage
     operands = [v for v in op.inputs if v is not None]
-    if function is None or len(operands) != 2 or b.real or not operands[0].type.is_static:
+    if function not in COMBINE or len(operands) != 2 or b.real or not operands[0].type.is_static:
         raise Refused(
             "STABLEHLO_REDUCE_WINDOW on quantized tensors has a form for one tensor of known shape, reduced by one "
             "ADD, MUL, MINIMUM or MAXIMUM of stored integers; lower it to TFLite's builtins, or dequantize its operands"
