@@ -105,10 +105,10 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
     for k in range(count):
         byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
         if k < count - 1:
-            byte = t.binary(BitwiseAnd, byte, t.constant(np.full(one, 255)))
+            byte = t.emit(BitwiseAnd, [byte, t.constant(np.full(one, 255))])
         if k:
             byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
-        total = byte if total is None else t.binary(BitwiseOr, total, byte)
+        total = byte if total is None else t.emit(BitwiseOr, [total, byte])
     return t.cast(t.reshape(total or kept, shape), storage)
 
 

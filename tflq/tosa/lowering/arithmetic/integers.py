@@ -25,13 +25,13 @@ __all__: list[str] = []
 def sum_or_difference(op: Add | Sub | IntDiv, t: Tosa) -> Value:
     if isinstance(op, Sub) and (difference := centred_difference(op, t)):
         return difference
-    return t.binary(type(op), *in_int32(op, t))
+    return t.emit(type(op), in_int32(op, t))
 
 
 @lowering(Maximum, Minimum)
 def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
     x, y = (ordered(v, t) for v in (op.input1, op.input2))
-    found = t.binary(type(op), x, y)
+    found = t.emit(type(op), [x, y])
     return found if op.result.type.storage == i64 else t.cast(found, t.storage(op.result))
 
 
@@ -72,4 +72,4 @@ def _shifted_left(op: Mul, t: Tosa) -> Value | None:
 def absolute_or_negative(op: Abs | Negate, t: Tosa) -> Value:
     if t.offset(op.input1):
         raise Refused(f"TOSA has no {kernel_name(op)} of uint8")
-    return t.unary(type(op), t.value(op.input1), **op.attributes)
+    return t.emit(type(op), [t.value(op.input1)], **op.attributes)

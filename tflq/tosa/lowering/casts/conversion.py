@@ -116,7 +116,7 @@ def float_cast(op: Truncate | Cast | TflCast, t: Tosa) -> Value:
         x = _whole(t, x)
     if to is not ui8:
         return t.cast(x, to)
-    inside = t.cast(t.limits(x, ui8.minimum, ui8.maximum), i32)
+    inside = t.cast(t.clamp(x, ui8.minimum, ui8.maximum), i32)
     return t.cast(t.sub(inside, t.constant(t.offset(target))), i8)
 
 
@@ -131,4 +131,4 @@ def _to_float(t: Tosa, x: Value, offset: int, target: Value) -> Value:
 def _whole(t: Tosa, x: Value) -> Value:
     """The integer part of a float, as a float."""
     negative = t.greater(scalar(t, 0, x), x)
-    return t.select(negative, t.unary(Ceil, x), t.unary(Floor, x))
+    return t.select(negative, t.emit(Ceil, [x]), t.emit(Floor, [x]))
