@@ -27,6 +27,7 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Slice, Transpose
 from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
+from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Location, Op, Value, constant
 from tflq.ir.types import SCALARS, ElementType, FunctionType, ScalarType, Shape, TensorType, i16, i32
 from tflq.numerics.fixed_point import Multiplier
@@ -63,14 +64,19 @@ def _element_of(kind: type[Operator]) -> ScalarType | int:
     first one's, where the declaration does not say."""
     found = _ELEMENTS.get(kind)
     if found is None:
-        types = kind.result_slots[0].types[:1]
-        if types and len(types[0].names) == 1:
-            (name,) = types[0].names
-            found = SCALARS.get(name, 0)
-        else:
-            found = next((s.index for s in kind.operand_slots for t in types if t.bound and t in s.types), 0)
-        _ELEMENTS[kind] = found
+        found = _ELEMENTS[kind] = _declared_element(kind)
     return found
+
+
+def _declared_element(kind: type[Operator]) -> ScalarType | int:
+    result = kind.result_slots[0]
+    for types in result.types[:1]:
+        if len(types.names) == 1:
+            (name,) = types.names
+            return SCALARS.get(name, 0)
+        return next((slot.index for slot in kind.operand_slots if types.bound and types in slot.types), 0)
+    same = kind.trait(SameElementType)
+    return same.slots[0].index if same is not None and result in same.slots else 0
 
 
 def _inferred(op: Operator) -> Shape:

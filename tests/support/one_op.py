@@ -62,7 +62,7 @@ def case(name: str) -> Callable[[Callable[[TosaBuilder], Module]], Callable[[Tos
     return register
 
 
-def unary(name: str, element: ScalarType, **attributes: object) -> None:
+def unary(name: str, element: ScalarType, **attributes: Any) -> None:
     def make(b: TosaBuilder) -> Module:
         x = arg((2, 3), element)
         return module(b, [x], b.emit(op_class(f"tosa.{name}"), [x], **attributes))

@@ -15,6 +15,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import unary as tfl
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa import activation as tosa
 from tflq.ir.core import Op, Value
 from tflq.numerics.erf import LIMIT, inner, outer
@@ -65,7 +66,7 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
     tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())], x.type)
-    value = k.select_v2(k.greater(one, magnitude), below, k.sub(one, tail))
+    value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
     return k.mul(value, k.emit(tfl.Sign, [x], x.type))
 
 
