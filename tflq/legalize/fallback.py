@@ -160,10 +160,8 @@ def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
 
     if not isinstance(op, Contraction):
         return None
-    emitted = Contractions(b.ops)
-    emitted.location = b.location
     try:
-        made = spread(op, emitted, _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
+        made = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
     except Refused as why:
         raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
     quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]

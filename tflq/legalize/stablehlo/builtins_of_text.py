@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tflq.builder import Emitter
 from tflq.dialects.stablehlo import arithmetic, unary
 from tflq.dialects.stablehlo.casts import UniformDequantize
 from tflq.dialects.stablehlo.convolution import Convolution
@@ -65,11 +66,11 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
     ops: list[Op] = []
     replaced: dict[Value, Value] = {}
     for op in function.ops:
-        b = _Floats(ops, keep_weights)
+        b = Emitter(ops)
         b.location = op.location
         op.operands = [v if v is None else replaced.get(v, v) for v in op.operands]
         try:
-            made = _of(op, b)
+            made = _of(op, b, _Floats(b, keep_weights))
         except Refused as why:
             refused.append(why.within(f"function {index}, {op.name}", subgraph=index))
             continue
@@ -82,15 +83,15 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
     function.outputs = [replaced.get(v, v) for v in function.outputs]
 
 
-def _of(op: Op, b: _Floats) -> Value | None:
+def _of(op: Op, b: Emitter, products: _Floats) -> Value | None:
     """What computes a result; None for an op that stays as it is."""
     if isinstance(op, (StablehloDotGeneral, StablehloConvolution)):
-        return _of_file(op, b)
+        return _of_file(op, products)
     if not op.name.startswith("stablehlo."):
         return None
     quantized = [v for v in op.tensors if v.type.quantized]
     if isinstance(op, UniformDequantize) and op.input.is_constant:
-        return b.weights(op.input)
+        return products.weights(op.input)
     if isinstance(op, (DotGeneral, Convolution)):
         if op.result.type.quantized:
             raise Refused("products of quantized tensors, rounded once at the end, have no integer form: TFLite's do")
@@ -98,8 +99,8 @@ def _of(op: Op, b: _Floats) -> Value | None:
             what = f"of {op.result.type.storage}" if op.result.type.element != f32 else "of unknown shapes"
             raise Refused(f"TFLite has no float kernel {what} for it")
         if isinstance(op, DotGeneral):
-            return b.dot(op.numbers, op.lhs, op.rhs, op.result.type)
-        return b.convolution(_convolved(op), op.lhs, op.rhs, op.result.type)
+            return products.dot(op.numbers, op.lhs, op.rhs, op.result.type)
+        return products.convolution(_convolved(op), op.lhs, op.rhs, op.result.type)
     if quantized:
         return None
     if type(op) in _ELEMENTWISE:
@@ -109,10 +110,10 @@ def _of(op: Op, b: _Floats) -> Value | None:
 
 
 class _Floats(Contractions):
-    """Emits builtins on floats, with weights dequantized."""
+    """Builtins on floats, with weights dequantized."""
 
-    def __init__(self, ops: list[Op], keep_weights: bool) -> None:
-        super().__init__(ops)
+    def __init__(self, b: Emitter, keep_weights: bool) -> None:
+        super().__init__(b)
         self._keep_weights = keep_weights
 
     def weights(self, w: Value) -> Value:
@@ -121,16 +122,16 @@ class _Floats(Contractions):
             return w
         if getattr(w.type.element, "expressed", None) != f32:
             raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
-        made = self.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
+        made = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
             made.info = {MARK: True}
         return made.result
 
 
-def _of_file(op: Contraction, b: _Floats) -> Value | None:
+def _of_file(op: Contraction, products: _Floats) -> Value | None:
     """Of a file's operator what computes it on floats and dequantized weights; None if it is not of these."""
     floats = [v.type.element == f32 for v in (op.lhs, op.output)]
-    return spread(op, b, op.lhs, op.rhs, op.output.type) if all(floats) and op.rhs.type.quantized else None
+    return spread(op, products, op.lhs, op.rhs, op.output.type) if all(floats) and op.rhs.type.quantized else None
 
 
 def _convolved(op: Convolution) -> Convolved:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.builder import Emitter
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Window
 from tflq.dialects.stablehlo.matmul import DotNumbers
 from tflq.dialects.tfl.stablehlo import StablehloConvolution, StablehloDotGeneral
@@ -32,10 +33,10 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     """The rules of the builtins that compute it, one after the other."""
     if as_builtin(op) is not None:
         return builtin(op, b)
-    emitted = Contractions()
+    emitted = Emitter()
     emitted.location = op.location
     try:
-        made = spread(op, emitted, op.lhs, op.rhs, op.output.type)
+        made = spread(op, Contractions(emitted), op.lhs, op.rhs, op.output.type)
     except Refused as why:
         raise Refused(f"{kernel_name(op)} on quantized tensors has no form on builtins: {why}") from None
     several = next((v for v in (op.lhs, op.output) if isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
@@ -46,7 +47,7 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     return b.value(made)
 
 
-def spread(op: Contraction, b: Contractions, lhs: Value, rhs: Value, result: TensorType) -> Value:
+def spread(op: Contraction, to: Contractions, lhs: Value, rhs: Value, result: TensorType) -> Value:
     """The builtins on these operands. Refused if there are none."""
     try:
         if isinstance(op, StablehloDotGeneral):
@@ -54,8 +55,8 @@ def spread(op: Contraction, b: Contractions, lhs: Value, rhs: Value, result: Ten
             element = op.rhs.type.element
             if isinstance(element, UniformQuantizedPerAxisType) and element.axis in numbers.rhs_contracting:
                 raise Refused(f"the scales of '{op.rhs.name}' are along a dimension that is summed over")
-            return b.dot(numbers, lhs, rhs, result)
-        return b.convolution(_convolved(op), lhs, rhs, result)
+            return to.dot(numbers, lhs, rhs, result)
+        return to.convolution(_convolved(op), lhs, rhs, result)
     except (ValueError, IndexError) as error:
         raise Refused(f"its dimension numbers and shapes do not fit together ({error})") from error
 
