@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSli
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
-__all__ = ["KernelBuilder", "widened"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["KernelBuilder", "squeezed", "widened"]
 
 
 def _short(
@@ -55,6 +58,10 @@ class KernelBuilder(Emitter):
     equal = _short(Equal, i1)
     greater = _short(Greater, i1)
     greater_equal = _short(GreaterEqual, i1)
+
+    def row(self, values: npt.ArrayLike, element: ScalarType = i32) -> Value:
+        """A constant for each channel; a scalar if it is the same for all."""
+        return self.constant(squeezed(np.asarray(values)), element)
 
     # Conversions.
 
@@ -148,6 +155,12 @@ class KernelBuilder(Emitter):
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
         return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+
+
+def squeezed(values: np.ndarray) -> np.ndarray:
+    """A scalar if all are the same."""
+    flat = np.atleast_1d(values)
+    return flat[0] if (flat == flat[0]).all() else flat
 
 
 def widened(k: KernelBuilder, x: Value) -> Value:

@@ -33,7 +33,6 @@ from tflq.dialects.tosa.activation import Clamp, Erf, Exp, Log, Sigmoid, Tanh
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
@@ -62,7 +61,7 @@ def same(op: Logistic | TflTanh, t: Tosa, x: Value) -> Value:
 
 @floating(Relu, Relu6, ReluN1To1)
 def relu(op: Relu | Relu6 | ReluN1To1, t: Tosa, x: Value) -> Value:
-    return float_activation(t, x, kernel_name(op))
+    return float_activation(t, x, op.short_name.upper())
 
 
 @floating(Relu0To1)

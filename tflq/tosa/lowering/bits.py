@@ -14,7 +14,6 @@ from tflq.dialects.tosa.bits import BinaryBits, BitwiseNot, BitwiseXor, Clz, Log
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, ui8
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.plain import plain, stored
 from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import limited
@@ -33,7 +32,7 @@ def bits(op: BinaryBits, t: Tosa) -> Value:
 def unary(op: BitwiseNot | Clz | LogicalNot, t: Tosa) -> Value:
     """uint8 less 128 has its complement in the complement less 128."""
     if t.offset(op.input) and not isinstance(op, BitwiseNot):
-        raise Refused(f"TOSA has no {kernel_name(op)} of uint8")
+        raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
     return t.emit(type(op), [t.value(op.input)], **op.attributes)
 
 

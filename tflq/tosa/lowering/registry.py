@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.registering import Registry
@@ -38,12 +40,21 @@ Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry(
     "tflq.tosa.lowering",
     {
-        f"{dialect}.{family}": (*(f"{family}.{name}" for name in names), *_ALSO.get(family, ()), "generic")
-        for family, names in _FOLDERS.items()
-        for dialect in ("tosa", "tfl", "ext", "quant")
+        "tfl.stablehlo_composite": ("control",),
+        **{
+            f"{dialect}.{family}": (*(f"{family}.{name}" for name in names), *_ALSO.get(family, ()))
+            for family, names in _FOLDERS.items()
+            for dialect in ("tosa", "tfl", "ext", "quant")
+        },
     },
 )
 """The lowering of each op that has a form in TOSA."""
+
+
+@lowering(Scast, Identity)
+def same(op: Scast | Identity, t: Tosa) -> Value:
+    """The same stored integers."""
+    return t.value(op.input)
 
 
 def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:

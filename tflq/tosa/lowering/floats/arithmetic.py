@@ -13,7 +13,7 @@ from tflq.dialects.tosa.activation import Floor, Tanh
 from tflq.dialects.tosa.arithmetic import Abs
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.tosa.lowering.context import Tosa, kernel_name
+from tflq.tosa.lowering.context import Tosa
 from tflq.tosa.lowering.floats.quotient import reciprocal, remainder, scalar
 
 __all__ = [
@@ -30,7 +30,7 @@ _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.
 
 def need_float(t: Tosa, operator: Op | str) -> None:
     """Refused, naming the operator, unless the target computes in float."""
-    t.need("pro_fp", f"{operator if isinstance(operator, str) else kernel_name(operator)} in float")
+    t.need("pro_fp", f"{operator if isinstance(operator, str) else operator.short_name.upper()} in float")
 
 
 def float_activation(t: Tosa, x: Value, name: str) -> Value:

@@ -85,8 +85,8 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
             _Part(constant(((stored & 255) - 128).astype(np.int8)), -128, 0),
         ]
     x = t.cast(t.value(operand), i32)
-    high = t.cast(t.arithmetic_right_shift(x, _number(t, 8)), i8)
-    low = t.cast(t.sub(t.emit(BitwiseAnd, [x, _number(t, 255)]), _number(t, 128)), i8)
+    high = t.cast(t.arithmetic_right_shift(x, t.constant(8)), i8)
+    low = t.cast(t.sub(t.emit(BitwiseAnd, [x, t.constant(255)]), t.constant(128)), i8)
     made = []
     for byte, zero, place in ((high, 0, 1), (low, -128, 0)):
         part = Value(TensorType(operand.type.shape, i8))
@@ -146,10 +146,10 @@ class _Word:
     t: Tosa
 
     def low(self, x: Value, mask: int) -> Value:
-        return self.t.emit(BitwiseAnd, [x, _number(self.t, mask)])
+        return self.t.emit(BitwiseAnd, [x, self.t.constant(mask)])
 
     def high(self, x: Value, bits: int) -> Value:
-        return self.t.arithmetic_right_shift(x, _number(self.t, bits))
+        return self.t.arithmetic_right_shift(x, self.t.constant(bits))
 
     def placed(self, x: Value, left: np.ndarray) -> Value:
         """x shifted to the left, by less than 0 to the right; nothing of it where that is 32 or more to the left."""
@@ -184,7 +184,7 @@ def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray,
 
 def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
     """V as V >> 16 and its low 16 bits."""
-    w, zero = _Word(t), _number(t, 0)
+    w, zero = _Word(t), t.constant(0)
     p0, p1, p2 = (zero if v is None else v for v in sums)
     p1 = t.add(p1, w.high(p0, 8))
     p2 = t.add(p2, w.high(p1, 8))
@@ -207,7 +207,3 @@ def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
     (high, low), (high_end, low_end) = (sums, limits) if number is y else (limits, sums)
     alike = t.emit(LogicalAnd, [t.equal(high, high_end), t.greater(low, low_end)])
     return t.emit(LogicalOr, [t.greater(high, high_end), alike])
-
-
-def _number(t: Tosa, value: int) -> Value:
-    return t.constant(np.asarray(value))
