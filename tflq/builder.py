@@ -310,11 +310,11 @@ class Builder(Emitter):
         storage = x.type.storage
         if low <= storage.minimum and high >= storage.maximum:
             return x
-        return self.emit(Clamp, [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
+        return self.emit(Clamp, [x], min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
 
     def identity(self, x: Value) -> Value:
         """tosa.identity: the same tensor under a new value."""
-        return self.emit(Identity, [x], x.type)
+        return self.emit(Identity, [x])
 
     # --- multiply-accumulate -------------------------------------------------------------------------------------
 

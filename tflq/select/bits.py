@@ -118,7 +118,7 @@ def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
 @lowering(LogicalNot)
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(tfl.LogicalNot, [x], x.type)
+    return k.emit(tfl.LogicalNot, [x])
 
 
 @lowering(ArithmeticRightShift)

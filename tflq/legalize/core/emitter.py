@@ -55,7 +55,7 @@ class CoreEmitter(Builder):
 
     def masked(self, x: Value, mask: int) -> Value:
         """The bits of an i32 that a mask has."""
-        return self.emit(BitwiseAnd, [x, self.constant(mask)], x.type)
+        return self.emit(BitwiseAnd, [x, self.constant(mask)])
 
     def signed(self, x: Value) -> Value:
         """An integer of up to 32 bits by its sign, as i32; the 1 of i1 is -1."""

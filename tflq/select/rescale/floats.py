@@ -98,20 +98,20 @@ def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
         rest = k.add(k.mul(_sign(k, x, fit.a), k.row(fit.e, f32)), rest)
     total = k.add(total, rest, fit.clamp.activation)
     total = k.mul(total, k.row(fit.gain, f32))
-    return k.emit(Floor, [total], total.type)
+    return k.emit(Floor, [total])
 
 
 def _stepped_down(k: Kernels, u: Value, fit: FallingRequantization) -> Value:
     """`fit` of relu(h - x), whole numbers in float32."""
     total = k.add(k.mul(u, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
-    return k.emit(Floor, [total], total.type)
+    return k.emit(Floor, [total])
 
 
 def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
     """The sign of x + a, whole numbers."""
     if a is not None and a.any():
         return k.add(x, k.row(a, f32), N1_TO_1.activation)
-    return k.emit(ReluN1To1, [x], x.type)
+    return k.emit(ReluN1To1, [x])
 
 
 class _Steps(NamedTuple):

@@ -212,7 +212,7 @@ def divide(
     if bottom > 0:  # everything below zero gives the least result
         numerator = k.add(numerator, k.row(fit.c), "RELU")
     else:
-        numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), k.row(fit.c)))
+        numerator = k.add(numerator, k.mul(k.emit(Sign, [x]), k.row(fit.c)))
     y = k.emit(Div, [numerator, k.row(fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
@@ -266,7 +266,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
 
     y = k.mul(k.cast(x, i64), k.row(s.multiplier << early, i64))
     if twice.any():
-        y = k.add(y, k.mul(k.cast(k.emit(Sign, [x], x.type), i64), k.row(twice << early, i64)))
+        y = k.add(y, k.mul(k.cast(k.emit(Sign, [x]), i64), k.row(twice << early, i64)))
     shift = s.shift + early
     y, base = _clamped_sum(k, y, shift, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place)
     if (room > early).any():

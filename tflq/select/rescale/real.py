@@ -86,7 +86,7 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     x = k.mul(x, sign)
     if fit.left.any():
         x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
-    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)], x.type)
+    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)])
     upper = _shifted_limb(k, k.sub(x, lower))
     high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
     above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
