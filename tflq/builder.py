@@ -43,8 +43,6 @@ Kind: TypeAlias = type[Operator] | str
 
 RescaleMode = Literal["SINGLE_ROUND", "DOUBLE_ROUND"]
 
-_ELEMENTS: Final[dict[type[Operator], ScalarType | int]] = {}
-"""What `_element_of` has found."""
 _REDUCTIONS: Final[Mapping[str, type[Operator]]] = {"sum": ReduceSum, "max": ReduceMax, "min": ReduceMin}
 
 
@@ -59,24 +57,26 @@ def _typed(like: TensorType, shape: Shape, element: ElementType) -> TensorType:
     return like if like.shape == shape and like.element is element else TensorType(shape, element)
 
 
-def _element_of(kind: type[Operator]) -> ScalarType | int:
-    """The element type that a class declares of its result, or the number of the operand whose type it shares: the
-    first one's, where the declaration does not say."""
-    found = _ELEMENTS.get(kind)
-    if found is None:
-        found = _ELEMENTS[kind] = _declared_element(kind)
-    return found
+class _Elements(dict[type[Operator], "ScalarType | int"]):
+    """By class, the element type that it declares of its result, or the number of the operand whose type it shares:
+    the first one's, where the declaration does not say."""
+
+    def __missing__(self, kind: type[Operator]) -> ScalarType | int:
+        self[kind] = found = self._declared(kind)
+        return found
+
+    def _declared(self, kind: type[Operator]) -> ScalarType | int:
+        result = kind.result_slots[0]
+        for types in result.types[:1]:
+            if len(types.names) == 1:
+                (name,) = types.names
+                return SCALARS.get(name, 0)
+            return next((slot.index for slot in kind.operand_slots if types.bound and types in slot.types), 0)
+        same = kind.trait(SameElementType)
+        return same.slots[0].index if same is not None and result in same.slots else 0
 
 
-def _declared_element(kind: type[Operator]) -> ScalarType | int:
-    result = kind.result_slots[0]
-    for types in result.types[:1]:
-        if len(types.names) == 1:
-            (name,) = types.names
-            return SCALARS.get(name, 0)
-        return next((slot.index for slot in kind.operand_slots if types.bound and types in slot.types), 0)
-    same = kind.trait(SameElementType)
-    return same.slots[0].index if same is not None and result in same.slots else 0
+_ELEMENTS: Final = _Elements()
 
 
 def _inferred(op: Operator) -> Shape:
@@ -139,9 +139,9 @@ class Emitter:
             result = Value(first.type)
             op = made(name, list(operands), [result], attributes, self.location)
             assert isinstance(op, Operator)
-            element: ElementType | int = type or _element_of(op.__class__)
+            element: ElementType | int = type or _ELEMENTS[op.__class__]
             if isinstance(element, int):
-                element = op.operand(element).type.element
+                element = (operands[element] or first).type.element
             result.type = _typed(first.type, _inferred(op), element)
         self.ops.append(op)
         return result

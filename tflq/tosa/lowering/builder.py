@@ -39,8 +39,9 @@ class TosaBuilder(Builder):
 
     def aligned(self, *xs: Value) -> list[Value]:
         """The values, all of the largest rank among them."""
-        rank = max(len(x.type.shape or ()) for x in xs)
-        return [self.ranked(x, rank) for x in xs]
+        ranks = [-1 if x.type.shape is None else len(x.type.shape) for x in xs]
+        rank = max(0, *ranks)
+        return list(xs) if min(ranks) == rank else [self.ranked(x, rank) for x in xs]
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE; of a constant, the constant in that shape; none if it has that shape."""
@@ -58,8 +59,8 @@ class TosaBuilder(Builder):
         **attributes: Any,
     ) -> Value:
         """As any emitter's; operands that broadcast are given equal ranks."""
-        if len(operands) > 1 and not isinstance(kind, str) and kind.has(Broadcasts):
-            operands = self.aligned(*(v for v in operands if v is not None))
+        if len(operands) > 1 and not isinstance(kind, str) and kind.trait(Broadcasts) is not None:
+            operands = self.aligned(*[v for v in operands if v is not None])
         return super().emit(kind, operands, type, **attributes)
 
     def clamp(self, x: Value, low: float, high: float) -> Value:
