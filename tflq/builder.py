@@ -1,4 +1,5 @@
-"""Emitting ops of the integer form: each method makes one op and infers its result's type.
+"""Emitting ops: `emit` makes one and infers its result's type; the methods of `Builder` are short names of ops of the
+integer form.
 
 The ops keep TOSA 1.0's names and semantics. What TOSA passes as compile-time-constant operands (multiplier, shift,
 zero points, perms, pad amounts ...) are attributes here. Shapes broadcast as numpy's; layouts are NHWC with OHWI
@@ -26,8 +27,9 @@ from tflq.dialects.tosa.convolution import Conv2D, DepthwiseConv2D
 from tflq.dialects.tosa.indexing import Table
 from tflq.dialects.tosa.movement import Concat, Identity, Reshape, Slice, Transpose
 from tflq.dialects.tosa.reduction import ReduceMax, ReduceMin, ReduceSum
+from tflq.dialects.traits.types import SameElementType
 from tflq.ir.core import Location, Op, Value, constant
-from tflq.ir.types import ElementType, FunctionType, ScalarType, Shape, TensorType, i1, i16, i32
+from tflq.ir.types import SCALARS, ElementType, FunctionType, ScalarType, Shape, TensorType, i16, i32
 from tflq.numerics.fixed_point import Multiplier
 from tflq.numerics.rounding import Rounding
 
@@ -55,9 +57,30 @@ def _typed(like: TensorType, shape: Shape, element: ElementType) -> TensorType:
     return like if like.shape == shape and like.element is element else TensorType(shape, element)
 
 
-def _inferred(op: Op) -> Shape:
+class _Elements(dict[type[Operator], "ScalarType | int"]):
+    """By class, the element type that it declares of its result, or the number of the operand whose type it shares:
+    the first one's, where the declaration does not say."""
+
+    def __missing__(self, kind: type[Operator]) -> ScalarType | int:
+        self[kind] = found = self._declared(kind)
+        return found
+
+    def _declared(self, kind: type[Operator]) -> ScalarType | int:
+        result = kind.result_slots[0]
+        for types in result.types[:1]:
+            if len(types.names) == 1:
+                (name,) = types.names
+                return SCALARS.get(name, 0)
+            return next((slot.index for slot in kind.operand_slots if types.bound and types in slot.types), 0)
+        same = kind.trait(SameElementType)
+        return same.slots[0].index if same is not None and result in same.slots else 0
+
+
+_ELEMENTS: Final = _Elements()
+
+
+def _inferred(op: Operator) -> Shape:
     """The shape of an op's result; None if not even its rank is known."""
-    assert isinstance(op, Operator)
     try:
         shape = op.infer(STATED)
     except Misfit:
@@ -103,8 +126,9 @@ class Emitter:
         type: TensorType | ScalarType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Any op with one result. Where only its element type is given, the op infers the shape; where nothing is, the
-        element type is that of the first operand. `Misfit` if the operands do not fit."""
+        """Any op with one result. Where only its element type is given, the op infers the shape; where nothing is, its
+        declaration says the element type too, or it is that of the first operand. `Misfit` if the operands do not
+        fit."""
         made, name = (Op, kind) if isinstance(kind, str) else (kind, kind.op_name)
         if isinstance(type, TensorType):
             result = Value(type)
@@ -114,7 +138,11 @@ class Emitter:
             assert first is not None
             result = Value(first.type)
             op = made(name, list(operands), [result], attributes, self.location)
-            result.type = _typed(first.type, _inferred(op), type or first.type.element)
+            assert isinstance(op, Operator)
+            element: ElementType | int = type or _ELEMENTS[op.__class__]
+            if isinstance(element, int):
+                element = (operands[element] or first).type.element
+            result.type = _typed(first.type, _inferred(op), element)
         self.ops.append(op)
         return result
 
@@ -229,69 +257,64 @@ class Builder(Emitter):
 
     # --- elementwise ---------------------------------------------------------------------------------------------
 
-    def _binary(
-        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **attributes: Any
-    ) -> Value:
-        return self.emit(kind, [a, b], element or a.type.storage, **attributes)
-
     def add(self, a: Value, b: Value) -> Value:
         """tosa.add: a + b."""
-        return self._binary(Add, a, b)
+        return self.emit(Add, [a, b])
 
     def sub(self, a: Value, b: Value) -> Value:
         """tosa.sub: a - b."""
-        return self._binary(Sub, a, b)
+        return self.emit(Sub, [a, b])
 
     def mul(self, a: Value, b: Value, shift: int = 0) -> Value:
         """tosa.mul: (a * b + 2^(shift-1)) >> shift for i32 with a shift (product in 64 bits), else a * b."""
-        return self._binary(Mul, a, b, shift=shift)
+        return self.emit(Mul, [a, b], shift=shift)
 
     def maximum(self, a: Value, b: Value) -> Value:
         """tosa.maximum: the larger of two."""
-        return self._binary(Maximum, a, b)
+        return self.emit(Maximum, [a, b])
 
     def minimum(self, a: Value, b: Value) -> Value:
         """tosa.minimum: the smaller of two."""
-        return self._binary(Minimum, a, b)
+        return self.emit(Minimum, [a, b])
 
     def arithmetic_right_shift(self, a: Value, b: Value, *, round: bool = False) -> Value:
         """tosa.arithmetic_right_shift: a >> b; with `round`, rounded half up."""
-        return self._binary(ArithmeticRightShift, a, b, round=round)
+        return self.emit(ArithmeticRightShift, [a, b], round=round)
 
     def logical_left_shift(self, a: Value, b: Value) -> Value:
         """tosa.logical_left_shift by 0..31 bits; bits shifted out are lost."""
-        return self._binary(LogicalLeftShift, a, b)
+        return self.emit(LogicalLeftShift, [a, b])
 
     def clz(self, x: Value) -> Value:
         """tosa.clz: leading zero bits of an i32."""
-        return self.emit(Clz, [x], x.type)
+        return self.emit(Clz, [x])
 
     def equal(self, a: Value, b: Value) -> Value:
         """tosa.equal: a == b, as booleans."""
-        return self._binary(Equal, a, b, i1)
+        return self.emit(Equal, [a, b])
 
     def greater(self, a: Value, b: Value) -> Value:
         """tosa.greater: a > b, as booleans."""
-        return self._binary(Greater, a, b, i1)
+        return self.emit(Greater, [a, b])
 
     def greater_equal(self, a: Value, b: Value) -> Value:
         """tosa.greater_equal: a >= b, as booleans."""
-        return self._binary(GreaterEqual, a, b, i1)
+        return self.emit(GreaterEqual, [a, b])
 
     def select(self, condition: Value, a: Value, b: Value) -> Value:
         """tosa.select: a where the condition holds, else b."""
-        return self.emit(Select, [condition, a, b], a.type.storage)
+        return self.emit(Select, [condition, a, b])
 
     def clamp(self, x: Value, low: int, high: int) -> Value:
         """tosa.clamp to [low, high]; no op if the type holds no more than that."""
         storage = x.type.storage
         if low <= storage.minimum and high >= storage.maximum:
             return x
-        return self.emit(Clamp, [x], x.type, min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
+        return self.emit(Clamp, [x], min_val=max(low, storage.minimum), max_val=min(high, storage.maximum))
 
     def identity(self, x: Value) -> Value:
         """tosa.identity: the same tensor under a new value."""
-        return self.emit(Identity, [x], x.type)
+        return self.emit(Identity, [x])
 
     # --- multiply-accumulate -------------------------------------------------------------------------------------
 

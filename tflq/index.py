@@ -531,7 +531,7 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.logical_not tfl.logical_or tfl.not_equal tfl.select tfl.select_v2 tosa.equal "
             "tosa.greater tosa.greater_equal tosa.select"
         ),
-        "control": "tfl.call tfl.if tfl.while",
+        "control": "tfl.call tfl.if tfl.stablehlo_composite tfl.while",
         "convolution.floats": "tfl.conv_2d tfl.conv_3d tfl.depthwise_conv_2d tfl.transpose_conv",
         "convolution.integers": "tosa.conv2d tosa.conv3d tosa.depthwise_conv2d tosa.transpose_conv2d",
         "floats.operators": (
@@ -540,7 +540,6 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
             "tfl.log_softmax tfl.logistic tfl.pow tfl.prelu tfl.relu tfl.relu6 tfl.relu_0_to_1 "
             "tfl.relu_n1_to_1 tfl.round tfl.rsqrt tfl.sin tfl.softmax tfl.sqrt tfl.square tfl.tanh"
         ),
-        "generic": "quant.scast tosa.identity",
         "indexing.diagonals": "tfl.matrix_diag tfl.matrix_set_diag",
         "indexing.gathering": "tfl.embedding_lookup tfl.gather tfl.gather_nd tfl.one_hot tosa.gather",
         "indexing.scattering": "tfl.dynamic_update_slice tfl.scatter_nd",
@@ -564,12 +563,12 @@ ROOMS: Final[dict[str, dict[str, str]]] = {
         ),
         "reduction.cumulative": "tfl.cumsum",
         "reduction.top_k": "tfl.topk_v2",
+        "registry": "quant.scast tosa.identity",
         "rescale.doubles": "ext.rescale_f64 ext.rounding_divide_by_pot",
         "rescale.integers": "ext.rescale_mean tosa.rescale",
         "rescale.low_word": "ext.rescale_i64",
         "resize": "tfl.resize_bilinear tfl.resize_nearest_neighbor tosa.resize",
         "shape": "tfl.fill tfl.range tfl.rank tfl.shape",
-        "stablehlo": "tfl.stablehlo_composite",
         "state": (
             "tfl.assign_variable tfl.call_once tfl.read_variable tfl.var_handle tosa.variable "
             "tosa.variable_read tosa.variable_write"

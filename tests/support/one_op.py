@@ -62,10 +62,10 @@ def case(name: str) -> Callable[[Callable[[TosaBuilder], Module]], Callable[[Tos
     return register
 
 
-def unary(name: str, element: ScalarType, **attributes: object) -> None:
+def unary(name: str, element: ScalarType, **attributes: Any) -> None:
     def make(b: TosaBuilder) -> Module:
         x = arg((2, 3), element)
-        return module(b, [x], b.unary(op_class(f"tosa.{name}"), x, **attributes))
+        return module(b, [x], b.emit(op_class(f"tosa.{name}"), [x], **attributes))
 
     case(f"{name} {element}")(make)
 
@@ -111,7 +111,7 @@ binary("mul", f32, shift=0)
 @case("intdiv")
 def _(b: TosaBuilder) -> Module:
     x = arg((2, 3), i32)
-    return module(b, [x], b.binary(IntDiv, x, b.constant([[7, -2, 3]])))
+    return module(b, [x], b.emit(IntDiv, [x, b.constant([[7, -2, 3]])]))
 
 
 @case("argmax")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import tflq
+from tflq.builder import Emitter
 from tflq.dialects.tfl.stablehlo import StablehloConvolution
 from tflq.flatbuffer.writer import write
 from tflq.ir.core import Buffer, Function, Module, Value, constant
@@ -67,8 +68,8 @@ def _casts(function: Function) -> None:
 def _convolutions(function: Function) -> None:
     """Has builtins in the place of STABLEHLO_CONVOLUTION, which has no kernel."""
     for op in [op for op in function.ops if isinstance(op, StablehloConvolution)]:
-        emitted, at = Contractions(), function.ops.index(op)
-        made = spread(op, emitted, op.lhs, op.rhs, op.output.type)
+        emitted, at = Emitter(), function.ops.index(op)
+        made = spread(op, Contractions(emitted), op.lhs, op.rhs, op.output.type)
         function.ops[at : at + 1] = emitted.ops
         function.replace({op.output: made})
 

@@ -70,7 +70,7 @@ def test_requirements_in_words() -> None:
 def test_what_both_profiles_have_needs_that_of_the_rest() -> None:
     b = TosaBuilder()
     x, y = arg((2,), f32, "x"), arg((2,), i1, "y")
-    made = module(b, [x, y], b.unary(Ceil, x), b.unary(LogicalNot, y))
+    made = module(b, [x, y], b.emit(Ceil, [x]), b.emit(LogicalNot, [y]))
     assert check(made, ALL).profiles == ("pro_fp",)
 
 

@@ -160,10 +160,8 @@ def _contracted(op: Op, b: RuleBuilder) -> Sequence[Value] | None:
 
     if not isinstance(op, Contraction):
         return None
-    emitted = Contractions(b.ops)
-    emitted.location = b.location
     try:
-        made = spread(op, emitted, _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
+        made = spread(op, Contractions(b), _real(b, op.lhs), _real(b, op.rhs), op.output.type.with_element(f32))
     except Refused as why:
         raise NotApplicable(f"{kernel_name(op)} has no form on builtins: {why}") from None
     quantized = b.qcast(_finite(b, made, op.output.type.element), op.output.type)  # type: ignore[arg-type]
@@ -180,15 +178,15 @@ def _real(b: RuleBuilder, value: Value) -> Value:
 def _activated(b: RuleBuilder, x: Value, activation: str) -> Value:
     """TANH, or SIGN_BIT: 1 below zero, else 0."""
     if activation == "TANH":
-        return b.emit(Tanh, [x], x.type)
-    below = b.emit(Less, [x, b.constant(np.float32(0), f32)], TensorType(x.type.shape, i1))
+        return b.emit(Tanh, [x])
+    below = b.emit(Less, [x, b.constant(0, f32)], i1)
     return b.emit(Cast, [below], x.type)
 
 
 def _not_zero(b: RuleBuilder, divisor: Value) -> Value:
     """The divisor, in the place of 0 the least number: quotients by it are infinite or nearly so, 0 for 0, and
     remainders nearly 0."""
-    zero = b.emit(Equal, [divisor, b.constant(np.float32(0), f32)], TensorType(divisor.type.shape, i1))
+    zero = b.emit(Equal, [divisor, b.constant(0, f32)], i1)
     least = b.constant(np.finfo(np.float32).tiny, f32)
     return b.emit(SelectV2, [zero, least, divisor], divisor.type)
 
@@ -225,7 +223,7 @@ def _finite(b: RuleBuilder, x: Value, element: QuantizedType) -> Value:
     scale = element.scale if isinstance(element, UniformQuantizedType) else float(element.scales.max())
     with np.errstate(over="ignore"):
         bound = np.minimum(np.float32(scale) * np.float32(2.0 ** (element.storage.bits + 1)), np.finfo(np.float32).max)
-    known = b.emit(Equal, [x, x], TensorType(x.type.shape, i1))
+    known = b.emit(Equal, [x, x], i1)
     x = b.emit(SelectV2, [known, x, b.constant(np.float32(0), f32)], x.type)
     x = b.emit(Maximum, [x, b.constant(-bound, f32)], x.type)
     return b.emit(Minimum, [x, b.constant(bound, f32)], x.type)

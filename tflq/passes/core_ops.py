@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.builder import Emitter, Kind
+from tflq.builder import Emitter
 from tflq.dialects.linalg.generic import Generic, Yield
 from tflq.dialects.tensor.making import Empty, Splat
 from tflq.dialects.tensor.parts import Dim
 from tflq.ir.attributes import AffineMap, TypedArray
-from tflq.ir.core import Block, Buffer, Op, Region, Value
+from tflq.ir.core import Block, Buffer, Region, Value
 from tflq.ir.syntax import pack
 from tflq.ir.types import BareType, ScalarType, TensorType, bf16, i32, index
 from tflq.numerics.bfloat16 import bfloat16_bits
@@ -20,7 +20,7 @@ from tflq.numerics.bfloat16 import bfloat16_bits
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["INDEX", "CoreBuilder", "stored_elements"]
+__all__ = ["INDEX", "dense", "generic", "open_dims", "scalar", "splat", "stored_elements"]
 
 INDEX = BareType.of(index)
 
@@ -37,64 +37,53 @@ def stored_elements(values: npt.ArrayLike, element: ScalarType) -> np.ndarray:
     return np.asarray(wrapped, element.dtype)
 
 
-class CoreBuilder(Emitter):
-    """Ops of MLIR's core dialects; each method makes one, `scalar`, `dense` and `size` constants."""
+def scalar(value: float | np.generic, element: ScalarType) -> Value:
+    """A constant outside any tensor."""
+    return _constant(BareType.of(element), stored_elements(value, element))
 
-    def scalar(self, value: float | np.generic, element: ScalarType) -> Value:
-        """A constant outside any tensor."""
-        return self._given(BareType.of(element), stored_elements(value, element))
 
-    def dense(self, values: np.ndarray, element: ScalarType) -> Value:
-        """A constant tensor."""
-        return self._given(TensorType(values.shape, element), stored_elements(values, element))
+def dense(values: np.ndarray, element: ScalarType) -> Value:
+    """A constant tensor."""
+    return _constant(TensorType(values.shape, element), stored_elements(values, element))
 
-    def _given(self, type: TensorType, array: np.ndarray) -> Value:
-        data = pack(array, type.storage) if type.storage.bits < 8 else array
-        return Value(type, buffer=Buffer.of(data))
 
-    def size(self, number: int) -> Value:
-        return self.scalar(number, index)
+def _constant(type: TensorType, array: np.ndarray) -> Value:
+    data = pack(array, type.storage) if type.storage.bits < 8 else array
+    return Value(type, buffer=Buffer.of(data))
 
-    def dims(self, x: Value) -> list[Value]:
-        """The sizes of a ranked tensor's unknown dims, in order."""
-        return [
-            self.emit(Dim, [x, self.size(axis)], INDEX) for axis, dim in enumerate(x.type.shape or ()) if dim is None
-        ]
 
-    def splat(self, scalar: Value, type: TensorType, dims: Sequence[Value]) -> Value:
-        """A tensor of one number, of the shape of `type`; a scalar as it is if that is none."""
-        if isinstance(type, BareType):
-            return scalar
-        return self.emit(Splat, [scalar, *dims], type.with_element(scalar.type.element))
+def open_dims(b: Emitter, x: Value) -> list[Value]:
+    """The sizes of a ranked tensor's unknown dims, in order."""
+    unknown = [axis for axis, dim in enumerate(x.type.shape or ()) if dim is None]
+    return [b.emit(Dim, [x, scalar(axis, index)], INDEX) for axis in unknown]
 
-    def same(self, kind: Kind, *operands: Value) -> Value:
-        """An op whose result is of its first operand's type."""
-        return self.emit(kind, list(operands), operands[0].type)
 
-    def cast(self, kind: Kind, x: Value, to: ScalarType) -> Value:
-        """An op whose result is as its operand, of another element type."""
-        return self.emit(kind, [x], x.type.with_element(to))
+def splat(b: Emitter, number: Value, type: TensorType, dims: Sequence[Value]) -> Value:
+    """A tensor of one number, of the shape of `type`; the number as it is if `type` is that of a scalar."""
+    if isinstance(type, BareType):
+        return number
+    return b.emit(Splat, [number, *dims], type.with_element(number.type.element))
 
-    def generic(
-        self,
-        inputs: Sequence[Value],
-        maps: Sequence[AffineMap],
-        result: TensorType,
-        dims: Sequence[Value],
-        body: Callable[[CoreBuilder, Sequence[Value]], Value],
-    ) -> Value:
-        """linalg.generic over all elements of `result`, all in parallel. `maps`: of the inputs and the result."""
-        rank = len(result.shape or ())
-        empty = self.emit(Empty, list(dims), result)
-        arguments = [Value(BareType.of(v.type.element)) for v in (*inputs, empty)]
-        inner = CoreBuilder()
-        inner.op(Yield, [body(inner, arguments)], [])
-        attributes = {
-            "indexing_maps": list(maps),
-            "iterator_types": ["parallel"] * rank,
-            "operandSegmentSizes": TypedArray.of(np.array([len(inputs), 1], np.int32), i32),
-        }
-        op = Op(Generic.op_name, [*inputs, empty], [Value(result)], attributes, self.location)
-        op.regions = [Region([Block(arguments, inner.ops)])]
-        self.ops.append(op)
-        return op.result
+
+def generic(
+    b: Emitter,
+    inputs: Sequence[Value],
+    maps: Sequence[AffineMap],
+    result: TensorType,
+    dims: Sequence[Value],
+    body: Callable[[Emitter, Sequence[Value]], Value],
+) -> Value:
+    """linalg.generic over all elements of `result`, all in parallel. `maps`: of the inputs and the result."""
+    rank = len(result.shape or ())
+    empty = b.emit(Empty, list(dims), result)
+    arguments = [Value(BareType.of(v.type.element)) for v in (*inputs, empty)]
+    inner = Emitter()
+    inner.op(Yield, [body(inner, arguments)], [])
+    attributes = {
+        "indexing_maps": list(maps),
+        "iterator_types": ["parallel"] * rank,
+        "operandSegmentSizes": TypedArray.of(np.array([len(inputs), 1], np.int32), i32),
+    }
+    op = b.op(Generic, [*inputs, empty], [result], attributes)
+    op.regions = [Region([Block(arguments, inner.ops)])]
+    return op.result

@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from tflq.builder import Emitter
 from tflq.dialects.arith.casts import FPToSI, FPToUI, SIToFP, UIToFP
 from tflq.dialects.arith.comparison import COMPARE_FLOAT, CmpF
 from tflq.dialects.arith.floats import AddF, DivF, MaximumF, MinimumF, MulF, SubF
@@ -50,18 +51,18 @@ from tflq.ir.types import (
     index,
 )
 from tflq.numerics.bfloat16 import bfloat16_bits, bfloat16_values
-from tflq.passes.core_ops import INDEX, CoreBuilder
+from tflq.passes.core_ops import INDEX, dense, generic, open_dims, scalar, splat
 
 __all__ = ["ROUNDINGS", "bounds", "dequantize", "quantize"]
 
 ROUNDINGS: Final = ("half_even", "half_away", "half_up", "toward_zero")
 _MATH: Final[dict[str, type[Operator]]] = {"half_even": RoundEven, "half_away": Round, "toward_zero": Trunc}
 
-Step = Callable[[CoreBuilder, Value, Value, Value, list[Value]], Value]
+Step = Callable[[Emitter, Value, Value, Value, list[Value]], Value]
 """What is computed of a value, its scale and its zero point; the sizes of its unknown dims."""
 
 
-def quantize(b: CoreBuilder, op: Qcast, rounding: str | None = None) -> Value:
+def quantize(b: Emitter, op: Qcast, rounding: str | None = None) -> Value:
     """The result of a quant.qcast. `rounding`: of the quotient, where the op says none."""
     element, target = _uniform(op, op.result.type), op.result.type
     stored = target.stored()
@@ -72,32 +73,32 @@ def quantize(b: CoreBuilder, op: Qcast, rounding: str | None = None) -> Value:
             raise OptionError(Reason.at(op.location, f"'{name}' is no rounding", remedy=f"use {', '.join(ROUNDINGS)}"))
     rounded = quotient is not None or total is not None
 
-    def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
-        y = b.same(DivF, x, scale)
+    def step(b: Emitter, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
+        y = b.emit(DivF, [x, scale], x.type)
         y = _rounded(b, y, quotient, dims)
         if zero is not None:
-            y = b.same(AddF, y, b.cast(_to_float(element), zero, element.expressed))
+            y = b.emit(AddF, [y, _real(b, element, zero)], y.type)
         y = _rounded(b, y, total, dims)
         if rounded:
             low, high = bounds(element)
-            y = b.same(MaximumF, y, b.splat(b.scalar(low, element.expressed), y.type, dims))
-            y = b.same(MinimumF, y, b.splat(b.scalar(high, element.expressed), y.type, dims))
-        y = b.cast(_to_integer(element), y, stored.storage)
+            y = b.emit(MaximumF, [y, splat(b, scalar(low, element.expressed), y.type, dims)], y.type)
+            y = b.emit(MinimumF, [y, splat(b, scalar(high, element.expressed), y.type, dims)], y.type)
+        y = b.emit(FPToSI if element.storage.signed else FPToUI, [y], y.type.with_element(stored.storage))
         return y if rounded else _clamped(b, y, element, dims)
 
     return b.emit(Scast, [_applied(b, op.input, element, stored, step)], target)
 
 
-def dequantize(b: CoreBuilder, op: Dcast) -> Value:
+def dequantize(b: Emitter, op: Dcast) -> Value:
     """The result of a quant.dcast."""
     source = op.input
     element = _uniform(op, source.type)
 
-    def step(b: CoreBuilder, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
-        y = b.cast(_to_float(element), x, element.expressed)
+    def step(b: Emitter, x: Value, scale: Value, zero: Value | None, dims: list[Value]) -> Value:
+        y = _real(b, element, x)
         if zero is not None:
-            y = b.same(SubF, y, b.cast(_to_float(element), zero, element.expressed))
-        return b.same(MulF, y, scale)
+            y = b.emit(SubF, [y, _real(b, element, zero)], y.type)
+        return b.emit(MulF, [y, scale], y.type)
 
     stored = b.emit(Scast, [source], source.type.stored())
     return _applied(b, stored, element, op.result.type, step)
@@ -112,16 +113,12 @@ def _uniform(op: Op, type: TensorType) -> QuantizedType:
     return element
 
 
-def _to_float(element: QuantizedType) -> type[Operator]:
-    """The op that converts stored integers to floats."""
-    return SIToFP if element.storage.signed else UIToFP
+def _real(b: Emitter, element: QuantizedType, x: Value) -> Value:
+    """Stored integers as floats."""
+    return b.emit(SIToFP if element.storage.signed else UIToFP, [x], x.type.with_element(element.expressed))
 
 
-def _to_integer(element: QuantizedType) -> type[Operator]:
-    return FPToSI if element.storage.signed else FPToUI
-
-
-def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
+def _applied(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
     """A step on every element of x, in its case."""
     if isinstance(x.type, BareType):
         return _per_layer(b, x, element, step)
@@ -140,7 +137,7 @@ def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorTyp
         before = _split(b, shape, element.axis)[0]
         after = _split(b, shape, element.axis + 1)[1]
         sizes = [b.emit(NumElements, [part], INDEX) for part in (before, after)]
-        flat = _reshaped(b, x, [sizes[0], b.size(count), sizes[1]], (None, count, None))
+        flat = _reshaped(b, x, [sizes[0], scalar(count, index), sizes[1]], (None, count, None))
         around = UniformQuantizedPerAxisType.of(
             *(element.storage, 1, element.scales, element.zero_points),
             expressed=element.expressed,
@@ -151,28 +148,26 @@ def _applied(b: CoreBuilder, x: Value, element: QuantizedType, result: TensorTyp
     return b.emit(Reshape, [made, shape], result)
 
 
-def _reshaped(b: CoreBuilder, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:
+def _reshaped(b: Emitter, x: Value, sizes: list[Value], shape: tuple[int | None, ...]) -> Value:
     flat = b.emit(FromElements, sizes, TensorType((len(sizes),), index))
     return b.emit(Reshape, [x, flat], TensorType(shape, x.type.element))
 
 
-def _split(b: CoreBuilder, shape: Value, axis: int) -> list[Value]:
-    return b.op(SplitAt, [shape, b.size(axis)], [shape.type, shape.type]).results
+def _split(b: Emitter, shape: Value, axis: int) -> list[Value]:
+    return b.op(SplitAt, [shape, scalar(axis, index)], [shape.type, shape.type]).results
 
 
-def _per_layer(b: CoreBuilder, x: Value, element: QuantizedType, step: Callable[..., Value]) -> Value:
+def _per_layer(b: Emitter, x: Value, element: QuantizedType, step: Callable[..., Value]) -> Value:
     """A step with one scale and zero point; without a zero point if that is 0."""
     assert isinstance(element, UniformQuantizedType)
-    dims = b.dims(x)
-    scale = b.splat(b.scalar(element.scale, element.expressed), x.type, dims)
+    dims = open_dims(b, x)
+    scale = splat(b, scalar(element.scale, element.expressed), x.type, dims)
     stored = x.type.with_element(element.storage).stored().storage
-    zero = b.splat(b.scalar(element.zero_point, stored), x.type, dims) if element.zero_point else None
+    zero = splat(b, scalar(element.zero_point, stored), x.type, dims) if element.zero_point else None
     return step(b, x, scale, zero, dims)
 
 
-def _with_maps(
-    b: CoreBuilder, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]
-) -> Value:
+def _with_maps(b: Emitter, x: Value, element: QuantizedType, result: TensorType, step: Callable[..., Value]) -> Value:
     """A step with the scale and zero point of each element, of a ranked tensor."""
     assert not isinstance(element, UniformQuantizedType)
     rank = len(x.type.shape or ())
@@ -181,15 +176,15 @@ def _with_maps(
         picked = AffineMap.projection(rank, (element.axis,))
     else:
         picked = _of_blocks(rank, element)
-    scales = b.dense(element.scales, element.expressed)
+    scales = dense(element.scales, element.expressed)
     stored = TensorType((), element.storage).stored().storage
-    zeros = b.dense(element.zero_points, stored)
+    zeros = dense(element.zero_points, stored)
     maps = [all_dims, picked, picked, all_dims]
 
-    def body(inner: CoreBuilder, values: list[Value]) -> Value:
+    def body(inner: Emitter, values: list[Value]) -> Value:
         return step(inner, values[0], values[1], values[2], [])
 
-    return b.generic([x, scales, zeros], maps, result, b.dims(x), body)  # type: ignore[arg-type]
+    return generic(b, [x, scales, zeros], maps, result, open_dims(b, x), body)  # type: ignore[arg-type]
 
 
 def _of_blocks(rank: int, element: UniformQuantizedSubChannelType) -> AffineMap:
@@ -203,29 +198,29 @@ def _of_blocks(rank: int, element: UniformQuantizedSubChannelType) -> AffineMap:
     return AffineMap(f"affine_map<({', '.join(names)}) -> ({', '.join(places)})>")
 
 
-def _clamped(b: CoreBuilder, y: Value, element: QuantizedType, dims: list[Value]) -> Value:
+def _clamped(b: Emitter, y: Value, element: QuantizedType, dims: list[Value]) -> Value:
     """Within the storage range, if that is narrower than the storage type."""
     storage = element.storage
     if (element.storage_min, element.storage_max) == (storage.minimum, storage.maximum):
         return y
     stored = y.type.storage
-    low, high = (b.splat(b.scalar(n, stored), y.type, dims) for n in (element.storage_min, element.storage_max))
+    low, high = (splat(b, scalar(n, stored), y.type, dims) for n in (element.storage_min, element.storage_max))
     lower, upper = (MaxSI, MinSI) if storage.signed else (MaxUI, MinUI)
-    return b.same(upper, b.same(lower, y, low), high)
+    return b.emit(upper, [b.emit(lower, [y, low], y.type), high], y.type)
 
 
-def _rounded(b: CoreBuilder, y: Value, rounding: str | None, dims: list[Value]) -> Value:
+def _rounded(b: Emitter, y: Value, rounding: str | None, dims: list[Value]) -> Value:
     """To an integer, in floats."""
     if rounding is None:
         return y
     if rounding in _MATH:
-        return b.same(_MATH[rounding], y)
-    whole = b.same(Floor, y)  # half up: 1 more if what is left is a half or more, which is exact
+        return b.emit(_MATH[rounding], [y], y.type)
+    whole = b.emit(Floor, [y], y.type)  # half up: 1 more if what is left is a half or more, which is exact
     element = y.type.storage
-    half = b.splat(b.scalar(0.5, element), y.type, dims)
-    rest = b.same(SubF, y, whole)
+    half = splat(b, scalar(0.5, element), y.type, dims)
+    rest = b.emit(SubF, [y, whole], y.type)
     up = b.emit(CmpF, [rest, half], y.type.with_element(i1), predicate=COMPARE_FLOAT.index("oge"))
-    return b.same(AddF, whole, b.cast(UIToFP, up, element))
+    return b.emit(AddF, [whole, b.emit(UIToFP, [up], y.type)], y.type)
 
 
 def bounds(element: QuantizedType) -> tuple[float, float]:

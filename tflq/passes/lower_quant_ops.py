@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from tflq.builder import Emitter
 from tflq.contract import Pass, PassResult
 from tflq.dialects.quant.casts import Dcast, Qcast
 from tflq.ir.core import Module, Op, Value
 from tflq.ir.rewriting import stand_for
-from tflq.passes.core_ops import CoreBuilder
 from tflq.passes.lower_quant_core import dequantize, quantize
 from tflq.passes.lower_quant_tosa import lowered
 
@@ -61,6 +61,6 @@ class LowerQuantOps(Pass):
     def _lowered(self, op: Qcast | Dcast, ops: list[Op]) -> Value:
         if self.dialect == "tosa":
             return lowered(op, ops, self.rounding or "half_away")
-        b = CoreBuilder(ops)
+        b = Emitter(ops)
         b.location = op.location
         return quantize(b, op, self.rounding or None) if isinstance(op, Qcast) else dequantize(b, op)

@@ -52,7 +52,7 @@ from tflq.ir.types import (
     index,
     signless,
 )
-from tflq.passes.core_ops import CoreBuilder
+from tflq.passes.core_ops import dense, generic, open_dims, scalar, splat
 from tflq.passes.lower_quant_core import bounds
 
 __all__ = ["lowered"]
@@ -110,19 +110,17 @@ def _rounded(b: Builder, x: Value, rounding: str) -> Value:
 
 def _divided(b: Builder, x: Value, scale: np.ndarray) -> Value:
     """x / scale, which TOSA has no op for."""
-    core = CoreBuilder(b.ops)
-    core.location = b.location
     element = x.type.storage
     if scale.size == 1:
-        return core.same(DivF, x, core.splat(core.scalar(scale.item(), element), x.type, core.dims(x)))
+        return b.emit(DivF, [x, splat(b, scalar(scale.item(), element), x.type, open_dims(b, x))], x.type)
     rank = len(x.type.shape or ())
     full = _of_rank(scale, rank)
     names = [f"d{i}" for i in range(rank)]
     picked = ", ".join(name if size > 1 else "0" for name, size in zip(names, full.shape, strict=True))
     maps = [AffineMap.projection(rank, tuple(range(rank)))] * 3
     maps[1] = AffineMap(f"affine_map<({', '.join(names)}) -> ({picked})>")
-    operands = [x, core.dense(full, element)]
-    return core.generic(operands, maps, x.type, core.dims(x), lambda inner, given: inner.same(DivF, *given[:2]))
+    operands = [x, dense(full, element)]
+    return generic(b, operands, maps, x.type, open_dims(b, x), lambda inner, xs: inner.emit(DivF, xs[:2], xs[0].type))
 
 
 def _dequantize(b: Builder, op: Dcast) -> Value:

@@ -138,7 +138,7 @@ def _parts(b: Builder, v: Value, multiplier: np.ndarray, shift: np.ndarray, roun
     if rounding == "half_away":
         return whole, b.mul(half, b.maximum(some, b.sub(b.constant(1), sign)))
     if rounding == "half_even":
-        odd = b.emit(BitwiseAnd, [whole, b.constant(1)], whole.type)
+        odd = b.emit(BitwiseAnd, [whole, b.constant(1)])
         return whole, b.mul(half, b.maximum(some, odd))
     return whole, b.mul(sign, b.maximum(half, some))
 

@@ -15,6 +15,7 @@ from tflq.dialects.declare import Operator
 from tflq.dialects.tfl import unary as tfl
 from tflq.dialects.tfl.activation import Logistic, Tanh
 from tflq.dialects.tfl.arithmetic import Div
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa import activation as tosa
 from tflq.ir.core import Op, Value
 from tflq.numerics.erf import LIMIT, inner, outer
@@ -39,13 +40,13 @@ _UNARY: Final[Mapping[type[Op], type[Operator]]] = {
 @lowering(*_UNARY)
 def unary(op: tosa.FloatFunction, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(_UNARY[type(op)], [x], x.type)
+    return k.emit(_UNARY[type(op)], [x])
 
 
 @lowering(tosa.Ceil)
 def ceil(op: tosa.Ceil, k: Kernels) -> Value:
     x = k.value(op.input)
-    below = k.emit(tfl.Floor, [k.emit(tfl.Neg, [x], x.type)], x.type)
+    below = k.emit(tfl.Floor, [k.emit(tfl.Neg, [x])], x.type)
     return k.emit(tfl.Neg, [below], x.type)
 
 
@@ -60,13 +61,13 @@ def erf(op: tosa.Erf, k: Kernels) -> Value:
     """Both formulas everywhere, each on the values it is meant for."""
     x = k.value(op.input)
     storage = x.type.storage
-    magnitude = k.emit(tfl.Abs, [x], x.type)
+    magnitude = k.emit(tfl.Abs, [x])
     one = k.constant(1, storage)
     near, far = k.minimum(magnitude, one), k.minimum(k.maximum(magnitude, one), k.constant(LIMIT, storage))
     below = k.add(near, k.mul(near, _polynomial(k, k.mul(near, near), inner())))
     tail = k.emit(tfl.Exp, [_polynomial(k, far, outer())], x.type)
-    value = k.select_v2(k.greater(one, magnitude), below, k.sub(one, tail))
-    return k.mul(value, k.emit(tfl.Sign, [x], x.type))
+    value = k.emit(SelectV2, [k.greater(one, magnitude), below, k.sub(one, tail)])
+    return k.mul(value, k.emit(tfl.Sign, [x]))
 
 
 def _polynomial(k: Kernels, x: Value, coefficients: np.ndarray) -> Value:

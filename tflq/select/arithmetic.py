@@ -35,8 +35,8 @@ def absolute(op: Abs, k: Kernels) -> Value:
     """x * sign(x) of integers, an eighth of the time of ABS; the least one stays."""
     x = k.value(op.input1)
     if x.type.storage.is_float:
-        return k.emit(TflAbs, [x], x.type)
-    return k.mul(x, k.emit(Sign, [x], x.type))
+        return k.emit(TflAbs, [x])
+    return k.mul(x, k.emit(Sign, [x]))
 
 
 @lowering(Negate)
@@ -44,7 +44,7 @@ def negate(op: Negate, k: Kernels) -> Value:
     """output_zp - (x - input1_zp), clamped; i32, which has no zero points, only at its least value."""
     x, storage = k.value(op.input1), op.result.type.storage
     if storage.is_float:
-        return k.emit(Neg, [x], x.type)
+        return k.emit(Neg, [x])
     if storage.bits == 32:
         return k.sub(k.constant(0), k.maximum(x, k.constant(-storage.maximum)))
     total = op.output_zp + op.input1_zp

@@ -11,7 +11,6 @@ bitwise_or           (a ^ b) + (a & b)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -112,13 +111,14 @@ _LOGICAL: Final[Mapping[type[Op], type[Operator]]] = {
 
 @lowering(*_LOGICAL)
 def logical(op: LogicalAnd | LogicalOr | LogicalXor, k: Kernels) -> Value:
-    return elementwise(k, partial(k.binary, _LOGICAL[type(op)]), k.value(op.input1), k.value(op.input2))
+    kind = _LOGICAL[type(op)]
+    return elementwise(k, lambda *xs: k.emit(kind, xs), k.value(op.input1), k.value(op.input2))
 
 
 @lowering(LogicalNot)
 def logical_not(op: LogicalNot, k: Kernels) -> Value:
     x = k.value(op.input)
-    return k.emit(tfl.LogicalNot, [x], x.type)
+    return k.emit(tfl.LogicalNot, [x])
 
 
 @lowering(ArithmeticRightShift)

@@ -84,7 +84,7 @@ def _to_truncate(k: Kernels, y: Value, rounding: str) -> Value:
     if rounding == "toward_zero":
         return y
     if rounding == "half_away":
-        return k.add(y, k.mul(k.emit(Sign, [y], y.type), k.constant(below / 2, f32)))
+        return k.add(y, k.mul(k.emit(Sign, [y]), k.constant(below / 2, f32)))
     whole, zero = k.cast(y, i32), k.constant(0)
     real = k.cast(whole, f32)
     twice = k.mul(k.sub(y, real), k.constant(np.float32(2), f32))

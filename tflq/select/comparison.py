@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa.comparison import Equal, Greater, GreaterEqual, Select
 from tflq.ir.core import Op, Value
 from tflq.select.broadcasting import elementwise
@@ -30,4 +31,5 @@ def compare(op: Equal | Greater | GreaterEqual, k: Kernels) -> Value:
 
 @lowering(Select)
 def select(op: Select, k: Kernels) -> Value:
-    return elementwise(k, k.select_v2, k.value(op.condition), k.value(op.on_true), k.value(op.on_false))
+    operands = (k.value(v) for v in (op.condition, op.on_true, op.on_false))
+    return elementwise(k, lambda *xs: k.emit(SelectV2, xs), *operands)

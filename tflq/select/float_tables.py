@@ -56,7 +56,7 @@ def _sum(k: Kernels, x: Value, y: Value, table: np.ndarray, clamp: Clamp) -> Val
     total = k.add(_times(k, twins[0].value, fit.m), _times(k, twins[1].value, fit.n))
     total = k.add(total, k.constant(fit.c, f32), fit.clamp.activation)
     total = k.mul(total, k.constant(fit.gain, f32))
-    return k.emit(Floor, [total], total.type)
+    return k.emit(Floor, [total])
 
 
 def _product(k: Kernels, x: Value, y: Value, fit: FloatProduct | None) -> Value | None:

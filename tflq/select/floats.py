@@ -20,10 +20,10 @@ __all__ = ["limited", "rectifier", "rounded", "rounded_small"]
 def rounded(k: Kernels, x: Value) -> Value:
     """x, a float32, to the nearest whole number, half to even; what is beyond 2^23 is one."""
     unit = k.constant(1 << 23, x.type.storage)
-    magnitude = k.emit(Abs, [x], x.type)
+    magnitude = k.emit(Abs, [x])
     inside = k.minimum(magnitude, unit)
     whole = k.add(k.sub(k.add(inside, unit), unit), k.sub(magnitude, inside))
-    return k.mul(whole, k.emit(Sign, [x], x.type))
+    return k.mul(whole, k.emit(Sign, [x]))
 
 
 def rounded_small(k: Kernels, x: Value) -> Value:
@@ -43,7 +43,7 @@ def limited(k: Kernels, x: Value, low: float, high: float) -> Value:
     """x within [low, high], floats: RELU or RELU6 if that is it, else MAXIMUM and MINIMUM where they can bite."""
     name = rectifier(low, high, x.type.storage)
     if name is not None:
-        return k.emit(Relu6 if name == "RELU6" else Relu, [x], x.type)
+        return k.emit(Relu6 if name == "RELU6" else Relu, [x])
     largest = float(np.finfo(x.type.storage.dtype).max)
     if low > -largest:
         x = k.maximum(x, k.constant(low, x.type.storage))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tfl.indexing import Gather as TflGather
 from tflq.dialects.tfl.indexing import ScatterND
 from tflq.dialects.tosa.indexing import Gather, Scatter
@@ -35,7 +36,7 @@ def scatter(op: Scatter, k: Kernels) -> Value:
     table = [k.reshape(flat, (all_rows, 1)), numbers, k.constant([all_places])]
     taken = k.emit(ScatterND, table, TensorType((all_places,), i32))
     own = k.constant(np.arange(all_places))
-    index = k.select_v2(k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own)
+    index = k.emit(SelectV2, [k.greater(taken, k.constant(0)), k.add(taken, k.constant(all_places - 1)), own])
     both = [k.reshape(values, (all_places, channels)), k.reshape(rows, (all_rows, channels))]
     joined = k.concatenation(both, 0, (all_places + all_rows, channels))
     return k.reshape(k.gather(joined, index), (batch, places, channels))

@@ -1,82 +1,67 @@
-"""Emitting TFLite builtins on plain tensors: each method makes one operator, with its options, and infers its
-result's type."""
+"""Emitting TFLite builtins on plain tensors: short names, with options and constant operands filled in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tflq.builder import Emitter
 from tflq.dialects.declare import Operator
-from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.arithmetic import Add, Div, Maximum, Minimum, Mul, Pow, Sub
 from tflq.dialects.tfl.bits import Bitcast, BitwiseXor, RightShift
 from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, SelectV2
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual
 from tflq.dialects.tfl.indexing import Gather
 from tflq.dialects.tfl.matmul import BatchMatMul
 from tflq.dialects.tfl.movement import Concatenation, PadV2, Reshape, StridedSlice, Transpose
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, Shape, TensorType, f32, i1, i32
 
-__all__ = ["KernelBuilder", "widened"]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["KernelBuilder", "squeezed", "widened"]
+
+
+def _short(
+    kind: type[Operator], element: ScalarType | None = None, **options: Any
+) -> Callable[[Emitter, Value, Value], Value]:
+    """The short name of an elementwise kernel of two operands; its result is of a's element type, or of `element`."""
+
+    def emit(k: Emitter, a: Value, b: Value) -> Value:
+        return k.emit(kind, [a, b], element, **options)
+
+    return emit
 
 
 class KernelBuilder(Emitter):
     """An `Emitter` of `tfl` ops. Shapes broadcast; `reshape` and friends take -1 for an unknown dim."""
 
-    def binary(
-        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **options: Any
-    ) -> Value:
-        """An elementwise kernel on two operands; the result is of `element`, or of a's type."""
-        return self.emit(kind, [a, b], element or a.type.storage, **options)
-
     # Arithmetic. Types that each kernel gets right: rules/integer.toml.
 
     def add(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self.binary(Add, a, b, fused_activation_function=activation, pot_scale_int16=False)
+        return self.emit(Add, [a, b], fused_activation_function=activation, pot_scale_int16=False)
 
     def sub(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self.binary(Sub, a, b, fused_activation_function=activation, pot_scale_int16=False)
+        return self.emit(Sub, [a, b], fused_activation_function=activation, pot_scale_int16=False)
 
-    def mul(self, a: Value, b: Value, activation: str = "NONE") -> Value:
-        return self.binary(Mul, a, b, fused_activation_function=activation)
+    mul = _short(Mul, fused_activation_function="NONE")
+    div = _short(Div, fused_activation_function="NONE")  # of integers, truncated
+    maximum = _short(Maximum)
+    minimum = _short(Minimum)
+    pow = _short(Pow)
+    right_shift = _short(RightShift)  # arithmetic; the amount is of a's type
+    bitwise_xor = _short(BitwiseXor)
+    equal = _short(Equal, i1)
+    greater = _short(Greater, i1)
+    greater_equal = _short(GreaterEqual, i1)
 
-    def maximum(self, a: Value, b: Value) -> Value:
-        return self.binary(Maximum, a, b)
-
-    def minimum(self, a: Value, b: Value) -> Value:
-        return self.binary(Minimum, a, b)
-
-    def div(self, a: Value, b: Value) -> Value:
-        """DIV: of integers, truncated."""
-        return self.binary(Div, a, b, fused_activation_function="NONE")
-
-    def pow(self, a: Value, b: Value) -> Value:
-        return self.binary(Pow, a, b)
-
-    def right_shift(self, a: Value, b: Value) -> Value:
-        """Arithmetic shift; the amount is of a's type."""
-        return self.binary(RightShift, a, b)
-
-    def bitwise_xor(self, a: Value, b: Value) -> Value:
-        return self.binary(BitwiseXor, a, b)
-
-    def equal(self, a: Value, b: Value) -> Value:
-        return self.binary(Equal, a, b, i1)
-
-    def greater(self, a: Value, b: Value) -> Value:
-        return self.binary(Greater, a, b, i1)
-
-    def greater_equal(self, a: Value, b: Value) -> Value:
-        return self.binary(GreaterEqual, a, b, i1)
-
-    def select_v2(self, condition: Value, a: Value, b: Value) -> Value:
-        shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
-        return self.emit(SelectV2, [condition, a, b], TensorType(shape, a.type.storage))
+    def row(self, values: npt.ArrayLike, element: ScalarType = i32) -> Value:
+        """A constant for each channel; a scalar if it is the same for all."""
+        return self.constant(squeezed(np.asarray(values)), element)
 
     # Conversions.
 
@@ -170,6 +155,12 @@ class KernelBuilder(Emitter):
         """BATCH_MATMUL: int8 × int8 → int32, exact, or float32."""
         type = TensorType(shape, to)
         return self.emit(BatchMatMul, [a, b], type, adj_x=False, adj_y=adj_y, asymmetric_quantize_inputs=False)
+
+
+def squeezed(values: np.ndarray) -> np.ndarray:
+    """A scalar if all are the same."""
+    flat = np.atleast_1d(values)
+    return flat[0] if (flat == flat[0]).all() else flat
 
 
 def widened(k: KernelBuilder, x: Value) -> Value:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
-from tflq.analysis.ranges import Range, Ranges
+from tflq.analysis.ranges import Ranges
 from tflq.dialects.tfl.runtime import state_version
 from tflq.ir.core import Function, Op, Value
 from tflq.ir.types import TensorType
@@ -47,16 +47,12 @@ class Kernels(KernelBuilder):
         self._users = function.users()
         self._outputs = frozenset(function.outputs)
         self._selected: dict[Value, Value] = {}
-        self._ranges = Ranges()
+        self.ranges: Final = Ranges()  # of integer tensors of `source`
         self._once: dict[Callable[[Kernels], Any], Any] = {}
 
     def value(self, operand: Value) -> Value:
         """What an operand has become; arguments and constants are themselves."""
         return self._selected.get(operand, operand)
-
-    def range_of(self, operand: Value) -> Range:
-        """Least and greatest value of an integer tensor of `source`."""
-        return self._ranges.of(operand)
 
     def once(self, compute: Callable[[Kernels], R]) -> R:
         """`compute(self)`, computed when it is first asked for: what is found for all ops of `source` at once."""

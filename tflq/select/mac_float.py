@@ -137,7 +137,7 @@ def float_parts(k: Kernels, x: Value, zero_point: int) -> list[_Part]:
         return [_Part(weight, constant(array.astype(np.float32))) for weight, array in bytes_of]
     if x.type.storage == i16:
         scaled = k.mul(k.cast(x, f32), k.constant(np.asarray(2.0**-8), f32))
-        high = k.emit(Floor, [scaled], scaled.type)
+        high = k.emit(Floor, [scaled])
         low = k.cast(k.cast(x, ui8), f32)
         return [_Part(256, high), _Part(1, low)]
     if x.type.storage.bits == 8:

@@ -86,7 +86,7 @@ def _divided(op: AvgPool2D, k: Kernels, x: Value, zero_point: int) -> Value:
     total = tap_sum(k, wide, geometry, lambda v, _: v, fold=1, element=element)
     count = window_counts(sizes, op.kernel, op.stride, op.pad)[..., None]
     if element == i32:
-        total = k.add(total, k.mul(k.emit(Sign, [total], total.type), k.constant(count // 2)))
+        total = k.add(total, k.mul(k.emit(Sign, [total]), k.constant(count // 2)))
     divisor = k.constant(count, element)
     return k.emit(Div, [total, divisor], total.type, fused_activation_function="NONE")
 

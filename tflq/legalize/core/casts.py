@@ -10,7 +10,7 @@ import numpy as np
 from tflq.dialects.arith import casts as arith
 from tflq.dialects.tfl.arithmetic import Maximum, Minimum
 from tflq.dialects.tfl.bits import Bitcast
-from tflq.dialects.tfl.comparison import Equal
+from tflq.dialects.tfl.comparison import Equal, SelectV2
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.scalars import ui8, ui32
@@ -45,7 +45,7 @@ def _by_zeros(op: Op, b: CoreEmitter, x: Value) -> Value:
     if source == i64:
         return b.narrowed(b.converted(x, i32), to)
     if source == i32:
-        return b.converted(b.each(Bitcast, x, to=ui32), i64)
+        return b.converted(b.emit(Bitcast, [x], ui32), i64)
     wide = b.unsigned(x)
     return b.converted(wide, i64) if to == i64 else b.narrowed(wide, to)
 
@@ -62,9 +62,9 @@ def _from_unsigned(op: arith.UIToFP, b: CoreEmitter, x: Value) -> Value:
     if storage == i64:
         raise Refused("TFLite converts no unsigned integers of 64 bits", "use arith.sitofp, or 32 bits")
     if storage == i32:
-        made = b.converted(b.converted(b.each(Bitcast, x, to=ui32), i64), f32)
+        made = b.converted(b.converted(b.emit(Bitcast, [x], ui32), i64), f32)
     elif storage == i8:
-        made = b.converted(b.each(Bitcast, x, to=ui8), f32)
+        made = b.converted(b.emit(Bitcast, [x], ui8), f32)
     else:
         made = b.converted(b.unsigned(x), f32)
     return b.within(made, 2.0**storage.bits)
@@ -76,16 +76,16 @@ def _to_integer(op: Op, b: CoreEmitter, x: Value) -> Value:
     bits = 1 if to == i1 else to.bits
     if to == i64 and not signed:
         raise Refused("TFLite converts to no unsigned integers of 64 bits", "use arith.fptosi, or 32 bits")
-    y = x if b.reach(x) is not None else b.choose(b.each(Equal, x, x, to=i1), x, b.number(0))
+    y = x if b.reach(x) is not None else b.emit(SelectV2, [b.emit(Equal, [x, x], i1), x, b.constant(0, f32)])
     if to == i64:
         return b.converted(y, i64)
     if to == i32 and signed:
         return b.converted(y, i32)  # saturates
     low, high = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1) - 1) if signed else (0.0, 2.0**bits - 1)
     if bits == 32:  # 2^32 is a float, and what is below it none
-        wide = b.converted(b.each(Minimum, b.each(Maximum, y, b.number(low)), b.number(2.0**32)), i64)
-        return b.converted(b.each(Minimum, wide, b.constant(np.int64((1 << 32) - 1), i64)), i32)
-    y = b.each(Minimum, b.each(Maximum, y, b.number(low)), b.number(high))
+        wide = b.converted(b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(2.0**32, f32)]), i64)
+        return b.converted(b.emit(Minimum, [wide, b.constant(np.int64((1 << 32) - 1), i64)]), i32)
+    y = b.emit(Minimum, [b.emit(Maximum, [y, b.constant(low, f32)]), b.constant(high, f32)])
     return b.narrowed(b.converted(y, i32), to)
 
 

@@ -32,7 +32,7 @@ _OPPOSITE: Final = {"gt": "le", "ge": "lt", "lt": "ge", "le": "gt"}
 
 
 def _not(b: CoreEmitter, x: Value) -> Value:
-    return b.each(LogicalNot, x)
+    return b.emit(LogicalNot, [x])
 
 
 @form(CmpI)
@@ -41,10 +41,10 @@ def _integers(op: CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i64:
         if word[0] == "u":
             turned = b.constant(np.int64(-(1 << 63)), i64)
-            x, y = (b.each(Add, v, turned, fused_activation_function="NONE") for v in (x, y))
+            x, y = (b.emit(Add, [v, turned], fused_activation_function="NONE") for v in (x, y))
         if word == "ne":
-            return _not(b, b.each(tfl.Equal, x, y, to=i1))
-        return b.each(_ORDERED[word[-2:]], x, y, to=i1)
+            return _not(b, b.emit(tfl.Equal, [x, y], i1))
+        return b.emit(_ORDERED[word[-2:]], [x, y], i1)
     if word[0] == "u" and storage == i32:
         x, y = (b.add(v, b.constant(-(1 << 31))) for v in (x, y))
     elif word[0] == "u":
@@ -70,22 +70,22 @@ def _integers(op: CmpI, b: CoreEmitter, x: Value, y: Value) -> Value:
 def _floats(op: CmpF, b: CoreEmitter, x: Value, y: Value) -> Value:
     word = COMPARE_FLOAT[op.predicate]
     if word in ("true", "false"):
-        same = b.each(tfl.Equal, x, y, to=i1)
-        always = b.each(LogicalOr, same, _not(b, same))
+        same = b.emit(tfl.Equal, [x, y], i1)
+        always = b.emit(LogicalOr, [same, _not(b, same)])
         return always if word == "true" else _not(b, always)
     if word in ("ord", "uno"):
-        number = [_not(b, b.each(tfl.Equal, v, v, to=i1)) for v in (x, y)]
-        unordered = b.each(LogicalOr, *number)
+        number = [_not(b, b.emit(tfl.Equal, [v, v], i1)) for v in (x, y)]
+        unordered = b.emit(LogicalOr, number)
         return unordered if word == "uno" else _not(b, unordered)
     ordered, test = word[0] == "o", word[1:]
     if test == "ne" or (test == "eq" and not ordered):
-        apart = b.each(LogicalOr, b.each(tfl.Less, x, y, to=i1), b.each(tfl.Greater, x, y, to=i1))
+        apart = b.emit(LogicalOr, [b.emit(tfl.Less, [x, y], i1), b.emit(tfl.Greater, [x, y], i1)])
         if word == "one":
             return apart
-        return _not(b, apart) if word == "ueq" else _not(b, b.each(tfl.Equal, x, y, to=i1))
+        return _not(b, apart) if word == "ueq" else _not(b, b.emit(tfl.Equal, [x, y], i1))
     if ordered:
-        return b.each(_ORDERED[test], x, y, to=i1)
-    return _not(b, b.each(_ORDERED[_OPPOSITE[test]], x, y, to=i1))
+        return b.emit(_ORDERED[test], [x, y], i1)
+    return _not(b, b.emit(_ORDERED[_OPPOSITE[test]], [x, y], i1))
 
 
 @form(Select)
@@ -94,9 +94,9 @@ def _select(op: Select, b: CoreEmitter, condition: Value, x: Value, y: Value) ->
     if storage == f32:
         reaches = [b.reach(v) for v in (x, y)]
         known = [reach for reach in reaches if reach is not None]
-        return b.within(b.choose(condition, x, y), max(known) if len(known) == 2 else None)
+        return b.within(b.emit(tfl.SelectV2, [condition, x, y]), max(known) if len(known) == 2 else None)
     if storage == i64:
-        return b.choose(condition, x, y)
+        return b.emit(tfl.SelectV2, [condition, x, y])
     if storage == i1:
         return b.narrowed(b.select(condition, b.cast(x, i32), b.cast(y, i32)), i1)
     return b.cast(b.select(condition, b.cast(x, i32), b.cast(y, i32)), storage)
@@ -104,14 +104,14 @@ def _select(op: Select, b: CoreEmitter, condition: Value, x: Value, y: Value) ->
 
 @form(IsNaN)
 def _is_nan(op: IsNaN, b: CoreEmitter, x: Value) -> Value:
-    return _not(b, b.each(tfl.Equal, x, x, to=i1))
+    return _not(b, b.emit(tfl.Equal, [x, x], i1))
 
 
 @form(IsInf)
 def _is_infinite(op: IsInf, b: CoreEmitter, x: Value) -> Value:
-    return b.each(tfl.Equal, b.each(Abs, x), b.number(np.inf), to=i1)
+    return b.emit(tfl.Equal, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)
 
 
 @form(IsFinite)
 def _is_finite(op: Op, b: CoreEmitter, x: Value) -> Value:
-    return b.each(tfl.Less, b.each(Abs, x), b.number(np.inf), to=i1)
+    return b.emit(tfl.Less, [b.emit(Abs, [x]), b.constant(np.inf, f32)], i1)

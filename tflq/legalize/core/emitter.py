@@ -6,15 +6,12 @@ bits by builtins. An index is an i64. A value may have fewer dims than the tenso
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tflq.builder import Builder
-from tflq.dialects.declare import Operator
-from tflq.dialects.inference import broadcast
 from tflq.dialects.tfl.casts import Cast
-from tflq.dialects.tfl.comparison import SelectV2
 from tflq.dialects.tosa.bits import BitwiseAnd
 from tflq.ir.core import Value
 from tflq.ir.types import ScalarType, TensorType, f32, i1, i8, i16, i32, i64, index
@@ -56,22 +53,9 @@ class CoreEmitter(Builder):
             self._reach[x] = reach * (1 + 2.0**-20)
         return x
 
-    def each(self, kind: type[Operator], *operands: Value, to: ScalarType | None = None, **attributes: Any) -> Value:
-        """An op of each element; its result is of its first operand's element type, or of `to`."""
-        return self.emit(kind, operands, to or operands[0].type.storage, **attributes)
-
-    def number(self, value: float) -> Value:
-        """A constant float."""
-        return self.constant(np.float32(value), f32)
-
-    def choose(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition holds, else b; floats or i64."""
-        shape = broadcast(condition.type.shape, a.type.shape, b.type.shape)
-        return self.emit(SelectV2, [condition, a, b], TensorType(shape, a.type.storage))
-
     def masked(self, x: Value, mask: int) -> Value:
         """The bits of an i32 that a mask has."""
-        return self.emit(BitwiseAnd, [x, self.constant(mask)], x.type)
+        return self.emit(BitwiseAnd, [x, self.constant(mask)])
 
     def signed(self, x: Value) -> Value:
         """An integer of up to 32 bits by its sign, as i32; the 1 of i1 is -1."""
@@ -92,4 +76,4 @@ class CoreEmitter(Builder):
 
     def converted(self, x: Value, to: ScalarType) -> Value:
         """CAST of TFLite."""
-        return x if x.type.element == to else self.each(Cast, x, to=to)
+        return x if x.type.element == to else self.emit(Cast, [x], to)

@@ -29,10 +29,10 @@ from tflq.dialects.math import functions, rounding
 from tflq.dialects.math.several import ClampF, PowF
 from tflq.dialects.tfl import activation, unary
 from tflq.dialects.tfl import arithmetic as tfl
-from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less
+from tflq.dialects.tfl.comparison import Equal, Greater, GreaterEqual, Less, SelectV2
 from tflq.dialects.tosa.bits import LogicalAnd, LogicalOr
 from tflq.ir.core import Op, Value
-from tflq.ir.types import i1
+from tflq.ir.types import f32, i1
 from tflq.legalize.core.emitter import CoreEmitter
 from tflq.legalize.core.registry import form
 
@@ -56,32 +56,32 @@ _ADDS: Final[dict[type[Op], type[Operator]]] = {arith.AddF: tfl.Add, arith.SubF:
 
 @form(*_BUILTINS)
 def _builtin(op: Op, b: CoreEmitter, *operands: Value) -> Value:
-    made = b.each(_BUILTINS[type(op)], *operands)
+    made = b.emit(_BUILTINS[type(op)], operands)
     if isinstance(op, (rounding.AbsF, rounding.Floor)) and (reach := b.reach(operands[0])) is not None:
         return b.within(made, reach + 1)
     return made
 
 
 def _add(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.each(tfl.Add, x, y, **_NONE)
+    return b.emit(tfl.Add, [x, y], **_NONE)
 
 
 def _sub(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.each(tfl.Sub, x, y, **_NONE)
+    return b.emit(tfl.Sub, [x, y], **_NONE)
 
 
 def _mul(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.each(tfl.Mul, x, y, **_NONE)
+    return b.emit(tfl.Mul, [x, y], **_NONE)
 
 
 @form(arith.AddF, arith.SubF)
 def _sum(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     kind, (p, q) = _ADDS[type(op)], (b.reach(x), b.reach(y))
-    made = b.within(b.each(kind, x, y, **_NONE), None if p is None or q is None else p + q)
+    made = b.within(b.emit(kind, [x, y], **_NONE), None if p is None or q is None else p + q)
     if b.reach(made) is not None:
         return made
-    half = b.number(0.5)
-    scaled = b.each(kind, _mul(b, x, half), _mul(b, y, half), **_NONE)
+    half = b.constant(0.5, f32)
+    scaled = b.emit(kind, [_mul(b, x, half), _mul(b, y, half)], **_NONE)
     return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**127)])
 
 
@@ -91,7 +91,7 @@ def _product(op: arith.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
     made = b.within(_mul(b, x, y), None if p is None or q is None else p * q)
     if b.reach(made) is not None:
         return made
-    scaled = _mul(b, _mul(b, x, b.number(2.0**-64)), y)
+    scaled = _mul(b, _mul(b, x, b.constant(2.0**-64, f32)), y)
     return _unlimited(b, made, [_infinite(b, x), _infinite(b, y), _from(b, scaled, 2.0**64)])
 
 
@@ -99,29 +99,29 @@ def _product(op: arith.MulF, b: CoreEmitter, x: Value, y: Value) -> Value:
 def _quotient(op: arith.DivF, b: CoreEmitter, x: Value, y: Value) -> Value:
     p = b.reach(x)
     least = float(np.abs(y.array).min(initial=np.inf)) if y.is_constant else 0.0
-    made = b.within(b.each(tfl.Div, x, y, **_NONE), p / least if p is not None and least > 0 else None)
+    made = b.within(b.emit(tfl.Div, [x, y], **_NONE), p / least if p is not None and least > 0 else None)
     if b.reach(made) is not None:
         return made
-    scaled = b.each(tfl.Div, _mul(b, x, b.number(2.0**-64)), y, **_NONE)
-    zero = b.each(Equal, y, b.number(0), to=i1)
+    scaled = b.emit(tfl.Div, [_mul(b, x, b.constant(2.0**-64, f32)), y], **_NONE)
+    zero = b.emit(Equal, [y, b.constant(0, f32)], i1)
     return _unlimited(b, made, [_infinite(b, x), zero, _from(b, scaled, 2.0**64)])
 
 
 def _infinite(b: CoreEmitter, x: Value) -> Value | None:
     """Whether x is infinite; None if it cannot be."""
-    return None if b.reach(x) is not None else b.each(Equal, b.each(unary.Abs, x), b.number(np.inf), to=i1)
+    return None if b.reach(x) is not None else b.emit(Equal, [b.emit(unary.Abs, [x]), b.constant(np.inf, f32)], i1)
 
 
 def _from(b: CoreEmitter, x: Value, limit: float) -> Value:
-    return b.each(GreaterEqual, b.each(unary.Abs, x), b.number(limit), to=i1)
+    return b.emit(GreaterEqual, [b.emit(unary.Abs, [x]), b.constant(limit, f32)], i1)
 
 
 def _unlimited(b: CoreEmitter, made: Value, beyond: Sequence[Value | None]) -> Value:
     """A result that kernels may have limited, infinite where one of these holds; NaN stays."""
-    over = reduce(lambda p, q: b.each(LogicalOr, p, q), [each for each in beyond if each is not None])
-    zero, infinity = b.number(0), b.number(np.inf)
-    below = b.choose(b.each(Less, made, zero, to=i1), b.number(-np.inf), made)
-    return b.choose(over, b.choose(b.each(Greater, made, zero, to=i1), infinity, below), made)
+    over = reduce(lambda p, q: b.emit(LogicalOr, [p, q]), [each for each in beyond if each is not None])
+    zero, infinity = b.constant(0, f32), b.constant(np.inf, f32)
+    below = b.emit(SelectV2, [b.emit(Less, [made, zero], i1), b.constant(-np.inf, f32), made])
+    return b.emit(SelectV2, [over, b.emit(SelectV2, [b.emit(Greater, [made, zero], i1), infinity, below]), made])
 
 
 @form(arith.NegF)
@@ -130,20 +130,20 @@ def _negated(op: arith.NegF, b: CoreEmitter, x: Value) -> Value:
 
 
 def _negative(b: CoreEmitter, x: Value) -> Value:
-    made = b.within(_mul(b, x, b.number(-1)), b.reach(x))
+    made = b.within(_mul(b, x, b.constant(-1, f32)), b.reach(x))
     if b.reach(x) is not None:
         return made
-    return b.choose(b.each(Equal, x, b.number(0), to=i1), made, b.each(unary.Neg, x))
+    return b.emit(SelectV2, [b.emit(Equal, [x, b.constant(0, f32)], i1), made, b.emit(unary.Neg, [x])])
 
 
 @form(arith.RemF)
 def _remainder(op: arith.RemF, b: CoreEmitter, x: Value, y: Value) -> Value:
-    size, by = b.each(unary.Abs, x), b.each(unary.Abs, y)
+    size, by = b.emit(unary.Abs, [x]), b.emit(unary.Abs, [y])
     if y.is_constant and y.array.all() and not np.isnan(y.array).any():
-        return b.within(_with_sign(b, x, b.each(tfl.FloorMod, size, by)), b.reach(x))
-    divides = b.each(Greater, by, b.number(0), to=i1)  # not 0, nor NaN
-    rest = b.each(tfl.FloorMod, size, b.choose(divides, by, b.number(1)))
-    return b.choose(divides, _with_sign(b, x, rest), b.number(np.nan))
+        return b.within(_with_sign(b, x, b.emit(tfl.FloorMod, [size, by])), b.reach(x))
+    divides = b.emit(Greater, [by, b.constant(0, f32)], i1)  # not 0, nor NaN
+    rest = b.emit(tfl.FloorMod, [size, b.emit(SelectV2, [divides, by, b.constant(1, f32)])])
+    return b.emit(SelectV2, [divides, _with_sign(b, x, rest), b.constant(np.nan, f32)])
 
 
 @form(arith.MaximumF, arith.MinimumF)
@@ -153,21 +153,21 @@ def _extreme(op: arith.MaximumF | arith.MinimumF, b: CoreEmitter, x: Value, y: V
 
 def extreme(b: CoreEmitter, x: Value, y: Value, *, greater: bool) -> Value:
     """The greater or the lesser of two floats."""
-    made = b.each(tfl.Maximum if greater else tfl.Minimum, x, y)
+    made = b.emit(tfl.Maximum if greater else tfl.Minimum, [x, y])
     if not any(v.is_constant and v.array.all() for v in (x, y)):  # both can be 0
-        zero = b.number(0)
-        both = b.each(LogicalAnd, b.each(Equal, x, zero, to=i1), b.each(Equal, y, zero, to=i1))
-        made = b.choose(both, _add(b, x, y) if greater else _of_least_zero(b, x, y), made)
+        zero = b.constant(0, f32)
+        both = b.emit(LogicalAnd, [b.emit(Equal, [x, zero], i1), b.emit(Equal, [y, zero], i1)])
+        made = b.emit(SelectV2, [both, _add(b, x, y) if greater else _of_least_zero(b, x, y), made])
     reaches = [b.reach(v) for v in (x, y)]
     for value, reach in zip((x, y), reaches, strict=True):
         if reach is None:
-            made = b.choose(b.each(Equal, value, value, to=i1), made, value)
+            made = b.emit(SelectV2, [b.emit(Equal, [value, value], i1), made, value])
     return b.within(made, None if None in reaches else max(r for r in reaches if r is not None))
 
 
 def _of_least_zero(b: CoreEmitter, x: Value, y: Value) -> Value:
     """-0 of zeros of which one is -0: the negative of the sum of their negatives."""
-    minus = b.number(-1)
+    minus = b.constant(-1, f32)
     return _mul(b, _add(b, _mul(b, x, minus), _mul(b, y, minus)), minus)
 
 
@@ -178,35 +178,35 @@ def _clamped(op: ClampF, b: CoreEmitter, x: Value, low: Value, high: Value) -> V
 
 def _with_sign(b: CoreEmitter, x: Value, size: Value) -> Value:
     """A number from 0 up with the sign of x; x itself where that is 0 or -0."""
-    zero = b.number(0)
-    signed = b.choose(b.each(Less, x, zero, to=i1), _negative(b, size), size)
-    return b.choose(b.each(Equal, x, zero, to=i1), x, signed)
+    zero = b.constant(0, f32)
+    signed = b.emit(SelectV2, [b.emit(Less, [x, zero], i1), _negative(b, size), size])
+    return b.emit(SelectV2, [b.emit(Equal, [x, zero], i1), x, signed])
 
 
 @form(rounding.Trunc)
 def _truncated(op: rounding.Trunc, b: CoreEmitter, x: Value) -> Value:
-    size = b.within(b.each(unary.Floor, b.each(unary.Abs, x)), b.reach(x))
+    size = b.within(b.emit(unary.Floor, [b.emit(unary.Abs, [x])]), b.reach(x))
     return b.within(_with_sign(b, x, size), b.reach(x))
 
 
 @form(rounding.Ceil)
 def _ceiling(op: rounding.Ceil, b: CoreEmitter, x: Value) -> Value:
     reach = b.reach(x)
-    whole = b.within(b.each(unary.Floor, _negative(b, x)), None if reach is None else reach + 1)
+    whole = b.within(b.emit(unary.Floor, [_negative(b, x)]), None if reach is None else reach + 1)
     return _negative(b, whole)
 
 
 @form(rounding.Round, rounding.RoundEven)
 def _nearest(op: rounding.Round | rounding.RoundEven, b: CoreEmitter, x: Value) -> Value:
-    size, half = b.each(unary.Abs, x), b.number(0.5)
-    whole = b.each(unary.Floor, size)
+    size, half = b.emit(unary.Abs, [x]), b.constant(0.5, f32)
+    whole = b.emit(unary.Floor, [size])
     rest = _sub(b, size, whole)
-    up = b.each(GreaterEqual, rest, half, to=i1)
+    up = b.emit(GreaterEqual, [rest, half], i1)
     if isinstance(op, rounding.RoundEven):
         halved = _mul(b, whole, half)
-        odd = b.each(Greater, _sub(b, halved, b.each(unary.Floor, halved)), b.number(0), to=i1)
-        more = b.each(Greater, rest, half, to=i1)
-        up = b.each(LogicalOr, more, b.each(LogicalAnd, up, odd))
+        odd = b.emit(Greater, [_sub(b, halved, b.emit(unary.Floor, [halved])), b.constant(0, f32)], i1)
+        more = b.emit(Greater, [rest, half], i1)
+        up = b.emit(LogicalOr, [more, b.emit(LogicalAnd, [up, odd])])
     reach = None if (given := b.reach(x)) is None else given + 1
-    size = b.within(b.choose(up, _add(b, whole, b.number(1)), whole), reach)
+    size = b.within(b.emit(SelectV2, [up, _add(b, whole, b.constant(1, f32)), whole]), reach)
     return b.within(_with_sign(b, x, size), reach)

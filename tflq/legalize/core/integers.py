@@ -64,11 +64,11 @@ def _wrapping(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
         if type(op) not in _OF_64:
             raise _no_64(op)
         kind, attributes = _OF_64[type(op)]
-        return b.each(kind, x, y, **attributes)
+        return b.emit(kind, [x, y], **attributes)
     if storage == i1:
-        return b.each(_OF_BOOLEANS[type(op)], x, y)
+        return b.emit(_OF_BOOLEANS[type(op)], [x, y])
     wide = b.signed(x), b.signed(y)
-    made = b.mul(*wide) if isinstance(op, arith.MulI) else b.each(_IN_I32[type(op)], *wide)
+    made = b.mul(*wide) if isinstance(op, arith.MulI) else b.emit(_IN_I32[type(op)], wide)
     return b.narrowed(made, storage)
 
 
@@ -83,16 +83,16 @@ def _by_unsigned(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
     if storage == i64:
         raise _no_64(op)
     if storage == i1:
-        return b.each(_OF_BOOLEANS[type(op)], x, y)
+        return b.emit(_OF_BOOLEANS[type(op)], [x, y])
     kind = tosa.Maximum if isinstance(op, arith.MaxUI) else tosa.Minimum
     if storage != i32:
-        return b.narrowed(b.each(kind, b.unsigned(x), b.unsigned(y)), storage)
+        return b.narrowed(b.emit(kind, [b.unsigned(x), b.unsigned(y)]), storage)
     turned = b.constant(_LEAST)
-    return b.add(b.each(kind, b.add(x, turned), b.add(y, turned)), turned)
+    return b.add(b.emit(kind, [b.add(x, turned), b.add(y, turned)]), turned)
 
 
 def _truncated(b: CoreEmitter, x: Value, y: Value) -> Value:
-    return b.each(tosa.IntDiv, x, y)
+    return b.emit(tosa.IntDiv, [x, y])
 
 
 def _remainder(b: CoreEmitter, x: Value, y: Value) -> Value:
@@ -117,7 +117,7 @@ _QUOTIENTS: Final[dict[type[Op], Callable[[CoreEmitter, Value, Value], Value]]] 
     arith.RemUI: _remainder,
     arith.CeilDivSI: _rounded_up,
     arith.CeilDivUI: _rounded_up,
-    arith.FloorDivSI: lambda b, x, y: b.each(tfl.FloorDiv, x, y),
+    arith.FloorDivSI: lambda b, x, y: b.emit(tfl.FloorDiv, [x, y]),
 }
 _UNSIGNED: Final = (arith.DivUI, arith.RemUI, arith.CeilDivUI)
 
@@ -143,17 +143,17 @@ def _shifted(op: Op, b: CoreEmitter, x: Value, y: Value) -> Value:
         return x
     by = b.unsigned(y)
     if isinstance(op, arith.ShLI):
-        return b.narrowed(b.each(bits.LogicalLeftShift, b.signed(x), by), storage)
+        return b.narrowed(b.emit(bits.LogicalLeftShift, [b.signed(x), by]), storage)
     if isinstance(op, arith.ShRUI):
-        return b.narrowed(b.each(bits.LogicalRightShift, b.unsigned(x), by), storage)
-    return b.narrowed(b.each(bits.ArithmeticRightShift, b.signed(x), by, round=False), storage)
+        return b.narrowed(b.emit(bits.LogicalRightShift, [b.unsigned(x), by]), storage)
+    return b.narrowed(b.emit(bits.ArithmeticRightShift, [b.signed(x), by], round=False), storage)
 
 
 @form(math.AbsI)
 def _absolute(op: math.AbsI, b: CoreEmitter, x: Value) -> Value:
     storage = x.type.storage
     if storage == i64:
-        return b.each(tfl.Maximum, x, b.each(tfl.Sub, b.constant(np.int64(0), i64), x, **_NONE))
+        return b.emit(tfl.Maximum, [x, b.emit(tfl.Sub, [b.constant(np.int64(0), i64), x], **_NONE)])
     if storage == i1:
         return x
     wide = b.signed(x)

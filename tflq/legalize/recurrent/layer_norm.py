@@ -85,4 +85,4 @@ def _left(b: RuleBuilder, x: Value, bits: int) -> Value:
 
 
 def _low(b: RuleBuilder, x: Value, bits: int) -> Value:
-    return b.emit(BitwiseAnd, [x, _constant(b, (1 << bits) - 1)], x.type)
+    return b.emit(BitwiseAnd, [x, _constant(b, (1 << bits) - 1)])

@@ -135,7 +135,7 @@ def outcome(op: Comparison, b: RuleBuilder, x: Value, y: Value) -> Value:
             return b.equal(x, y)
         case NotEqual():
             same = b.equal(x, y)
-            return b.emit(LogicalNot, [same], same.type)
+            return b.emit(LogicalNot, [same])
         case Greater():
             return b.greater(x, y)
         case GreaterEqual():

@@ -235,7 +235,7 @@ def arg(op: ArgMax | ArgMin, b: RuleBuilder) -> Answer:
     ordered = isinstance(x.type.element, UniformQuantizedType) or getattr(x.type.element, "axis", index) != index
     plain = b.value(x)
     if isinstance(op, ArgMin):
-        plain = b.emit(BitwiseNot, [plain], plain.type)
+        plain = b.emit(BitwiseNot, [plain])
     shape = tuple(d for a, d in enumerate(x.type.shape) if a != index)
     found = b.cast(b.emit(TosaArgMax, [plain], TensorType(shape, i32), axis=index), result.type.storage)
     return Rewritten([found], warning="" if ordered else _RAW)

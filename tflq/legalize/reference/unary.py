@@ -130,5 +130,5 @@ def zeros_like(op: ZerosLike, b: RuleBuilder) -> Answer:
     if x.type.is_static:
         return Rewritten([b.constant(np.full([d or 0 for d in x.type.shape or ()], fill), storage)], warning=warning)
     plain = b.value(x)
-    filled = b.emit(Clamp, [plain], plain.type, min_val=fill, max_val=fill)
+    filled = b.emit(Clamp, [plain], min_val=fill, max_val=fill)
     return Rewritten([filled], warning=warning)

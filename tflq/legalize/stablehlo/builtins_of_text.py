@@ -8,6 +8,7 @@ they quantize the activations as they run.
 
 from __future__ import annotations
 
+from tflq.builder import Emitter
 from tflq.dialects.stablehlo.casts import UniformDequantize
 from tflq.dialects.stablehlo.convolution import Convolution
 from tflq.dialects.stablehlo.matmul import DotGeneral
@@ -42,11 +43,11 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
     ops: list[Op] = []
     replaced: dict[Value, Value] = {}
     for op in function.ops:
-        b = _Floats(ops, keep_weights)
+        b = Emitter(ops)
         b.location = op.location
         op.operands = [v if v is None else replaced.get(v, v) for v in op.operands]
         try:
-            made = _of(op, b)
+            made = _of(op, b, _Floats(b, keep_weights))
         except Refused as why:
             refused.append(why.within(f"function {index}, {op.name}", subgraph=index))
             continue
@@ -59,22 +60,22 @@ def _function(function: Function, index: int, keep_weights: bool, refused: list[
     function.outputs = [replaced.get(v, v) for v in function.outputs]
 
 
-def _of(op: Op, b: _Floats) -> Value | None:
+def _of(op: Op, b: Emitter, products: _Floats) -> Value | None:
     """What computes a result; None for an op that stays as it is."""
     if isinstance(op, Contraction):
         floats = op.lhs.type.element == op.output.type.element == f32
-        return spread(op, b, op.lhs, op.rhs, op.output.type) if floats and op.rhs.type.quantized else None
+        return spread(op, products, op.lhs, op.rhs, op.output.type) if floats and op.rhs.type.quantized else None
     if not op.name.startswith("stablehlo."):
         return None
     if isinstance(op, UniformDequantize) and op.input.is_constant:
-        return b.weights(op.input)
+        return products.weights(op.input)
     if isinstance(op, (DotGeneral, Convolution)):
         if op.result.type.quantized:
             raise Refused("products of quantized tensors, rounded once at the end, have no integer form: TFLite's do")
         if op.result.type.element != f32 or not all(v.type.is_static for v in op.tensors):
             what = f"of {op.result.type.storage}" if op.result.type.element != f32 else "of unknown shapes"
             raise Refused(f"TFLite has no float kernel {what} for it")
-        return spread(op, b, op.lhs, op.rhs, op.result.type)
+        return spread(op, products, op.lhs, op.rhs, op.result.type)
     if any(v.type.quantized for v in op.tensors):
         return None
     same = as_builtin(op)
@@ -84,10 +85,10 @@ def _of(op: Op, b: _Floats) -> Value | None:
 
 
 class _Floats(Contractions):
-    """Emits builtins on floats, with weights dequantized."""
+    """Builtins on floats, with weights dequantized."""
 
-    def __init__(self, ops: list[Op], keep_weights: bool) -> None:
-        super().__init__(ops)
+    def __init__(self, b: Emitter, keep_weights: bool) -> None:
+        super().__init__(b)
         self._keep_weights = keep_weights
 
     def weights(self, w: Value) -> Value:
@@ -96,7 +97,7 @@ class _Floats(Contractions):
             return w
         if getattr(w.type.element, "expressed", None) != f32:
             raise Refused("TFLite dequantizes to f32 only, and has no float16 kernel for it")
-        made = self.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
+        made = self.b.op("tfl.dequantize", [w], [w.type.with_element(f32)], {})
         if self._keep_weights and w.is_constant:
             made.info = {MARK: True}
         return made.result

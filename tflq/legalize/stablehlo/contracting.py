@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tflq.builder import Emitter
 from tflq.dialects.stablehlo.convolution import ConvNumbers, Convolution, Window
 from tflq.dialects.stablehlo.matmul import DotGeneral, DotNumbers
 from tflq.dialects.stablehlo.rules import integers
@@ -35,10 +36,10 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
     """The rules of the builtins that compute it, one after the other."""
     if as_builtin(op) is not None:
         return builtin(op, b)
-    emitted = Contractions()
+    emitted = Emitter()
     emitted.location = op.location
     try:
-        made = spread(op, emitted, op.lhs, op.rhs, op.output.type)
+        made = spread(op, Contractions(emitted), op.lhs, op.rhs, op.output.type)
     except Refused as why:
         raise Refused(f"{kernel_name(op)} on quantized tensors has no form on builtins: {why}") from None
     several = next((v for v in (op.lhs, op.output) if isinstance(v.type.element, UniformQuantizedPerAxisType)), None)
@@ -50,7 +51,7 @@ def contraction(op: Contraction, b: RuleBuilder) -> Answer:
 
 
 def spread(
-    op: Contraction | DotGeneral | Convolution, b: Contractions, lhs: Value, rhs: Value, result: TensorType
+    op: Contraction | DotGeneral | Convolution, to: Contractions, lhs: Value, rhs: Value, result: TensorType
 ) -> Value:
     """The builtins on these operands. Refused if there are none."""
     try:
@@ -59,9 +60,9 @@ def spread(
             element = op.rhs.type.element
             if isinstance(element, UniformQuantizedPerAxisType) and element.axis in numbers.rhs_contracting:
                 raise Refused(f"the scales of '{op.rhs.name}' are along a dimension that is summed over")
-            return b.dot(numbers, lhs, rhs, result)
+            return to.dot(numbers, lhs, rhs, result)
         how = _convolved_of_text(op) if isinstance(op, Convolution) else _convolved(op)
-        return b.convolution(how, lhs, rhs, result)
+        return to.convolution(how, lhs, rhs, result)
     except (ValueError, IndexError) as error:
         raise Refused(f"its dimension numbers and shapes do not fit together ({error})") from error
 

@@ -48,8 +48,11 @@ class Convolved:
         self.batch_groups = batch_groups
 
 
-class Contractions(Emitter):
-    """Emits builtins that sum products."""
+class Contractions:
+    """Builtins that sum products, emitted by `b`."""
+
+    def __init__(self, b: Emitter) -> None:
+        self.b = b
 
     def weights(self, w: Value) -> Value:
         """The right side, in the kernel's order, as the kernel takes it."""
@@ -64,7 +67,7 @@ class Contractions(Emitter):
         kind = TensorType(tuple((x.type.shape or ())[p] for p in perms), _moved(x.type.element, perms))
         if x.is_constant and x.type.storage.bits >= 8:
             return Value(kind, x.name, buffer=Buffer.of(np.ascontiguousarray(x.array.transpose(perms))))
-        return self.emit(Transpose, [x, constant(np.asarray(perms, np.int32))], kind)
+        return self.b.emit(Transpose, [x, constant(np.asarray(perms, np.int32))], kind)
 
     def reshaped(self, x: Value, shape: Sequence[int], element: ElementType | None = None) -> Value:
         """The same elements in another shape; `element`: with their parameters along another dim."""
@@ -74,7 +77,7 @@ class Contractions(Emitter):
         if x.is_constant and x.type.storage.bits >= 8:
             return Value(kind, x.name, buffer=Buffer.of(np.ascontiguousarray(x.array).reshape(shape)))
         sizes = np.asarray(shape, np.int32)
-        return self.emit(Reshape, [x, constant(sizes)], kind, new_shape=sizes)
+        return self.b.emit(Reshape, [x, constant(sizes)], kind, new_shape=sizes)
 
     def _resized(self, x: Value, shape: Sequence[int]) -> TensorType:
         return TensorType(tuple(shape), x.type.element)
@@ -83,27 +86,27 @@ class Contractions(Emitter):
         if set(factors) == {1}:
             return x
         shape = [max(0, (n - 1) * f + 1) if n else 0 for n, f in zip(_dims(x), factors, strict=True)]
-        return self.emit(Dilate, [x, constant(np.asarray(factors, np.int32)), _zero(x.type)], self._resized(x, shape))
+        return self.b.emit(Dilate, [x, constant(np.asarray(factors, np.int32)), _zero(x.type)], self._resized(x, shape))
 
     def _padded(self, x: Value, sides: Sequence[tuple[int, int]]) -> Value:
         """Zeros around it; where a side is negative, as many elements are cut off."""
         around = np.maximum(np.asarray(sides, np.int32), 0)
         if around.any():
-            x = self.emit(Pad, [x, constant(around)], self._resized(x, np.asarray(_dims(x)) + around.sum(1)))
+            x = self.b.emit(Pad, [x, constant(around)], self._resized(x, np.asarray(_dims(x)) + around.sum(1)))
         cut = np.maximum(-np.asarray(sides, np.int32), 0)
         if not cut.any():
             return x
         sizes = np.asarray(_dims(x), np.int32) - cut.sum(1, dtype=np.int32)
         if sizes.min() < 0:
             raise Refused("its padding cuts off more than there is")
-        return self.emit(Slice, [x, constant(cut[:, 0].copy()), constant(sizes)], self._resized(x, sizes.tolist()))
+        return self.b.emit(Slice, [x, constant(cut[:, 0].copy()), constant(sizes)], self._resized(x, sizes.tolist()))
 
     def _flipped(self, w: Value, axes: Sequence[int]) -> Value:
         if not axes:
             return w
         if w.is_constant and w.type.storage.bits >= 8:
             return Value(w.type, w.name, buffer=Buffer.of(np.ascontiguousarray(np.flip(w.array, axes))))
-        return self.emit(ReverseV2, [w, constant(np.asarray(axes, np.int32))], w.type)
+        return self.b.emit(ReverseV2, [w, constant(np.asarray(axes, np.int32))], w.type)
 
     # --- products
 
@@ -118,7 +121,7 @@ class Contractions(Emitter):
         w, adj_y = self._side(rhs, batches, numbers.rhs_batching, numbers.rhs_contracting, columns)
         many, wide = prod(left[d] for d in rows), prod(right[d] for d in columns)
         element = _merged(result.element, (*batches, many, wide), len(numbers.lhs_batching), len(rows), result.shape)
-        made = self.emit(
+        made = self.b.emit(
             BatchMatMul,
             [x, self.weights(w)],
             TensorType((*batches, many, wide), element),
@@ -190,7 +193,7 @@ class Contractions(Emitter):
         else:
             attributes["quantized_bias_type"] = "FLOAT32"
         kind = DepthwiseConv2D if depthwise else Conv2D
-        out = self.emit(kind, [x, self.weights(w), _bias(made)], made, **attributes)
+        out = self.b.emit(kind, [x, self.weights(w), _bias(made)], made, **attributes)
         if len(spatial) == 2:
             return out
         return self.reshaped(out, [d or 0 for d in shape], _before(made.element))
@@ -204,7 +207,7 @@ class Contractions(Emitter):
         attributes: dict[str, Any] = {"padding": "VALID", "fused_activation_function": "NONE"}
         for axis, stride, dilation in zip("dhw", how.window.strides, how.window.dilations, strict=True):
             attributes |= {f"stride_{axis}": stride, f"dilation_{axis}_factor": dilation}
-        return self.emit(Conv3D, [x, self.weights(w), _bias(made)], made, **attributes)
+        return self.b.emit(Conv3D, [x, self.weights(w), _bias(made)], made, **attributes)
 
 
 def _dims(x: Value) -> Dims:

@@ -134,7 +134,7 @@ def compare(op: StablehloCompare, b: RuleBuilder) -> Answer:
         greater = b.greater if direction in ("GT", "LT") else b.greater_equal
         if direction in ("EQ", "NE"):
             same = b.equal(*wide)
-            return same if direction == "EQ" else b.emit(LogicalNot, [same], same.type)
+            return same if direction == "EQ" else b.emit(LogicalNot, [same])
         return greater(*(wide if direction.startswith("G") else wide[::-1]))
     if any(e.storage not in (i8, ui8) for e in elements):
         raise NotApplicable("other parameters of more than 8 bits")
@@ -246,7 +246,7 @@ def bits(op: StablehloAnd | StablehloOr | StablehloShiftLeft, b: RuleBuilder) ->
     x, y = b.cast(b.value(op.lhs), i32), b.cast(b.value(op.rhs), i32)
     note, warning = f"{kernel_name(op)} takes the stored integers, whatever they stand for", ""
     if isinstance(op, StablehloShiftLeft):
-        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))], y.type))
+        combined = b.logical_left_shift(x, b.emit(BitwiseAnd, [y, b.constant(np.asarray(31))]))
         if not b.real and _vectorized(op) and not _within_int32(op.rhs):
             warning = _SHIFTS
     else:

@@ -26,7 +26,7 @@ from tflq.numerics.float_falling import FallingRequantization, falling_arrays
 from tflq.numerics.float_requantize import N1_TO_1, RELU6, FloatRequantization, of_arrays, requantization_arrays
 from tflq.numerics.staircase import float_thresholds, rescale_thresholds
 from tflq.select.lowering import Kernels
-from tflq.select.rescale.integer import result_range, squeezed
+from tflq.select.rescale.integer import result_range
 from tflq.select.twins import Twin, integers_of
 
 __all__ = ["FloatRescale", "float_rescale", "stepped"]
@@ -93,25 +93,25 @@ def float_rescale(op: Rescale | RescaleF64, k: Kernels, low: np.ndarray, high: n
 
 def stepped(k: Kernels, x: Value, fit: FloatRequantization) -> Value:
     """`fit` of whole numbers in float32, less by its a."""
-    total, rest = k.mul(x, _row(k, fit.m)), _row(k, fit.c)
+    total, rest = k.mul(x, k.row(fit.m, f32)), k.row(fit.c, f32)
     if fit.e is not None:
-        rest = k.add(k.mul(_sign(k, x, fit.a), _row(k, fit.e)), rest)
+        rest = k.add(k.mul(_sign(k, x, fit.a), k.row(fit.e, f32)), rest)
     total = k.add(total, rest, fit.clamp.activation)
-    total = k.mul(total, _row(k, fit.gain))
-    return k.emit(Floor, [total], total.type)
+    total = k.mul(total, k.row(fit.gain, f32))
+    return k.emit(Floor, [total])
 
 
 def _stepped_down(k: Kernels, u: Value, fit: FallingRequantization) -> Value:
     """`fit` of relu(h - x), whole numbers in float32."""
-    total = k.add(k.mul(u, _row(k, -fit.m)), _row(k, fit.c), "RELU")
-    return k.emit(Floor, [total], total.type)
+    total = k.add(k.mul(u, k.row(-fit.m, f32)), k.row(fit.c, f32), "RELU")
+    return k.emit(Floor, [total])
 
 
 def _sign(k: Kernels, x: Value, a: np.ndarray | None) -> Value:
     """The sign of x + a, whole numbers."""
     if a is not None and a.any():
-        return k.add(x, _row(k, a), N1_TO_1.activation)
-    return k.emit(ReluN1To1, [x], x.type)
+        return k.add(x, k.row(a, f32), N1_TO_1.activation)
+    return k.emit(ReluN1To1, [x])
 
 
 class _Steps(NamedTuple):
@@ -131,7 +131,3 @@ class _Steps(NamedTuple):
             return None
         twice = op.rounding_mode == "DOUBLE_ROUND" and op.scale32
         return cls(rescale_thresholds(levels, multiplier, shift, double_round=twice), np.ldexp(multiplier, -shift))
-
-
-def _row(k: Kernels, values: np.ndarray) -> Value:
-    return k.constant(squeezed(values), f32)

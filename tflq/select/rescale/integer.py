@@ -31,10 +31,11 @@ from tflq.light import NamedTuple
 from tflq.numerics.division_fit import Division, fit_division, rescale_divisions
 from tflq.numerics.staircase import Staircase, rescale_staircase
 from tflq.select.highword import high_part, restore
+from tflq.select.kernels import squeezed
 from tflq.select.lowering import Kernels, lowering
 from tflq.select.shifts import right_shift
 
-__all__ = ["clamped", "divide", "filled", "input_range", "result_range", "squeezed"]
+__all__ = ["clamped", "divide", "filled", "input_range", "result_range"]
 
 _I31 = (1 << 31) - 1
 _I62, _I63 = 1 << 62, (1 << 63) - 1
@@ -153,7 +154,7 @@ def input_range(op: Rescale | RescaleF64, k: Kernels) -> tuple[int, int]:
     zero = op.input_zp if isinstance(op, Rescale) else 0
     if op.input_range:
         return int(op.input_range[0]) - zero, int(op.input_range[1]) - zero
-    least, most = k.range_of(op.input)
+    least, most = k.ranges.of(op.input)
     widest = 1 << 47  # TOSA's widest accumulator; TFLite's int64 ones hold no more, unless that is noted
     return max(least, -widest) - zero, min(most, widest - 1) - zero
 
@@ -207,22 +208,17 @@ def divide(
         if fit is None:
             return None
         x = clamped(k, x, first, last, least, most)
-    numerator = k.mul(x, _row(k, fit.a))
+    numerator = k.mul(x, k.row(fit.a))
     if bottom > 0:  # everything below zero gives the least result
-        numerator = k.add(numerator, _row(k, fit.c), "RELU")
+        numerator = k.add(numerator, k.row(fit.c), "RELU")
     else:
-        numerator = k.add(numerator, k.mul(k.emit(Sign, [x], x.type), _row(k, fit.c)))
-    y = k.emit(Div, [numerator, _row(k, fit.b)], numerator.type, fused_activation_function="NONE")
+        numerator = k.add(numerator, k.mul(k.emit(Sign, [x]), k.row(fit.c)))
+    y = k.emit(Div, [numerator, k.row(fit.b)], numerator.type, fused_activation_function="NONE")
     if not bounded:
         reach = int(np.ceil(max(-least, most) / float(stairs.step.min()))) + 1
         y_least = 0 if bottom > 0 else -reach
         return clamped(k, y, np.asarray(bottom - 1), np.asarray(top), y_least, reach, output_zp)
     return k.add(y, k.constant(output_zp)) if output_zp else y
-
-
-def _row(k: Kernels, values: np.ndarray) -> Value:
-    """A constant int32: a scalar if it is the same for all channels."""
-    return k.constant(values[0] if (values == values[0]).all() else values)
 
 
 def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int, most: int, offset: int = 0) -> Value:
@@ -233,31 +229,21 @@ def clamped(k: Kernels, x: Value, low: np.ndarray, high: np.ndarray, least: int,
     storage = x.type.storage
     upper, lower = bool((high < most).any()), bool((low > least).any())
     if storage == i64 and max(-least, most) >= _I62:
-        x = k.maximum(k.minimum(x, _bound(k, high, x)), _bound(k, low, x))
+        x = k.maximum(k.minimum(x, k.row(high, storage)), k.row(low, storage))
         base = np.asarray(offset)
     elif upper and lower:
-        x = k.sub(_bound(k, high, x), x, "RELU")
-        x = k.sub(_bound(k, high - low, x), x, "RELU")
+        x = k.sub(k.row(high, storage), x, "RELU")
+        x = k.sub(k.row(high - low, storage), x, "RELU")
         base = low + offset
     elif upper:
-        x = k.sub(_bound(k, high, x), x, "RELU")
-        return k.sub(_bound(k, high + offset, x), x)
+        x = k.sub(k.row(high, storage), x, "RELU")
+        return k.sub(k.row(high + offset, storage), x)
     elif lower:
-        x = k.sub(x, _bound(k, low, x), "RELU")
+        x = k.sub(x, k.row(low, storage), "RELU")
         base = low + offset
     else:
         base = np.asarray(offset)
-    return k.add(x, k.constant(squeezed(base), storage)) if np.any(base) else x
-
-
-def _bound(k: Kernels, values: np.ndarray, x: Value) -> Value:
-    return k.constant(squeezed(values), x.type.storage)
-
-
-def squeezed(values: np.ndarray) -> np.ndarray:
-    """A scalar if all are the same."""
-    flat = np.atleast_1d(values)
-    return flat[0] if (flat == flat[0]).all() else flat
+    return k.add(x, k.row(base, storage)) if np.any(base) else x
 
 
 # --- wide
@@ -278,13 +264,13 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
     bounds = (max(-lows, highs) + 2) << max(place, int(s.shift.max()))
     early = room if max(reach) << int(room.max()) < 1 << 61 and bounds < 1 << 61 else np.zeros_like(room)
 
-    y = k.mul(k.cast(x, i64), _constant64(k, s.multiplier << early))
+    y = k.mul(k.cast(x, i64), k.row(s.multiplier << early, i64))
     if twice.any():
-        y = k.add(y, k.mul(k.cast(k.emit(Sign, [x], x.type), i64), _constant64(k, twice << early)))
+        y = k.add(y, k.mul(k.cast(k.emit(Sign, [x]), i64), k.row(twice << early, i64)))
     shift = s.shift + early
     y, base = _clamped_sum(k, y, shift, [v << int(e) for v, e in zip(reach, early, strict=True)], lows, highs, place)
     if (room > early).any():
-        y = k.mul(y, _constant64(k, np.int64(1) << (room - early)))
+        y = k.mul(y, k.row(np.int64(1) << (room - early), i64))
     word = k.cast(high_part(k, y, i16 if place == 48 else i32), i32)
     down = np.maximum(s.shift - place, 0)
     base = squeezed(base + s.output_zp)
@@ -292,7 +278,7 @@ def _wide(k: Kernels, x: Value, s: _Scaling) -> Value:
     if not uniform:
         word = restore(k, word, x.type.shape)
     if down.any():
-        word = right_shift(k, word, k.constant(squeezed(down)))
+        word = right_shift(k, word, k.row(down))
     if base.any():
         word = k.add(word, k.constant(base))
     return restore(k, word, x.type.shape) if uniform else word
@@ -315,20 +301,16 @@ def _clamped_sum(
     above = any(v < h + r for v, h, r in zip(high, half, reach, strict=True))
     zero = np.zeros(len(reach), np.int64)
     if not below and not above:
-        return k.add(y, _constant64(k, half)), zero
+        return k.add(y, k.row(half, i64)), zero
     widest = max(max(b - a, b - h + r) for a, b, h, r in zip(low, high, half, reach, strict=True))
     if widest > _I63:  # the clamp of a RESCALE that leaves nothing but 0 and 1
-        y = k.add(y, _constant64(k, half))
-        return k.maximum(k.minimum(y, _constant64(k, high)), _constant64(k, low)), zero
-    y = k.sub(_constant64(k, [b - h for b, h in zip(high, half, strict=True)]), y, "RELU")
-    y = k.sub(_constant64(k, [b - a for a, b in zip(low, high, strict=True)]), y, "RELU")
+        y = k.add(y, k.row(half, i64))
+        return k.maximum(k.minimum(y, k.row(high, i64)), k.row(low, i64)), zero
+    y = k.sub(k.row([b - h for b, h in zip(high, half, strict=True)], i64), y, "RELU")
+    y = k.sub(k.row([b - a for a, b in zip(low, high, strict=True)], i64), y, "RELU")
     if (highs - lows + 1) << place > _I63:
-        return k.add(y, _constant64(k, low)), zero
+        return k.add(y, k.row(low, i64)), zero
     return y, np.asarray(least, np.int64)
-
-
-def _constant64(k: Kernels, values: np.ndarray | list[int]) -> Value:
-    return k.constant(squeezed(np.asarray(values, np.int64)), i64)
 
 
 # --- what wraps
@@ -344,10 +326,10 @@ def rescale_i64(op: RescaleI64, k: Kernels) -> Value:
     multiplier, shift = (np.atleast_1d(v).astype(np.int64) for v in (op.multiplier, op.shift))
     up, down = np.maximum(32 - shift, 0), np.maximum(shift - 32, 0)
     half = np.left_shift(np.int64(1), (shift - 1) & 63)
-    y = k.mul(k.cast(x, i64), _constant64(k, multiplier << up))
-    y = k.add(y, _constant64(k, half << up))
+    y = k.mul(k.cast(x, i64), k.row(multiplier << up, i64))
+    y = k.add(y, k.row(half << up, i64))
     word = restore(k, high_part(k, y, i32), x.type.shape)
-    return right_shift(k, word, k.constant(squeezed(down))) if down.any() else word
+    return right_shift(k, word, k.row(down)) if down.any() else word
 
 
 @lowering(RoundingDivideByPot)

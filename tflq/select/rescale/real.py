@@ -24,7 +24,7 @@ from tflq.numerics.staircase import float_staircase
 from tflq.numerics.wide_product import LIMB, PART, WideProduct, fit_wide_product
 from tflq.select.highword import high_part, restore
 from tflq.select.lowering import Kernels, lowering
-from tflq.select.rescale.integer import clamped, divide, filled, input_range, result_range, squeezed
+from tflq.select.rescale.integer import clamped, divide, filled, input_range, result_range
 from tflq.select.shifts import right_shift
 
 __all__: list[str] = []
@@ -70,12 +70,12 @@ def _product(
 def _long_product(k: Kernels, x: Value, fit: LongProduct, least: int, most: int) -> Value:
     """The two limbs; the result in int32."""
     x = clamped(k, k.cast(x, i64), fit.first, fit.last, least, most)
-    below = k.mul(x, k.constant(squeezed(fit.low), i64))
+    below = k.mul(x, k.row(fit.low, i64))
     if fit.correction:
         sign = k.cast(k.emit(Sign, [k.cast(x, i32)], x.type.with_element(i32)), i64)  # SIGN has int32 only
         below = k.add(below, k.mul(sign, k.constant(fit.correction, i64)))
     below = k.cast(restore(k, high_part(k, below, i32), x.type.shape), i64)
-    total = k.add(k.add(k.mul(x, k.constant(squeezed(fit.high), i64)), below), k.constant(1 << (fit.shift - 1), i64))
+    total = k.add(k.add(k.mul(x, k.row(fit.high, i64)), below), k.constant(1 << (fit.shift - 1), i64))
     return _quotient(k, total, fit.shift)
 
 
@@ -85,10 +85,10 @@ def _wide_product(k: Kernels, x: Value, fit: WideProduct, least: int, most: int)
     sign = k.minimum(k.maximum(x, k.constant(-1, i64)), k.constant(1, i64))
     x = k.mul(x, sign)
     if fit.left.any():
-        x = k.mul(x, k.constant(squeezed(np.int64(1) << fit.left), i64))
-    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)], x.type)
+        x = k.mul(x, k.row(np.int64(1) << fit.left, i64))
+    lower = k.emit(FloorMod, [x, k.constant(1 << LIMB, i64)])
     upper = _shifted_limb(k, k.sub(x, lower))
-    high, low = (k.constant(squeezed(limb), i64) for limb in (fit.high, fit.low))
+    high, low = (k.row(limb, i64) for limb in (fit.high, fit.low))
     above, between = k.mul(upper, high), k.add(k.mul(upper, low), k.mul(lower, high))
     whole = _quotient(k, k.add(above, _shifted_limb(k, between)), fit.shift)
     entries = [k.constant(table, i64) for table in fit.halves]

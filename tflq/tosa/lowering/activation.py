@@ -33,7 +33,6 @@ from tflq.dialects.tosa.activation import Clamp, Erf, Exp, Log, Sigmoid, Tanh
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.floats.arithmetic import float_activation
 from tflq.tosa.lowering.floats.operators import floating
 from tflq.tosa.lowering.floats.quotient import reciprocal, scalar
@@ -48,7 +47,7 @@ __all__ = ["last_dim"]
 def clamp(op: Clamp, t: Tosa) -> Value:
     operand, low, high = op.input, op.min_val, op.max_val
     if operand.type.storage.is_float:
-        return t.limits(t.value(operand), low, high)
+        return t.clamp(t.value(operand), low, high)
     x, offset = narrow(operand, t), t.offset(operand)
     if x.type.storage == i8 or (x.type.storage == i16 and t.target.has("int16")):
         return t.clamp(x, low - offset, high - offset)
@@ -57,17 +56,17 @@ def clamp(op: Clamp, t: Tosa) -> Value:
 
 @floating(Logistic, TflTanh)
 def same(op: Logistic | TflTanh, t: Tosa, x: Value) -> Value:
-    return t.unary(Tanh if isinstance(op, TflTanh) else Sigmoid, x)
+    return t.emit(Tanh if isinstance(op, TflTanh) else Sigmoid, [x])
 
 
 @floating(Relu, Relu6, ReluN1To1)
 def relu(op: Relu | Relu6 | ReluN1To1, t: Tosa, x: Value) -> Value:
-    return float_activation(t, x, kernel_name(op))
+    return float_activation(t, x, op.short_name.upper())
 
 
 @floating(Relu0To1)
 def relu_0_to_1(op: Relu0To1, t: Tosa, x: Value) -> Value:
-    return t.limits(x, 0, 1)
+    return t.clamp(x, 0, 1)
 
 
 @floating(LeakyRelu)
@@ -83,13 +82,13 @@ def prelu(op: Prelu, t: Tosa, x: Value, alpha: Value) -> Value:
 
 @floating(Elu)
 def elu(op: Elu, t: Tosa, x: Value) -> Value:
-    below = t.sub(t.unary(Exp, x), scalar(t, 1, x))
+    below = t.sub(t.emit(Exp, [x]), scalar(t, 1, x))
     return t.select(t.greater(scalar(t, 0, x), x), below, x)
 
 
 @floating(HardSwish)
 def hard_swish(op: HardSwish, t: Tosa, x: Value) -> Value:
-    gate = t.limits(t.add(x, scalar(t, 3, x)), 0, 6)
+    gate = t.clamp(t.add(x, scalar(t, 3, x)), 0, 6)
     return t.mul(t.mul(x, gate), scalar(t, 1 / 6, x))
 
 
@@ -98,9 +97,9 @@ def gelu(op: Gelu, t: Tosa, x: Value) -> Value:
     if op.approximate:
         cube = t.mul(t.mul(x, x), x)
         inner = t.add(x, t.mul(cube, scalar(t, 0.044715, x)))
-        gate = t.unary(Tanh, t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x)))
+        gate = t.emit(Tanh, [t.mul(inner, scalar(t, np.sqrt(2 / np.pi), x))])
     else:
-        gate = t.unary(Erf, t.mul(x, scalar(t, np.sqrt(0.5), x)))
+        gate = t.emit(Erf, [t.mul(x, scalar(t, np.sqrt(0.5), x))])
     return t.mul(t.mul(x, scalar(t, 0.5, x)), t.add(gate, scalar(t, 1, x)))
 
 
@@ -109,14 +108,14 @@ def softmax(op: Softmax, t: Tosa, x: Value) -> Value:
     centred, beta = _centred(t, x), op.beta
     if beta != 1:
         centred = t.mul(centred, scalar(t, beta, x))
-    powers = t.unary(Exp, centred)
+    powers = t.emit(Exp, [centred])
     return t.mul(powers, reciprocal(t, t.reduce("sum", powers, last_dim(x))))
 
 
 @floating(LogSoftmax)
 def log_softmax(op: LogSoftmax, t: Tosa, x: Value) -> Value:
     centred = _centred(t, x)
-    return t.sub(centred, t.unary(Log, t.reduce("sum", t.unary(Exp, centred), last_dim(x))))
+    return t.sub(centred, t.emit(Log, [t.reduce("sum", t.emit(Exp, [centred]), last_dim(x))]))
 
 
 def last_dim(x: Value) -> int:

@@ -14,7 +14,6 @@ from tflq.dialects.tosa.bits import BinaryBits, BitwiseNot, BitwiseXor, Clz, Log
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, ui8
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.plain import plain, stored
 from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.rescale.integers import limited
@@ -26,15 +25,15 @@ __all__: list[str] = []
 @lowering(BinaryBits)
 def bits(op: BinaryBits, t: Tosa) -> Value:
     """Operators on bits, which take every signed type up to 32 bits, or on truth values."""
-    return t.binary(type(op), *in_int32(op, t), **op.attributes)
+    return t.emit(type(op), in_int32(op, t), **op.attributes)
 
 
 @lowering(BitwiseNot, Clz, LogicalNot)
 def unary(op: BitwiseNot | Clz | LogicalNot, t: Tosa) -> Value:
     """uint8 less 128 has its complement in the complement less 128."""
     if t.offset(op.input) and not isinstance(op, BitwiseNot):
-        raise Refused(f"TOSA has no {kernel_name(op)} of uint8")
-    return t.unary(type(op), t.value(op.input), **op.attributes)
+        raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
+    return t.emit(type(op), [t.value(op.input)], **op.attributes)
 
 
 @lowering(TflBitwiseXor)
@@ -43,8 +42,8 @@ def exclusive_or(op: TflBitwiseXor, t: Tosa) -> Value:
     storage = op.result.type.storage
     if storage.bits > 32 or (not storage.signed and storage != ui8):
         raise Refused(f"TOSA has no {storage}")
-    found = t.binary(BitwiseXor, t.value(op.lhs), t.value(op.rhs))
-    return t.binary(BitwiseXor, found, t.constant(np.asarray(-128), i8)) if storage == ui8 else found
+    found = t.emit(BitwiseXor, [t.value(op.lhs), t.value(op.rhs)])
+    return t.emit(BitwiseXor, [found, t.constant(np.asarray(-128), i8)]) if storage == ui8 else found
 
 
 @lowering(RightShift)

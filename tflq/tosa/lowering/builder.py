@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from tflq.builder import Builder
-from tflq.dialects.declare import Operator
+from tflq.builder import Builder, Kind
 from tflq.dialects.inference import broadcast
 from tflq.dialects.tosa.activation import Clamp
 from tflq.dialects.tosa.bits import LogicalNot
-from tflq.dialects.tosa.comparison import Equal
 from tflq.dialects.tosa.indexing import Gather
-from tflq.dialects.tosa.movement import Pad, Reverse, Tile
+from tflq.dialects.tosa.movement import Pad, Tile
+from tflq.dialects.traits.types import Broadcasts
 from tflq.ir.core import Value
-from tflq.ir.types import ScalarType, Shape, TensorType, i1
+from tflq.ir.types import ScalarType, Shape, TensorType
 
 __all__ = ["TosaBuilder"]
 
@@ -40,8 +39,9 @@ class TosaBuilder(Builder):
 
     def aligned(self, *xs: Value) -> list[Value]:
         """The values, all of the largest rank among them."""
-        rank = max(len(x.type.shape or ()) for x in xs)
-        return [self.ranked(x, rank) for x in xs]
+        ranks = [-1 if x.type.shape is None else len(x.type.shape) for x in xs]
+        rank = max(0, *ranks)
+        return list(xs) if min(ranks) == rank else [self.ranked(x, rank) for x in xs]
 
     def reshape(self, x: Value, shape: Sequence[int | None]) -> Value:
         """RESHAPE; of a constant, the constant in that shape; none if it has that shape."""
@@ -51,35 +51,28 @@ class TosaBuilder(Builder):
             return Value(TensorType(tuple(shape), x.type.element), buffer=x.buffer)
         return super().reshape(x, shape)
 
-    def _binary(
-        self, kind: type[Operator], a: Value, b: Value, element: ScalarType | None = None, **attributes: Any
+    def emit(
+        self,
+        kind: Kind,
+        operands: Sequence[Value | None],
+        type: TensorType | ScalarType | None = None,
+        **attributes: Any,
     ) -> Value:
-        a, b = self.aligned(a, b)
-        return super()._binary(kind, a, b, element, **attributes)
+        """As any emitter's; operands that broadcast are given equal ranks."""
+        if len(operands) > 1 and not isinstance(kind, str) and kind.trait(Broadcasts) is not None:
+            operands = self.aligned(*[v for v in operands if v is not None])
+        return super().emit(kind, operands, type, **attributes)
 
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
-        return super().select(*self.aligned(condition, a, b))
-
-    def binary(self, kind: type[Operator], a: Value, b: Value, **attributes: Any) -> Value:
-        """Any operator of two operands of one type (`BitwiseAnd`, `Pow`, `IntDiv`, `LogicalOr` ...)."""
-        return self._binary(kind, a, b, **attributes)
-
-    def compare(self, kind: type[Operator], a: Value, b: Value) -> Value:
-        """EQUAL, GREATER or GREATER_EQUAL."""
-        return self._binary(kind, a, b, i1)
-
-    def unary(self, kind: type[Operator], x: Value, **attributes: Any) -> Value:
-        """Any elementwise operator of one operand (`Exp`, `Abs`, `LogicalNot`, ...)."""
-        return self.emit(kind, [x], x.type, **attributes)
-
-    def limits(self, x: Value, low: float, high: float) -> Value:
-        """CLAMP of floats; None of both ends may be NaN."""
-        return self.emit(Clamp, [x], x.type, min_val=float(low), max_val=float(high))
+    def clamp(self, x: Value, low: float, high: float) -> Value:
+        """CLAMP, also of floats."""
+        if not x.type.storage.is_float:
+            return super().clamp(x, int(low), int(high))
+        return self.emit(Clamp, [x], min_val=float(low), max_val=float(high))
 
     def as_bool(self, x: Value) -> Value:
         """x != 0."""
         zero = self.constant(np.zeros((1,) * len(x.type.shape or ())), x.type.storage)
-        return self.emit(LogicalNot, [self._binary(Equal, x, zero, i1)], x.type.with_element(i1))
+        return self.emit(LogicalNot, [self.equal(x, zero)])
 
     # --- data movement -------------------------------------------------------------------------------------------
 
@@ -103,9 +96,6 @@ class TosaBuilder(Builder):
         if all(m == 1 for m in multiples):
             return x
         return self.emit(Tile, [x], multiples=tuple(multiples))
-
-    def reverse(self, x: Value, axis: int) -> Value:
-        return self.emit(Reverse, [x], axis=axis)
 
     def gather(self, values: Value, indices: Value) -> Value:
         """GATHER: values [N, K, C], indices i32 [N, W] → [N, W, C]."""

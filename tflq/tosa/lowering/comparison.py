@@ -49,29 +49,29 @@ def compare(op: Comparison | TflComparison, t: Tosa) -> Value:
     assert y is not None
     kind, swapped = _KERNELS.get(type(op), (type(op), False))
     if x.type.storage == i1 and kind is Equal:
-        return t.unary(LogicalNot, t.binary(LogicalXor, t.value(x), t.value(y)))
+        return t.emit(LogicalNot, [t.emit(LogicalXor, [t.value(x), t.value(y)])])
     if isinstance(op, Greater) and (is_wide_sum(x) or is_wide_sum(y)):
         return greater_wide(x, y, t)
     left, right = ordered(x, t), ordered(y, t)
-    return t.compare(kind, *((right, left) if swapped else (left, right)))
+    return t.emit(kind, (right, left) if swapped else (left, right))
 
 
 @lowering(NotEqual)
 def not_equal(op: NotEqual, t: Tosa) -> Value:
     x, y = op.lhs, op.rhs
     if x.type.storage == i1:
-        return t.binary(LogicalXor, t.value(x), t.value(y))
-    return t.unary(LogicalNot, t.equal(ordered(x, t), ordered(y, t)))
+        return t.emit(LogicalXor, [t.value(x), t.value(y)])
+    return t.emit(LogicalNot, [t.equal(ordered(x, t), ordered(y, t))])
 
 
 @lowering(TflLogicalAnd, TflLogicalOr)
 def logical(op: TflLogicalAnd | TflLogicalOr, t: Tosa) -> Value:
-    return t.binary(LogicalAnd if isinstance(op, TflLogicalAnd) else LogicalOr, t.value(op.lhs), t.value(op.rhs))
+    return t.emit(LogicalAnd if isinstance(op, TflLogicalAnd) else LogicalOr, [t.value(op.lhs), t.value(op.rhs)])
 
 
 @lowering(TflLogicalNot)
 def logical_not(op: TflLogicalNot, t: Tosa) -> Value:
-    return t.unary(LogicalNot, t.value(op.input))
+    return t.emit(LogicalNot, [t.value(op.input)])
 
 
 @lowering(Select)

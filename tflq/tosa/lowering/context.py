@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflq.analysis.ranges import Range, Ranges
+from tflq.analysis.ranges import Ranges
 from tflq.analysis.variables import Accesses
 from tflq.errors import Refused
 from tflq.ir.core import Module, Op, Value, constant
@@ -22,14 +22,9 @@ from tflq.tosa.lowering.notes import Note
 from tflq.tosa.lowering.scopes import Scope
 from tflq.tosa.target import Target
 
-__all__ = ["Tosa", "kernel_name"]
+__all__ = ["Tosa"]
 
 Report = Callable[[Note], None]
-
-
-def kernel_name(op: Op) -> str:
-    """What TFLite calls an operator: CONV_2D."""
-    return op.name.partition(".")[2].upper()
 
 
 class Tosa(TosaBuilder):
@@ -56,8 +51,9 @@ class Tosa(TosaBuilder):
         """What variables hold at this place in the function, as far as it is known."""
         self.written: dict[str, Op] = {}
         """The last write of each variable."""
+        self.ranges = Ranges()
+        """Least and greatest values of integer tensors of the integer form."""
         self._report = report
-        self._ranges = Ranges()
         self._lowered: dict[Value, Value] = {}
 
     def value(self, operand: Value) -> Value:
@@ -69,17 +65,9 @@ class Tosa(TosaBuilder):
             found = self._lowered[operand] = self._constant(operand)
         return found
 
-    def range_of(self, operand: Value) -> Range:
-        """Least and greatest value of an integer tensor of the integer form."""
-        return self._ranges.of(operand)
-
     def found(self, operand: Value) -> Value | None:
         """What an operand has become, if it has been lowered."""
         return self._lowered.get(operand)
-
-    def values(self, operands: list[Value | None]) -> list[Value]:
-        """What several operands, none left out, have become."""
-        return [self.value(v) for v in operands if v is not None]
 
     def set(self, operand: Value, lowered: Value) -> None:
         """Records what a value has become. It takes its name, if it has none yet."""

@@ -11,14 +11,15 @@ from dataclasses import replace
 
 from tflq.analysis.variables import is_handle
 from tflq.dialects.tfl.control import Call, If, While
+from tflq.dialects.tfl.stablehlo import StablehloComposite
 from tflq.dialects.tosa.control import CondIf, WhileLoop
 from tflq.errors import Refused
-from tflq.ir.core import Op, Value
+from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i64
 from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.state import held, hold, scope_of
 
-__all__ = ["inlined"]
+__all__: list[str] = []
 
 
 @lowering(If)
@@ -105,16 +106,14 @@ def _alike(a: TensorType, b: TensorType) -> bool:
     )
 
 
-@lowering(Call)
-def call(op: Call, t: Tosa) -> list[Value]:
-    return inlined(op, t, op.subgraph)
-
-
-def inlined(op: Op, t: Tosa, index: int) -> list[Value]:
-    """The results of a function on the operands."""
+@lowering(Call, StablehloComposite)
+def inlined(op: Call | StablehloComposite, t: Tosa) -> list[Value]:
+    """What its function does, in place."""
+    index = op.subgraph if isinstance(op, Call) else op.decomposition_subgraph_index
     _fits(t, index, op.operands, op.results)
     function, location = t.module.functions[index], t.location
-    for argument, operand in zip(function.inputs, t.values(op.operands), strict=True):
+    operands = [t.value(v) for v in op.operands if v is not None]
+    for argument, operand in zip(function.inputs, operands, strict=True):
         t.set(argument, operand)
     t.lower_ops(function.ops)
     t.location = location

@@ -33,7 +33,7 @@ _LEAST_NORM = 1e-6
 def l2_normalization(op: L2Normalization, t: Tosa, x: Value) -> Value:
     if not x.type.shape:
         raise Refused(f"{x.type} has no last dim")
-    inverse = t.unary(Rsqrt, t.reduce("sum", t.mul(x, x), last_dim(x)))
+    inverse = t.emit(Rsqrt, [t.reduce("sum", t.mul(x, x), last_dim(x))])
     scaled = t.mul(x, t.minimum(inverse, scalar(t, 1 / _LEAST_NORM, x)))
     return float_activation(t, scaled, op.fused_activation_function)
 

@@ -49,4 +49,4 @@ def stored(y: Value, result: Value, t: Tosa) -> Value:
 
 def sign_changed(x: Value, t: Tosa) -> Value:
     """The same bits of an int8 but for the sign: uint8's, less 128, from int8's, and back."""
-    return t.binary(BitwiseXor, x, t.constant(np.asarray(-128), i8))
+    return t.emit(BitwiseXor, [x, t.constant(np.asarray(-128), i8)])

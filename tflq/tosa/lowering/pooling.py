@@ -50,7 +50,7 @@ def l2_pool(op: L2Pool2D, t: Tosa) -> Value:
     need_float(t, op)
     x = t.value(op.input)
     mean = _windowed(op, t, t.mul(x, x), AvgPool2D, activation="NONE")
-    return float_activation(t, reciprocal(t, t.unary(Rsqrt, mean)), op.fused_activation_function)
+    return float_activation(t, reciprocal(t, t.emit(Rsqrt, [mean])), op.fused_activation_function)
 
 
 def _windowed(

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from tflq.dialects.quant.casts import Scast
 from tflq.dialects.tfl.control import Custom
+from tflq.dialects.tosa.movement import Identity
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.registering import Registry
@@ -24,6 +26,12 @@ __all__ = ["Lowering", "Tosa", "lowered", "lowering"]
 Lowering: TypeAlias = Callable[[Any, Tosa], Value | Sequence[Value]]
 lowering: Final[Registry[Lowering]] = Registry("tflq.tosa.lowering")
 """The lowering of each op that has a form in TOSA."""
+
+
+@lowering(Scast, Identity)
+def same(op: Scast | Identity, t: Tosa) -> Value:
+    """The same stored integers."""
+    return t.value(op.input)
 
 
 def lowered(op: Op, t: Tosa) -> Value | Sequence[Value]:

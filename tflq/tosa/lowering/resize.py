@@ -71,9 +71,9 @@ def divided(resized: Resize, exponent: int, t: Tosa) -> Value:
         raise Refused("the divisor of a RESIZE is not the sum of its weights")
     t.need("int16", "RESIZE of int16")
     quotient = Multiplier(1 << 30, 1 - exponent)
-    up, down = (t.rescale(_weighted(resized, x, t), quotient, i32) for x in (source, t.unary(BitwiseNot, source)))
+    up, down = (t.rescale(_weighted(resized, x, t), quotient, i32) for x in (source, t.emit(BitwiseNot, [source])))
     positive = t.greater(up, t.constant(np.zeros((1, 1, 1, 1)), i32))
-    return t.cast(t.select(positive, up, t.unary(BitwiseNot, down)), i16)
+    return t.cast(t.select(positive, up, t.emit(BitwiseNot, [down])), i16)
 
 
 def _weighted(op: Resize, x: Value, t: Tosa) -> Value:

@@ -21,7 +21,6 @@ from tflq.dialects.tosa.state import Variable, VariableRead, VariableWrite
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import TensorType, i1, i8, i16, i32
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.scopes import Scope, Use, uses
 from tflq.tosa.lowering.shaping import joined, part
@@ -57,7 +56,7 @@ def call_once(op: CallOnce, t: Tosa) -> list[Value]:
 
 @lowering(ReadVariable)
 def read_variable(op: ReadVariable, t: Tosa) -> Value:
-    return _read(t, _declared(op, t, op.result), op.result)
+    return held(t, _declared(op, t, op.result), t.type(op.result))
 
 
 @lowering(AssignVariable)
@@ -78,17 +77,12 @@ def variable(op: Variable, t: Tosa) -> list[Value]:
 
 @lowering(VariableRead)
 def read(op: VariableRead, t: Tosa) -> Value:
-    return _read(t, op.variable, op.result)
+    return held(t, op.variable, t.type(op.result))
 
 
 @lowering(VariableWrite)
 def write(op: VariableWrite, t: Tosa) -> list[Value]:
     return _write(t, op.variable, op.input)
-
-
-def _read(t: Tosa, name: str, result: Value) -> Value:
-    """What a variable holds: what the function has read or written last, if it has."""
-    return held(t, name, t.type(result))
 
 
 def _fetched(t: Tosa, name: str, result: Value) -> Value:
@@ -105,10 +99,10 @@ def _fetched(t: Tosa, name: str, result: Value) -> Value:
     for k in range(count):
         byte = t.reshape(t.cast(part(t, kept, 0, k, 1), i32), shape or (1,))
         if k < count - 1:
-            byte = t.binary(BitwiseAnd, byte, t.constant(np.full(one, 255)))
+            byte = t.emit(BitwiseAnd, [byte, t.constant(np.full(one, 255))])
         if k:
             byte = t.logical_left_shift(byte, t.constant(np.full(one, 8 * k)))
-        total = byte if total is None else t.binary(BitwiseOr, total, byte)
+        total = byte if total is None else t.emit(BitwiseOr, [total, byte])
     return t.cast(t.reshape(total or kept, shape), storage)
 
 
@@ -134,7 +128,7 @@ def _store(t: Tosa, name: str, x: Value) -> None:
 
 def _declared(op: ReadVariable | AssignVariable, t: Tosa, value: Value) -> str:
     """The name of the variable that an operator reads or writes, which holds such values."""
-    t.need("variable", kernel_name(op))
+    t.need("variable", op.short_name.upper())
     name = t.handles.get(t.value(op.resource))
     if name is None:
         raise Refused("the variable is not named by a VAR_HANDLE")

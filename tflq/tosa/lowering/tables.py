@@ -50,7 +50,7 @@ def _looked_up(x: Value, entries: Value, t: Tosa) -> Value:
 @lowering(Table2D)
 def table_2d(op: Table2D, t: Tosa) -> Value:
     """The entry at 256 (x - least) + (y - least)."""
-    x, y = (t.cast(v, i32) for v in t.values([op.input1, op.input2]))
+    x, y = (t.cast(t.value(v), i32) for v in (op.input1, op.input2))
     offset = 256 * -i8.minimum - i8.minimum
     row = t.add(t.mul(x, t.constant(np.asarray(256))), t.constant(np.asarray(offset)))
     return t.lookup(t.value(op.table), t.add(row, y))

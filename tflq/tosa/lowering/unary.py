@@ -43,7 +43,7 @@ __all__: list[str] = []
 def absolute(op: TflAbs, t: Tosa) -> Value:
     if op.input.type.storage.is_float:
         float_arithmetic.need_float(t, op)
-    return stored(t.unary(Abs, plain(op.input, t)), op.result, t)
+    return stored(t.emit(Abs, [plain(op.input, t)]), op.result, t)
 
 
 @lowering(Neg)
@@ -51,7 +51,7 @@ def negate(op: Neg, t: Tosa) -> Value:
     x = plain(op.input, t)
     if x.type.storage.is_float:
         float_arithmetic.need_float(t, op)
-        return t.unary(Negate, x, input1_zp=0, output_zp=0)
+        return t.emit(Negate, [x], input1_zp=0, output_zp=0)
     return stored(t.sub(t.constant(np.asarray(0)), x), op.result, t)
 
 
@@ -78,7 +78,7 @@ _SAME: Final[dict[type[Operator], type[Operator]]] = {
 @floating(*_SAME)
 def same(op: Operator, t: Tosa, x: Value) -> Value:
     """TOSA's operator of the same name."""
-    return t.unary(_SAME[type(op)], x)
+    return t.emit(_SAME[type(op)], [x])
 
 
 @floating(Square)
@@ -88,15 +88,15 @@ def square(op: Op, t: Tosa, x: Value) -> Value:
 
 @floating(Sqrt)
 def sqrt(op: Op, t: Tosa, x: Value) -> Value:
-    return reciprocal(t, t.unary(Rsqrt, x))
+    return reciprocal(t, t.emit(Rsqrt, [x]))
 
 
 @floating(Round)
 def round_half_to_even(op: Op, t: Tosa, x: Value) -> Value:
-    whole = t.unary(Floor, x)
+    whole = t.emit(Floor, [x])
     above = t.sub(x, whole)
     zero, half, one, two = (scalar(t, v, x) for v in (0, 0.5, 1, 2))
-    odd = t.sub(whole, t.mul(t.unary(Floor, t.mul(whole, half)), two))
+    odd = t.sub(whole, t.mul(t.emit(Floor, [t.mul(whole, half)]), two))
     nearest = t.select(t.greater(above, half), one, zero)
     return t.add(whole, t.select(t.equal(above, half), odd, nearest))
 

@@ -29,7 +29,7 @@ def narrow(operand: Value, t: Tosa) -> Value:
     """What an operand has become; an int64 one in int32. Refused if it may not fit."""
     if operand.type.storage != i64:
         return t.value(operand)
-    if operand.is_constant and fits_int32(t.range_of(operand)):
+    if operand.is_constant and fits_int32(t.ranges.of(operand)):
         return t.constant(operand.array, i32)
     value = t.value(operand)
     if value.type.storage != i32:
@@ -39,7 +39,7 @@ def narrow(operand: Value, t: Tosa) -> Value:
 
 def in_int32(op: Op, t: Tosa) -> list[Value]:
     """The operands of arithmetic; if it is on int64, in int32. Refused if the operands or the result may not fit."""
-    if op.result.type.storage == i64 and not fits_int32(t.range_of(op.result)):
+    if op.result.type.storage == i64 and not fits_int32(t.ranges.of(op.result)):
         raise Refused(f"'{op.result.name}' is int64, which TOSA lacks, and may leave int32")
     return [narrow(v, t) for v in op.operands if v is not None]
 
@@ -50,8 +50,8 @@ def widened_product(value: Value, t: Tosa) -> tuple[Value, Value] | None:
     if not isinstance(op, Mul) or value.type.storage != i64 or op.shift:
         return None
     x, y = op.input1, op.input2
-    both = fits_int32(t.range_of(x)) and fits_int32(t.range_of(y))
-    return (x, y) if both and not fits_int32(t.range_of(value)) else None
+    both = fits_int32(t.ranges.of(x)) and fits_int32(t.ranges.of(y))
+    return (x, y) if both and not fits_int32(t.ranges.of(value)) else None
 
 
 def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Value | None:
@@ -59,7 +59,7 @@ def product_by(x: Value, y: Value, multiplier: int, shift: int, t: Tosa) -> Valu
     fits int32: MUL with a shift has a 64-bit product.
     """
     for a, b in ((x, y), (y, x)):
-        reach = max(abs(v) for v in t.range_of(b))
+        reach = max(abs(v) for v in t.ranges.of(b))
         if reach * multiplier < _I31:
             scaled = t.mul(narrow(b, t), t.constant(np.asarray(multiplier)))
             return t.mul(narrow(a, t), scaled, shift=shift)

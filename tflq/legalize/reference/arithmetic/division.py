@@ -71,7 +71,7 @@ def _div_16bit(
     scaled = b.mul(quotient, b.constant(np.asarray(multiplier.mantissa)), shift=31)
     shift = b.add(headroom, b.table(y, (exponent - multiplier.shift).astype(np.int32)))
     if not -16 <= multiplier.shift <= 14:  # else it is from 0 to 63
-        shift = b.emit(BitwiseAnd, [shift, b.constant(np.asarray(63))], shift.type)
+        shift = b.emit(BitwiseAnd, [shift, b.constant(np.asarray(63))])
     beyond = b.greater(shift, b.constant(np.asarray(31)))
     shift = b.select(beyond, b.sub(shift, b.constant(np.asarray(32))), shift)
     wrong = b.add(b.arithmetic_right_shift(scaled, shift), b.select(b.greater_equal(scaled, zero), one, zero))

@@ -34,7 +34,7 @@ _ARC_TANGENT = (
 @floating(Atan2)
 def atan2(op: Atan2, t: Tosa, y: Value, x: Value) -> Value:
     zero, one = scalar(t, 0, x), scalar(t, 1, x)
-    width, height = t.unary(Abs, x), t.unary(Abs, y)
+    width, height = t.emit(Abs, [x]), t.emit(Abs, [y])
     large, small = t.maximum(width, height), t.minimum(width, height)
     diagonal = t.select(t.greater(large, zero), one, zero)
     ratio = t.select(t.equal(small, large), diagonal, t.mul(small, reciprocal(t, large)))

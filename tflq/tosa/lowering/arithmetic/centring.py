@@ -15,14 +15,9 @@ from tflq.ir.types import i8, i32, ui8
 from tflq.tosa.lowering.registry import Tosa
 from tflq.tosa.lowering.rescale.integers import emit_rescale
 
-__all__ = ["centred_difference", "centred_product"]
+__all__ = ["centred", "centred_product"]
 
 _LARGEST = 20  # k: differences of 8 bits are below 2^9
-
-
-def centred_difference(op: Sub, t: Tosa) -> Value | None:
-    """What a SUB becomes, if it is of a widened 8-bit operand and its zero point."""
-    return _centred(op.result, 0, t)
 
 
 def centred_product(op: Mul, t: Tosa) -> Value | None:
@@ -30,11 +25,12 @@ def centred_product(op: Mul, t: Tosa) -> Value | None:
     for x, y in ((op.input1, op.input2), (op.input2, op.input1)):
         factor = _number(y)
         if factor is not None and factor > 1 and factor & (factor - 1) == 0 and factor <= 1 << _LARGEST:
-            return _centred(x, factor.bit_length() - 1, t) if x.type.shape == op.result.type.shape else None
+            return centred(x, factor.bit_length() - 1, t) if x.type.shape == op.result.type.shape else None
     return None
 
 
-def _centred(value: Value, up: int, t: Tosa) -> Value | None:
+def centred(value: Value, up: int, t: Tosa) -> Value | None:
+    """`value` times 2^up, if it is a widened 8-bit operand or the difference of one and its zero point."""
     op, zero = value.producer, 0
     if isinstance(op, Sub):
         number = _number(op.input2)

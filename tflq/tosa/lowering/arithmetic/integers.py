@@ -12,8 +12,7 @@ from tflq.dialects.tosa.arithmetic import Abs, Add, IntDiv, Maximum, Minimum, Mu
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.ir.types import i8, i16, i32, i64
-from tflq.tosa.lowering.arithmetic.centring import centred_difference, centred_product
-from tflq.tosa.lowering.context import kernel_name
+from tflq.tosa.lowering.arithmetic.centring import centred, centred_product
 from tflq.tosa.lowering.plain import ordered
 from tflq.tosa.lowering.registry import Tosa, lowering
 from tflq.tosa.lowering.wide import fits_int32, in_int32, widened_product
@@ -23,15 +22,15 @@ __all__: list[str] = []
 
 @lowering(Add, Sub, IntDiv)
 def sum_or_difference(op: Add | Sub | IntDiv, t: Tosa) -> Value:
-    if isinstance(op, Sub) and (difference := centred_difference(op, t)):
+    if isinstance(op, Sub) and (difference := centred(op.result, 0, t)):
         return difference
-    return t.binary(type(op), *in_int32(op, t))
+    return t.emit(type(op), in_int32(op, t))
 
 
 @lowering(Maximum, Minimum)
 def extreme(op: Maximum | Minimum, t: Tosa) -> Value:
     x, y = (ordered(v, t) for v in (op.input1, op.input2))
-    found = t.binary(type(op), x, y)
+    found = t.emit(type(op), [x, y])
     return found if op.result.type.storage == i64 else t.cast(found, t.storage(op.result))
 
 
@@ -60,7 +59,7 @@ def _shifted_left(op: Mul, t: Tosa) -> Value | None:
     factors = factor.array
     if (factors <= 0).any() or (factors & (factors - 1)).any():
         return None
-    low, high = t.range_of(x)
+    low, high = t.ranges.of(x)
     largest = int(factors.max())
     if fits_int32((low * largest, high * largest)):
         return None
@@ -71,5 +70,5 @@ def _shifted_left(op: Mul, t: Tosa) -> Value | None:
 @lowering(Abs, Negate)
 def absolute_or_negative(op: Abs | Negate, t: Tosa) -> Value:
     if t.offset(op.input1):
-        raise Refused(f"TOSA has no {kernel_name(op)} of uint8")
-    return t.unary(type(op), t.value(op.input1), **op.attributes)
+        raise Refused(f"TOSA has no {op.short_name.upper()} of uint8")
+    return t.emit(type(op), [t.value(op.input1)], **op.attributes)

@@ -67,7 +67,7 @@ def add_n(op: AddN, t: Tosa) -> Value:
 @lowering(TflMaximum, TflMinimum)
 def kernel_extreme(op: TflMaximum | TflMinimum, t: Tosa) -> Value:
     _need_float(op, t, op.lhs)
-    found = t.binary(Maximum if isinstance(op, TflMaximum) else Minimum, ordered(op.lhs, t), ordered(op.rhs, t))
+    found = t.emit(Maximum if isinstance(op, TflMaximum) else Minimum, [ordered(op.lhs, t), ordered(op.rhs, t)])
     return t.cast(found, i8) if op.result.type.storage == ui8 else stored(found, op.result, t)
 
 
@@ -81,7 +81,7 @@ def squared_difference(op: SquaredDifference, t: Tosa) -> Value:
 @lowering(Div)
 def divide(op: Div, t: Tosa) -> Value:
     x, y = plain(op.lhs, t), plain(op.rhs, t)
-    quotient = float_arithmetic.float_div(t, x, y) if x.type.storage.is_float else t.binary(IntDiv, x, y)
+    quotient = float_arithmetic.float_div(t, x, y) if x.type.storage.is_float else t.emit(IntDiv, [x, y])
     return _activated(op, t, quotient)
 
 
@@ -91,12 +91,12 @@ def floor_division(op: FloorDiv | FloorMod, t: Tosa) -> Value:
     if x.type.storage.is_float:
         floor_div, floor_mod = float_arithmetic.float_floor_div, float_arithmetic.float_floor_mod
         return (floor_div if isinstance(op, FloorDiv) else floor_mod)(t, x, y)
-    quotient = t.binary(IntDiv, x, y)
+    quotient = t.emit(IntDiv, [x, y])
     rest = t.sub(x, t.mul(quotient, y))
     zero = t.constant(np.asarray(0))
     # the remainder is 0 or has the dividend's sign; with the divisor's, their exclusive or is not negative
-    other = t.greater(zero, t.binary(BitwiseXor, rest, y))
-    off = t.binary(LogicalAnd, other, t.unary(LogicalNot, t.equal(rest, zero)))
+    other = t.greater(zero, t.emit(BitwiseXor, [rest, y]))
+    off = t.emit(LogicalAnd, [other, t.emit(LogicalNot, [t.equal(rest, zero)])])
     if isinstance(op, FloorDiv):
         return stored(t.sub(quotient, t.cast(off, i32)), op.result, t)
     return stored(t.add(rest, t.select(off, y, zero)), op.result, t)

@@ -29,12 +29,12 @@ _LEAST, _GREATEST = (float(v) for v in (np.finfo(np.float32).tiny, np.finfo(np.f
 def positive_power(t: Tosa, base: Value, exponent: Value) -> Value:
     """base^exponent for positive bases; for others, of the least positive normal number."""
     if not exponent.is_constant:
-        exponent = t.limits(exponent, -_GREATEST, _GREATEST)
+        exponent = t.clamp(exponent, -_GREATEST, _GREATEST)
     if base.is_constant:
         base = t.constant(np.clip(base.array, _LEAST, _GREATEST), f32)
     else:
-        base = t.limits(base, _LEAST, _GREATEST)
-    return t.binary(Pow, base, exponent)
+        base = t.clamp(base, _LEAST, _GREATEST)
+    return t.emit(Pow, [base, exponent])
 
 
 @floating(TflPow)
@@ -42,7 +42,7 @@ def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
     y = float(exponent.array.flat[0]) if exponent.is_constant and exponent.array.size == 1 else None
     if y is not None and (simple := _simple(t, base, y)) is not None:
         return t.ranked(simple, len(op.result.type.shape or ()))
-    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.unary(Abs, base)
+    size = t.constant(np.abs(base.array), f32) if base.is_constant else t.emit(Abs, [base])
     size = positive_power(t, size, exponent)
     zero, one = scalar(t, 0, exponent), scalar(t, 1, exponent)
     if not (base.is_constant and (base.array != 0).all()):
@@ -52,8 +52,8 @@ def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
     if base.is_constant and (base.array >= 0).all():
         return size
     half = t.mul(exponent, scalar(t, 0.5, exponent))
-    even = t.equal(half, t.unary(Floor, half))
-    whole = t.equal(exponent, t.unary(Floor, exponent))
+    even = t.equal(half, t.emit(Floor, [half]))
+    whole = t.equal(exponent, t.emit(Floor, [exponent]))
     odd = t.select(whole, t.sub(scalar(t, 0, size), size), scalar(t, np.nan, size))
     return t.select(t.greater(scalar(t, 0, base), base), t.select(even, size, odd), size)
 
@@ -61,11 +61,11 @@ def power(op: TflPow, t: Tosa, base: Value, exponent: Value) -> Value:
 def _simple(t: Tosa, x: Value, exponent: float) -> Value | None:
     """x^exponent as products, or as a square root."""
     if exponent == -0.5:
-        return t.unary(Rsqrt, x)
+        return t.emit(Rsqrt, [x])
     if exponent < 0 and (inverse := _simple(t, x, -exponent)) is not None:
         return reciprocal(t, inverse)
     if exponent == 0.5:
-        return reciprocal(t, t.unary(Rsqrt, x))
+        return reciprocal(t, t.emit(Rsqrt, [x]))
     if exponent == 1:
         return x
     if exponent not in (2, 3, 4):

@@ -64,7 +64,7 @@ def _saturating(source: Value, to: ScalarType, t: Tosa) -> Value | None:
     op = source.producer
     if not isinstance(op, Clamp) or source.type.storage != i32 or to not in (i8, ui8, i16):
         return None
-    low, high = t.range_of(op.input)
+    low, high = t.ranges.of(op.input)
     if (op.min_val, op.max_val) != (to.minimum, to.maximum):
         return None
     if low < -(1 << 29) or high >= 1 << 29:
@@ -82,7 +82,7 @@ def _from_uint8(x: Value, to: ScalarType, t: Tosa) -> Value:
 
 
 def _to_uint8(x: Value, source: Value, t: Tosa) -> Value:
-    low, high = t.range_of(source)
+    low, high = t.ranges.of(source)
     if x.type.storage in (i16, i32) and low >= 0 and high <= ui8.maximum:
         return emit_rescale(t, x, *UNIT, i8, output_zp=-128)
     return sign_changed(t.cast(x, i8), t)
@@ -116,7 +116,7 @@ def float_cast(op: Truncate | Cast | TflCast, t: Tosa) -> Value:
         x = _whole(t, x)
     if to is not ui8:
         return t.cast(x, to)
-    inside = t.cast(t.limits(x, ui8.minimum, ui8.maximum), i32)
+    inside = t.cast(t.clamp(x, ui8.minimum, ui8.maximum), i32)
     return t.cast(t.sub(inside, t.constant(t.offset(target))), i8)
 
 
@@ -131,4 +131,4 @@ def _to_float(t: Tosa, x: Value, offset: int, target: Value) -> Value:
 def _whole(t: Tosa, x: Value) -> Value:
     """The integer part of a float, as a float."""
     negative = t.greater(scalar(t, 0, x), x)
-    return t.select(negative, t.unary(Ceil, x), t.unary(Floor, x))
+    return t.select(negative, t.emit(Ceil, [x]), t.emit(Floor, [x]))

@@ -118,7 +118,7 @@ def _climbed(
     if rounding == "toward_zero":  # from 0 up half a step above, below 0 half a step below
         up = t.greater_equal(x, t.constant(np.float32(0), f32))
         y = t.sub(y, t.select(up, t.constant(np.float32(0.5), f32), t.constant(np.float32(-0.5), f32)))
-    index = t.cast(t.limits(y, -0.25, steps - 0.75), i32)
+    index = t.cast(t.clamp(y, -0.25, steps - 0.75), i32)
     place = t.add(index, t.constant(row * steps)) if scales.size > 1 else index
     reached = t.greater_equal(x, t.lookup(constant(thresholds.reshape(-1)), place))
     return t.add(index, t.cast(reached, i32))
@@ -137,7 +137,7 @@ def _saturated(t: Tosa, whole: Value, zero: np.ndarray, bounds: tuple[int, int])
         return t.cast(whole, i32)
     low, high = (_inwards(bound - zero.astype(np.int64), side) for bound, side in zip(bounds, (1, -1), strict=True))
     if (low == low.flat[0]).all() and (high == high.flat[0]).all():
-        whole = t.limits(whole, float(low.flat[0]), float(high.flat[0]))
+        whole = t.clamp(whole, float(low.flat[0]), float(high.flat[0]))
     else:
         whole = t.minimum(t.maximum(whole, t.constant(low, f32)), t.constant(high, f32))
     return t.add(t.cast(whole, i32), t.constant(zero)) if zero.any() else t.cast(whole, i32)

@@ -13,7 +13,7 @@ from tflq.dialects.tosa.activation import Floor, Tanh
 from tflq.dialects.tosa.arithmetic import Abs
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
-from tflq.tosa.lowering.context import Tosa, kernel_name
+from tflq.tosa.lowering.context import Tosa
 from tflq.tosa.lowering.floats.quotient import reciprocal, remainder, scalar
 
 __all__ = [
@@ -30,7 +30,7 @@ _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.
 
 def need_float(t: Tosa, operator: Op | str) -> None:
     """Refused, naming the operator, unless the target computes in float."""
-    t.need("pro_fp", f"{operator if isinstance(operator, str) else kernel_name(operator)} in float")
+    t.need("pro_fp", f"{operator if isinstance(operator, str) else operator.short_name.upper()} in float")
 
 
 def float_activation(t: Tosa, x: Value, name: str) -> Value:
@@ -39,10 +39,10 @@ def float_activation(t: Tosa, x: Value, name: str) -> Value:
         return x
     need_float(t, name)
     if name == "TANH":
-        return t.unary(Tanh, x)
+        return t.emit(Tanh, [x])
     if name not in _ACTIVATIONS:
         raise Refused(f"the activation {name} has no form in float")
-    return t.limits(x, *_ACTIVATIONS[name])
+    return t.clamp(x, *_ACTIVATIONS[name])
 
 
 def float_div(t: Tosa, a: Value, b: Value) -> Value:
@@ -81,7 +81,7 @@ def _positive_divisor(t: Tosa, a: Value, b: Value) -> tuple[Value, Value, Value]
     a, b = t.aligned(a, b)
     zero = scalar(t, 0, b)
     flipped = t.greater(zero, b)
-    return t.select(flipped, t.sub(zero, a), a), t.unary(Abs, b), flipped
+    return t.select(flipped, t.sub(zero, a), a), t.emit(Abs, [b]), flipped
 
 
 def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
@@ -90,5 +90,5 @@ def _nearest_quotient(t: Tosa, a: Value, b: Value) -> tuple[Value, Value]:
     So it is the floor if the remainder is not negative, else one more.
     """
     q = t.mul(a, reciprocal(t, b))
-    q = t.unary(Floor, t.add(q, scalar(t, 0.5, q)))
+    q = t.emit(Floor, [t.add(q, scalar(t, 0.5, q))])
     return q, remainder(t, a, q, b)

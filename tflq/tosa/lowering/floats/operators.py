@@ -17,7 +17,6 @@ from tflq.dialects.declare import Operator
 from tflq.errors import Refused
 from tflq.ir.core import Op, Value
 from tflq.ir.types import f16, f32
-from tflq.tosa.lowering.context import kernel_name
 from tflq.tosa.lowering.floats.arithmetic import need_float
 from tflq.tosa.lowering.registry import Tosa, lowering
 
@@ -43,5 +42,5 @@ def floating(*kinds: type[Operator] | UnionType) -> Callable[[_Floating], _Float
 
 def _wide(t: Tosa, op: Op, operand: Value) -> Value:
     if operand.type.storage not in (f32, f16):
-        raise Refused(f"{kernel_name(op)} of {operand.type.storage} has no form in TOSA")
+        raise Refused(f"{op.short_name.upper()} of {operand.type.storage} has no form in TOSA")
     return t.cast(t.value(operand), f32)

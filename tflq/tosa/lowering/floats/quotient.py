@@ -29,7 +29,7 @@ def scalar(t: Tosa, number: float, like: Value) -> Value:
 def reciprocal(t: Tosa, x: Value) -> Value:
     """1 / x; of a constant, a constant."""
     if not x.is_constant:
-        return t.unary(Reciprocal, x)
+        return t.emit(Reciprocal, [x])
     with np.errstate(divide="ignore", over="ignore"):
         return t.constant(x.type.storage.dtype.type(1) / x.array, x.type.storage)
 
@@ -67,13 +67,13 @@ def ratio(t: Tosa, x: Value, scale: np.ndarray) -> Value:
 def close_quotient(t: Tosa, x: Value, scale: np.ndarray) -> Value:
     """x / scale for positive float32 scales: float32's quotient, but where it is within 2^-24 units of a tie. What lies
     beyond int32 is only known to do so."""
-    q = t.limits(ratio(t, x, scale), -_LIMIT, _LIMIT)
+    q = t.clamp(ratio(t, x, scale), -_LIMIT, _LIMIT)
     rest = remainder(t, x, q, t.constant(scale, f32))
     return t.add(q, ratio(t, rest, scale))
 
 
 def rounded_half_away(t: Tosa, x: Value) -> Value:
     """x rounded to nearest, half away from zero: the floor of |x| and the number below 1/2, with x's sign."""
-    size = t.unary(Floor, t.add(t.unary(Abs, x), scalar(t, _BELOW_HALF, x)))
+    size = t.emit(Floor, [t.add(t.emit(Abs, [x]), scalar(t, _BELOW_HALF, x))])
     zero = scalar(t, 0, x)
     return t.select(t.greater(zero, x), t.sub(zero, size), size)

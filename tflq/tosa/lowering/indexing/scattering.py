@@ -93,7 +93,7 @@ def _sum(t: Tosa, a: Value, b: Value, storage: ScalarType) -> Value:
         need_float(t, "SCATTER_ND")
         return t.add(a, b)
     if storage == i1:
-        return t.binary(LogicalOr, a, b)
+        return t.emit(LogicalOr, [a, b])
     return t.cast(t.add(t.cast(a, i32), t.cast(b, i32)), storage)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.dialects.tfl.movement import Dilate, MirrorPad, PadV2
 from tflq.dialects.tfl.movement import Pad as TflPad
-from tflq.dialects.tosa.movement import Pad
+from tflq.dialects.tosa.movement import Pad, Reverse
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.known import constant_of, dims_of, product
@@ -60,8 +60,8 @@ def mirror_pad(op: MirrorPad, t: Tosa) -> Value:
         size = dims_of(x)[axis]
         if size is None:
             raise Refused(f"dim {axis}, which is padded, is not known")
-        left = [t.reverse(part(t, x, axis, edge, before), axis)] if before else []
-        right = [t.reverse(part(t, x, axis, size - edge - after, after), axis)] if after else []
+        left = [t.emit(Reverse, [part(t, x, axis, edge, before)], axis=axis)] if before else []
+        right = [t.emit(Reverse, [part(t, x, axis, size - edge - after, after)], axis=axis)] if after else []
         x = joined(t, [*left, x, *right], axis)
     return x
 

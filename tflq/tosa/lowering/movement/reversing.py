@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 @lowering(Reverse)
 def reverse_by_attribute(op: Reverse, t: Tosa) -> Value:
-    return t.reverse(narrow(op.input1, t), op.axis)
+    return t.emit(Reverse, [narrow(op.input1, t)], axis=op.axis)
 
 
 @lowering(ReverseV2)
@@ -28,7 +28,7 @@ def reverse(op: ReverseV2, t: Tosa) -> Value:
     x = narrow(op.input, t)
     rank = len(dims_of(x))
     for axis in constant_of(op.axes, "axes").reshape(-1):
-        x = t.reverse(x, int(axis) % rank)
+        x = t.emit(Reverse, [x], axis=int(axis) % rank)
     return x
 
 

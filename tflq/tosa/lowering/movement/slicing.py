@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.dialects.tfl.movement import Slice as TflSlice
 from tflq.dialects.tfl.movement import StridedSlice
-from tflq.dialects.tosa.movement import Slice
+from tflq.dialects.tosa.movement import Reverse, Slice
 from tflq.errors import Refused
 from tflq.ir.core import Value
 from tflq.tosa.lowering.indexing.gathering import as_index, gathered
@@ -59,7 +59,7 @@ def strided_slice(op: StridedSlice, t: Tosa) -> Value:
     taken, shape = _interpret(op, dims_of(x))
     for axis, dim in enumerate(taken):
         if dim.step < 0:
-            x = t.reverse(x, axis)
+            x = t.emit(Reverse, [x], axis=axis)
     taken = [_reversed(dim, size) for dim, size in zip(taken, dims_of(x), strict=True)]
     straight = [(d.start, d.count) if d.step == 1 else (0, size) for d, size in zip(taken, dims_of(x), strict=True)]
     x = t.slice(x, [start for start, _ in straight], [count for _, count in straight])

@@ -65,7 +65,7 @@ def _index(t: Tosa, x: Value, axis: int, kind: Literal["max", "min"]) -> Value:
     elif storage not in (i8, i16):
         raise Refused(f"TOSA has no ARGMAX of {storage}")
     if kind == "min":
-        x = t.unary(Negate, x, input1_zp=0, output_zp=0) if storage.is_float else t.unary(BitwiseNot, x)
+        x = t.emit(Negate, [x], input1_zp=0, output_zp=0) if storage.is_float else t.emit(BitwiseNot, [x])
     return t.emit(ArgMax, [x], TensorType(kept, i32), axis=axis)
 
 

@@ -82,7 +82,7 @@ def mean(op: Mean, t: Tosa) -> Value:
         if x.type.storage.is_float:
             total = t.mul(total, t.constant(np.full(one, 1 / count), f32))
         else:
-            total = t.binary(IntDiv, total, t.constant(np.full(one, count), i32))
+            total = t.emit(IntDiv, [total, t.constant(np.full(one, count), i32)])
     return _shaped(op, t, total, axes)
 
 

@@ -49,11 +49,11 @@ def top_k(op: TopKV2, t: Tosa) -> list[Value]:
         best = t.reduce("max", rest, rank - 1)
         hit = t.equal(rest, best)
         if left is not None:
-            hit = t.binary(LogicalAnd, hit, left)
+            hit = t.emit(LogicalAnd, [hit, left])
         first = t.reduce("min", t.select(hit, places, beyond), rank - 1)
         values.append(best)
         indices.append(first)
         if turn + 1 < k:
-            others = t.unary(LogicalNot, t.equal(places, first))
-            left = others if left is None else t.binary(LogicalAnd, left, others)
+            others = t.emit(LogicalNot, [t.equal(places, first)])
+            left = others if left is None else t.emit(LogicalAnd, [left, others])
     return [t.cast(joined(t, values, rank - 1), storage), joined(t, indices, rank - 1)]

@@ -103,7 +103,7 @@ def _by_comparison(
     line = fit_threshold_line(scale, last, min(max(-least, most), _I31))
     if line is None:
         raise Refused("no integer form of a scale by a double is proven equal to it")
-    magnitude = t.unary(Abs, x)
+    magnitude = t.emit(Abs, [x])
     n = emit_rescale(t, magnitude, line.multiplier, line.shift, i32)
     n = t.minimum(n, constant_row(t, line.last - 1))
     reached = t.cast(t.greater_equal(magnitude, _threshold(line, n, t)), i32)

@@ -51,7 +51,7 @@ class _Scaling:
 
 def operand_range(operand: Value, noted: tuple[int, ...] | None, t: Tosa, zero_point: int = 0) -> tuple[int, int]:
     """Bounds of what is scaled, less its zero point: those noted on the operator, else those that follow."""
-    least, most = noted or t.range_of(operand)
+    least, most = noted or t.ranges.of(operand)
     return int(least) - zero_point, int(most) - zero_point
 
 

@@ -85,8 +85,8 @@ def _parts(operand: Value, zero_point: int, t: Tosa) -> list[_Part]:
             _Part(constant(((stored & 255) - 128).astype(np.int8)), -128, 0),
         ]
     x = t.cast(t.value(operand), i32)
-    high = t.cast(t.arithmetic_right_shift(x, _number(t, 8)), i8)
-    low = t.cast(t.sub(t.binary(BitwiseAnd, x, _number(t, 255)), _number(t, 128)), i8)
+    high = t.cast(t.arithmetic_right_shift(x, t.constant(8)), i8)
+    low = t.cast(t.sub(t.emit(BitwiseAnd, [x, t.constant(255)]), t.constant(128)), i8)
     made = []
     for byte, zero, place in ((high, 0, 1), (low, -128, 0)):
         part = Value(TensorType(operand.type.shape, i8))
@@ -146,17 +146,17 @@ class _Word:
     t: Tosa
 
     def low(self, x: Value, mask: int) -> Value:
-        return self.t.binary(BitwiseAnd, x, _number(self.t, mask))
+        return self.t.emit(BitwiseAnd, [x, self.t.constant(mask)])
 
     def high(self, x: Value, bits: int) -> Value:
-        return self.t.arithmetic_right_shift(x, _number(self.t, bits))
+        return self.t.arithmetic_right_shift(x, self.t.constant(bits))
 
     def placed(self, x: Value, left: np.ndarray) -> Value:
         """x shifted to the left, by less than 0 to the right; nothing of it where that is 32 or more to the left."""
         t = self.t
         up, down = np.clip(left, 0, 31), np.clip(-left, 0, 31)
         if up.any():
-            x = t.binary(LogicalLeftShift, x, constant_row(t, up))
+            x = t.emit(LogicalLeftShift, [x, constant_row(t, up)])
         if down.any():
             x = t.arithmetic_right_shift(x, constant_row(t, down))
         return t.mul(x, constant_row(t, np.where(left < 32, 1, 0))) if (left >= 32).any() else x
@@ -179,16 +179,16 @@ def _scaled(sums: list[Value | None], multiplier: np.ndarray, shift: np.ndarray,
     a2 = t.add(t.mul(w.high(p2, 16), m), t.add(t.add(carry, w.high(a1, 16)), constant_row(t, r2)))
     limbs = (w.low(a0, _LIMB), -shift), (w.low(a1, _LIMB), 16 - shift), (a2, 32 - shift)
     first, second, third = (w.placed(x, left) for x, left in limbs)
-    return t.binary(BitwiseOr, t.binary(BitwiseOr, first, second), third)
+    return t.emit(BitwiseOr, [t.emit(BitwiseOr, [first, second]), third])
 
 
 def _halves(sums: list[Value | None], t: Tosa) -> tuple[Value, Value]:
     """V as V >> 16 and its low 16 bits."""
-    w, zero = _Word(t), _number(t, 0)
+    w, zero = _Word(t), t.constant(0)
     p0, p1, p2 = (zero if v is None else v for v in sums)
     p1 = t.add(p1, w.high(p0, 8))
     p2 = t.add(p2, w.high(p1, 8))
-    return p2, t.binary(BitwiseOr, w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8])))
+    return p2, t.emit(BitwiseOr, [w.low(p0, 255), w.placed(w.low(p1, 255), np.asarray([8]))])
 
 
 def is_wide_sum(x: Value) -> bool:
@@ -205,9 +205,5 @@ def greater_wide(x: Value, y: Value, t: Tosa) -> Value:
     limits = constant_row(t, np.clip(bound >> 16, i32.minimum, i32.maximum)), constant_row(t, bound & _LIMB)
     sums = _halves(_sums(x if number is y else y, t), t)
     (high, low), (high_end, low_end) = (sums, limits) if number is y else (limits, sums)
-    alike = t.binary(LogicalAnd, t.equal(high, high_end), t.greater(low, low_end))
-    return t.binary(LogicalOr, t.greater(high, high_end), alike)
-
-
-def _number(t: Tosa, value: int) -> Value:
-    return t.constant(np.asarray(value))
+    alike = t.emit(LogicalAnd, [t.equal(high, high_end), t.greater(low, low_end)])
+    return t.emit(LogicalOr, [t.greater(high, high_end), alike])
