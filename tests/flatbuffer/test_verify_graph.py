@@ -77,8 +77,8 @@ GRAPHS: list[tuple[str, Callable[[Tree], Any], str, str]] = [
         "output 0, 'StatefulPartitionedCall_1:0'",
     ),
     ("required operand", lambda m: op(m, 0).update(inputs=(0, -1, 10)), "operator 0 (CONV_2D)", "'filter' is left out"),
-    ("too few operands", lambda m: op(m, 3).update(inputs=(14,)), "operator 3 (ADD)", "it has 1 operand, not 2"),
-    ("too many operands", lambda m: op(m, 3).update(inputs=(14, 12, 12)), "operator 3 (ADD)", "it has 3 operands, not 2"),
+    ("too few operands", lambda m: op(m, 3).update(inputs=(14,)), "operator 3 (ADD)", "1 operand, not 2"),
+    ("too many operands", lambda m: op(m, 3).update(inputs=(14, 12, 12)), "operator 3 (ADD)", "3 operands, not 2"),
     (
         "axes of floats",
         lambda m: graph(m)["tensors"][1].update(type="FLOAT32"),

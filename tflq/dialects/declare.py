@@ -78,7 +78,8 @@ class Types:
         self.names: frozenset[str] = frozenset(names)
         self.kinds: frozenset[str] = frozenset(kinds)
         self.bound = bound
-        self.text = text or (types[0].text if len(types) == 1 and isinstance(types[0], Types) else "")
+        only = types[0] if len(types) == 1 else None
+        self.text: str = text or (only.text if isinstance(only, Types) else "")
 
     def admits(self, element: ElementType) -> bool:
         """Whether an element type is one of these."""

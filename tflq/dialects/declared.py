@@ -7,7 +7,6 @@ their kinds. A declaration is compiled when the first op of its class is met; ty
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, Final
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types
@@ -19,6 +18,8 @@ __all__ = ["Declared", "compiled", "declared"]
 _CLOSED: Final = frozenset({"tosa", "ext", "quant"})
 """Dialects whose ops have no other attributes than the declared ones. Text may add some to others."""
 
+_COMPILED: Final[dict[type[Operator], Declared]] = {}
+
 _INDICES: Final = Types(INTEGER, QUANTIZED, text="an integer")
 
 
@@ -27,10 +28,10 @@ def declared(op: Any) -> str | None:
     return compiled(type(op)).reason(op)
 
 
-@cache
 def compiled(kind: type[Operator]) -> Declared:
     """The check of the ops of a class."""
-    return Declared(kind)
+    found = _COMPILED.get(kind)
+    return _COMPILED.setdefault(kind, Declared(kind)) if found is None else found
 
 
 class Declared:
@@ -73,7 +74,7 @@ class Declared:
         return None
 
     def values(self, op: Op) -> str | None:
-        """What is wrong with operands or results: their number, one that is left out, the first that fits no signature."""
+        """What is wrong with operands or results: their number, one left out, the first that fits no signature."""
         if self.types:
             seen: tuple[Any, ...] = (*map(_name, op.operands), "->", *map(_name, op.results))
         else:
