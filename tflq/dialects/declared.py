@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tflq.dialects.declare import INTEGER, QUANTIZED, Operator, Slot, Types
 from tflq.ir.core import Op, Value
-from tflq.ir.types import BareType, ElementType
+from tflq.ir.types import BareType, ElementType, ScalarType
 
 __all__ = ["Declared", "compiled", "declared"]
 
@@ -25,7 +25,7 @@ _INDICES: Final = Types(INTEGER, QUANTIZED, text="an integer")
 
 def declared(op: Any) -> str | None:
     """The constraint that an op is as its class declares it."""
-    return compiled(type(op)).reason(op)
+    return compiled(type(op)).check(op)
 
 
 def compiled(kind: type[Operator]) -> Declared:
@@ -48,14 +48,17 @@ class Declared:
         self.signatures = max(map(len, self.types.values()), default=0)
         self.attributes = kind.attribute_slots
         self.required = {a.key for a in kind.attribute_slots.values() if a.required}
-        self.holds = {key: _anything if a.kind is None else a.kind.holds for key, a in self.attributes.items()}
         self.closed = dialect in _CLOSED
+        kinds = {key: a.kind for key, a in self.attributes.items() if self.closed or a.kind is not None}
+        self.holds = {key: _anything if each is None else each.holds for key, each in kinds.items()}
+        more = self.closed or self.holds or self.required or self.constants
+        self.check = self.reason if more else self.values
+        """The same as `reason`, without what there is not in the class."""
         self.seen: set[tuple[Any, ...]] = set()
 
     def reason(self, op: Op) -> str | None:
         """What is wrong with operands, results or attributes."""
-        reason = self.values(op)
-        if reason is not None:
+        if (reason := self.values(op)) is not None:
             return reason
         for slot in self.constants:
             value = op.operands[slot.index]
@@ -76,9 +79,9 @@ class Declared:
     def values(self, op: Op) -> str | None:
         """What is wrong with operands or results: their number, one left out, the first that fits no signature."""
         if self.types:
-            seen: tuple[Any, ...] = (*map(_name, op.operands), "->", *map(_name, op.results))
+            seen: tuple[Any, ...] = (*_elements(op.operands), "->", *_elements(op.results))
         else:
-            seen = (len(op.results), *[value is None for value in op.operands])
+            seen = (len(op.operands), len(op.results), None in op.operands and (*[v is None for v in op.operands],))
         if seen in self.seen:
             return None
         reason = self.operands.reason(op.operands) or self.results.reason(op.results) or self._mistyped(op)
@@ -101,7 +104,7 @@ class Declared:
         for slot, value in (*_paired(operands, op.operands), *_paired(results, op.results)):
             if value is None or slot not in self.types:
                 continue
-            allowed, name = self.types[slot][signature], _name(value)
+            allowed, name = self.types[slot][signature], getattr(value.type.element, "name", "quantized")
             if not allowed.admits(value.type.element):
                 return fitting, f"'{slot.name}' is {_text(value.type.element)}, not {allowed}"
             if allowed.bound and bound.setdefault(id(allowed), name) != name:
@@ -143,9 +146,9 @@ def _anything(_: object) -> bool:
     return True
 
 
-def _name(value: Value | None) -> str:
-    """The name of a plain element type; all others are alike."""
-    return "" if value is None else getattr(value.type.element, "name", "quantized")
+def _elements(values: Sequence[Value | None]) -> list[object]:
+    """Plain element types, "quantized" for all others, None for what is left out."""
+    return [v and (e if (e := v.type.element).__class__ is ScalarType else "quantized") for v in values]
 
 
 def _text(element: ElementType) -> str:

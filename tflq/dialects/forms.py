@@ -86,7 +86,7 @@ def _check(name: str, form: Form) -> Check:
         return _constrained  # its constraints hold in every form
     if dialect == "tfl" and form == "integer" and not declared.has(Kept):
         return _plain_operator(declared)
-    return compiled(declared).reason
+    return compiled(declared).check
 
 
 def _constrained(_: Op) -> str | None:
@@ -101,7 +101,7 @@ def _never(reason: str) -> Check:
 
 def _plain_operator(declared: type[Operator]) -> Check:
     """As declared, and without quantized tensors, unless it is a float operator with quantized constants."""
-    misdeclared = compiled(declared).reason
+    misdeclared = compiled(declared).check
 
     def check(op: Op) -> str | None:
         if op.info.get("kept"):
