@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tflq.dialects.core_rules import FIXED, SIGNLESS  # noqa: E402
+from tflq.dialects.core_rules import FIXED, SIGNLESS, WORD  # noqa: E402
 from tflq.dialects.declare import ANY, FLOAT, INTEGER, QUANTIZED, Attribute, Operator, Slot, Trait, Types  # noqa: E402
 from tflq.ir.registry import dialect, dialects  # noqa: E402
 
@@ -37,6 +37,7 @@ The operators of each dialect, by family, as `tflq/dialects` declares them. Made
 """
 NAMED = {ANY: "any", INTEGER: "integers", FLOAT: "floats", QUANTIZED: "quantized"}
 NAMED |= {FIXED: "signless integers", SIGNLESS: "signless integers and index"}
+NAMED |= {WORD: "signless integers, index and floats"}
 
 
 def page() -> str:

@@ -122,7 +122,7 @@ def test_an_error_of_a_rule_names_it() -> None:
 
 
 WHOSE = "the rule 'twice' for {path}: subgraph 0, operator 0 (CUSTOM), tensor 'y' makes invalid IR: 'tosa.abs': "
-TWO = WHOSE + "it has 2 operand(s), and 1 are declared; mend the file"
+TWO = WHOSE + "it has 2 operands, not 1; mend the file"
 QUANTIZED = WHOSE
 RULE = """import tflq
 

@@ -77,13 +77,13 @@ GRAPHS: list[tuple[str, Callable[[Tree], Any], str, str]] = [
         "output 0, 'StatefulPartitionedCall_1:0'",
     ),
     ("required operand", lambda m: op(m, 0).update(inputs=(0, -1, 10)), "operator 0 (CONV_2D)", "'filter' is left out"),
-    ("too few operands", lambda m: op(m, 3).update(inputs=(14,)), "operator 3 (ADD)", "1 operands where 2"),
-    ("too many operands", lambda m: op(m, 3).update(inputs=(14, 12, 12)), "operator 3 (ADD)", "3 operands where 2"),
+    ("too few operands", lambda m: op(m, 3).update(inputs=(14,)), "operator 3 (ADD)", "1 operand, not 2"),
+    ("too many operands", lambda m: op(m, 3).update(inputs=(14, 12, 12)), "operator 3 (ADD)", "3 operands, not 2"),
     (
         "axes of floats",
         lambda m: graph(m)["tensors"][1].update(type="FLOAT32"),
         "operator 6 (MEAN)",
-        "not an integer type",
+        "not an integer",
     ),
     (
         *("codes disagree", lambda m: m["operator_codes"][2].update(builtin_code="MUL", deprecated_builtin_code=9)),

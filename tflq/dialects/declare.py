@@ -27,7 +27,7 @@ from tflq.ir.attributes import TypedFloat, TypedInt
 from tflq.ir.core import Op, Value
 from tflq.ir.notes import Notes
 from tflq.ir.registry import register
-from tflq.ir.types import SCALARS, ScalarType, Shape
+from tflq.ir.types import SCALARS, ElementType, ScalarType, Shape
 from tflq.light import NamedTuple
 
 __all__ = [
@@ -62,18 +62,34 @@ __all__ = [
 
 class Types:
     """The element types that a value may have, by name. `bound`: all values of one op declared with this very object
-    have the same one."""
+    have the same one. `widths`: the names stand for types of their kind ("int", "float") of every width. `text`: what
+    messages call them."""
 
-    __slots__ = ("bound", "names")
+    __slots__ = ("bound", "kinds", "names", "text")
 
-    def __init__(self, *types: ScalarType | Types | str, bound: bool = False) -> None:
+    def __init__(
+        self, *types: ScalarType | Types | str, bound: bool = False, widths: tuple[str, ...] = (), text: str = ""
+    ) -> None:
         names: set[str] = set()
+        kinds = set(widths)
         for type in types:
             names |= type.names if isinstance(type, Types) else {str(getattr(type, "name", type))}
+            kinds |= type.kinds if isinstance(type, Types) else set()
         self.names: frozenset[str] = frozenset(names)
+        self.kinds: frozenset[str] = frozenset(kinds)
         self.bound = bound
+        only = types[0] if len(types) == 1 else None
+        self.text: str = text or (only.text if isinstance(only, Types) else "")
+
+    def admits(self, element: ElementType) -> bool:
+        """Whether an element type is one of these."""
+        if not isinstance(element, ScalarType):
+            return "quantized" in self.names
+        return element.name in self.names or element.kind in self.kinds
 
     def __str__(self) -> str:
+        if self.text:
+            return self.text
         listed = [t for t in (*SCALARS, "quantized") if t in self.names]
         return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} or {listed[-1]}"
 

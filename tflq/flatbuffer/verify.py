@@ -2,7 +2,7 @@
 
 The structure of the bytes and every index have been checked before there is a module (`structure.py`, `reader.py`).
 Here follow, in order: the model, its tensors (`verify_shapes`, `verify_quantization`), its graph (`verify_graph`) and
-its operators, by the attributes and traits that their classes declare. Harmless defects become warnings.
+its operators, by the operands, attributes and traits that their classes declare. Harmless defects become warnings.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tflq.dialects.declare import Operator
+from tflq.dialects.declared import compiled
 from tflq.dialects.tfl import builtin_of
 from tflq.dialects.tfl.control import Custom
 from tflq.dialects.traits.constants import check_attribute
@@ -72,7 +73,8 @@ def _verify_op(module: Module, op: Op, notes: Notes) -> None:
         notes.fail_op(op, f"{op.name} is not in the operator table")
     if op.info:
         _verify_options(op, notes)
-    verify_graph.verify_arity(op, notes)
+    if (reason := compiled(type(op)).values(op)) is not None:
+        notes.fail_op(op, reason)
     verify_graph.verify_call_arity(module, op, notes)
     for attribute in op.checked_attributes:
         check_attribute(attribute, op, notes)

@@ -1,8 +1,8 @@
-"""The graph: every value written once, before it is read; subgraph calls without recursion; operators' arity.
+"""The graph: every value written once, before it is read; subgraph calls without recursion.
 
 An interpreter runs operators in file order. A value is known if it is an input of its function, a constant, a variable
 (its memory outlives a run) or a result of an earlier operator. Source: `VerifySubGraphConsistency` in
-tflite/core/tools/verifier.cc, `Subgraph::PrepareOpsStartingAt`, and the kernels' Prepare functions for arity.
+tflite/core/tools/verifier.cc, `Subgraph::PrepareOpsStartingAt`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from tflq.dialects.tfl.control import If, While
 from tflq.dialects.traits.effects import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from tflq.dialects.declare import Slot
     from tflq.ir.core import Function, Module, Op, Value
     from tflq.ir.notes import Notes
 
 __all__ = [
-    "verify_arity",
     "verify_call_arity",
     "verify_calls",
     "verify_flow",
@@ -83,31 +81,6 @@ def verify_flow(function: Function, index: int, notes: Notes) -> None:
 def _is_given(value: Value) -> bool:
     """Whether a value has contents before any operator runs."""
     return value.is_constant or "is_variable" in value.info or "external_buffer" in value.info
-
-
-def verify_arity(op: Operator, notes: Notes) -> None:
-    """An op's operands and results against its declaration."""
-    _count(op, "operand", op.operand_slots, op.operands, notes)
-    _count(op, "result", op.result_slots, op.results, notes)
-    for slot, value in zip(op.operand_slots, op.operands, strict=False):
-        if slot.variadic:
-            break
-        if value is None:
-            if not slot.optional:
-                notes.fail_op(op, f"operand '{slot.name}' is left out (-1) and is not optional")
-        elif slot.indices and not value.type.storage.is_integer:
-            notes.fail_op(op, f"operand '{slot.name}' is of type {value.type.storage}, not an integer type")
-
-
-def _count(op: Op, kind: str, slots: Sequence[Slot], values: Sequence[object], notes: Notes) -> None:
-    if len(values) == len(slots):
-        return
-    fewest = sum(not (slot.optional or slot.variadic) for slot in slots)
-    most = len(values) if any(slot.variadic for slot in slots) else len(slots)
-    if fewest <= len(values) <= most:
-        return
-    expected = str(fewest) if fewest == most else f"{fewest} to {most}"
-    notes.fail_op(op, f"has {len(values)} {kind}s where {expected} are expected")
 
 
 def _called_functions(op: Op) -> Iterable[tuple[str, int]]:

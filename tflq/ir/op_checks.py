@@ -1,17 +1,36 @@
-"""What ops must satisfy that depends on their module: calls are those of functions that it has."""
+"""Constraints: what is asked of an op, as a function that says why it is invalid, or None.
+
+Those of a class are its `constraints`. Here is how they are made, and those that depend on the op's module: calls are
+those of functions that it has.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tflq.ir.core import Function, Module, Op, walk
 from tflq.ir.types import BareType, FunctionType, TensorType
 
-__all__ = ["ENDS", "OP_CHECKS", "OpCheck"]
+__all__ = ["ENDS", "OP_CHECKS", "Check", "OpCheck", "constraint"]
+
+Check: TypeAlias = Callable[[Any], str | None]
+"""The reason why an op is invalid, or None."""
 
 OpCheck: TypeAlias = Callable[[Op, Module], str | None]
 """The reason why an op is invalid in its module, or None."""
+
+
+def constraint(predicate: Callable[[Any], bool], sentence: str = "") -> Check:
+    """The check whose reason is the docstring of a predicate that does not hold, or another sentence."""
+    reason: Final = sentence or " ".join((predicate.__doc__ or "").split())
+
+    def check(op: Op) -> str | None:
+        return None if predicate(op) else reason
+
+    check.__doc__ = reason
+    return check
+
 
 ENDS: Final = {"quant.return": "quant.region"}
 """Ops that end a block of another op, and stand nowhere else."""

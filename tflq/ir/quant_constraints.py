@@ -5,10 +5,10 @@ Each constraint is a predicate on an op whose docstring is the sentence that the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import (
     BareType,
     FunctionType,
@@ -22,13 +22,11 @@ from tflq.ir.types import (
 
 __all__ = [
     "PER_AXIS",
-    "Check",
     "axis_integrity",
     "axis_problem",
     "both_ranked_or_unranked",
     "both_scalars_or_tensors",
     "bounds_problem",
-    "constraint_of",
     "expressed_matches",
     "integer_or_quantized",
     "one_operand_and_result",
@@ -41,10 +39,6 @@ __all__ = [
     "signless_integers",
     "storage_width",
 ]
-
-Check: TypeAlias = Callable[[Op], str | None]
-"""The reason why an op is invalid, or None."""
-
 
 PER_AXIS: Final = frozenset({UniformQuantizedPerAxisType, UniformQuantizedSubChannelType, FunctionType})
 """Element types of which not every tensor can be; a function's, of whose arguments and results that holds."""
@@ -82,12 +76,6 @@ def bounds_problem(value: Value) -> str | None:
     return f"constant '{value.name}' has the element {value.array[outside].flat[0]}, outside its bounds <{low}:{high}>"
 
 
-def constraint_of(predicate: Callable[[Op], bool]) -> Check:
-    """The check whose reason is the docstring of a predicate that does not hold."""
-    sentence = predicate.__doc__
-    return lambda op: None if predicate(op) else sentence
-
-
 def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) -> str | None:
     if isinstance(type, BareType) or type.shape is None:
         return "sub-channel quantization needs a tensor of known rank"
@@ -102,7 +90,7 @@ def _block_problem(type: TensorType, element: UniformQuantizedSubChannelType) ->
     return None
 
 
-@constraint_of
+@constraint
 def one_operand_and_result(op: Op) -> bool:
     """the op must have one operand and one result, and no region"""
     return len(op.operands) == len(op.results) == 1 and None not in op.operands and not op.regions
@@ -115,81 +103,81 @@ def _types(op: Op) -> tuple[TensorType, TensorType]:
     return operand.type, result.type
 
 
-@constraint_of
+@constraint
 def operand_float(op: Op) -> bool:
     """the operand must be a floating-point scalar or tensor"""
     element = _types(op)[0].element
     return isinstance(element, ScalarType) and element.is_float
 
 
-@constraint_of
+@constraint
 def operand_quantized(op: Op) -> bool:
     """the operand must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(_types(op)[0].element)
 
 
-@constraint_of
+@constraint
 def result_float(op: Op) -> bool:
     """the result must be a floating-point scalar or tensor"""
     element = op.result.type.element
     return isinstance(element, ScalarType) and element.is_float
 
 
-@constraint_of
+@constraint
 def result_quantized(op: Op) -> bool:
     """the result must be a scalar or tensor of type !quant.uniform"""
     return is_quantized(op.result.type.element)
 
 
-@constraint_of
+@constraint
 def expressed_matches(op: Op) -> bool:
     """the expressed type of the quantized type must be the floating-point type of the other side"""
     plain, quantized = _sides(op)
     return getattr(quantized.element, "expressed", None) == plain.element
 
 
-@constraint_of
+@constraint
 def integer_or_quantized(op: Op) -> bool:
     """the operand and the result must be scalars or tensors of an integer or !quant.uniform type"""
     elements = [type.element for type in _types(op)]
     return all(is_quantized(e) or (isinstance(e, ScalarType) and e.is_integer) for e in elements)
 
 
-@constraint_of
+@constraint
 def one_side_quantized(op: Op) -> bool:
     """one of operand and result must be of an integer type and the other of a !quant.uniform type"""
     source, target = _types(op)
     return is_quantized(source.element) != is_quantized(target.element)
 
 
-@constraint_of
+@constraint
 def storage_width(op: Op) -> bool:
     """the width of the quantized type's storage type must be the width of the integer type"""
     plain, quantized = _sides(op)
     return plain.storage.bits == quantized.storage.bits
 
 
-@constraint_of
+@constraint
 def signless_integers(op: Op) -> bool:
     """the integer type must be signless: i8, for unsigned storage, too"""
     return _sides(op)[0].storage.kind != "uint"
 
 
-@constraint_of
+@constraint
 def both_scalars_or_tensors(op: Op) -> bool:
     """the operand and the result must be both scalars or both tensors"""
     source, target = _types(op)
     return isinstance(source, BareType) == isinstance(target, BareType)
 
 
-@constraint_of
+@constraint
 def both_ranked_or_unranked(op: Op) -> bool:
     """the operand and the result must be both ranked or both unranked"""
     source, target = _types(op)
     return (source.shape is None) == (target.shape is None)
 
 
-@constraint_of
+@constraint
 def same_shape(op: Op) -> bool:
     """the operand and the result must have the same shape, dynamic dims included"""
     source, target = _types(op)

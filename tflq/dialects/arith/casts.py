@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tflq.dialects.core_rules import FIXED, FLAGS, FLOATS, SIGNLESS, WORD, constraint, declared, elementwise
+from tflq.dialects.core_rules import FIXED, FLAGS, FLOATS, SIGNLESS, WORD, elementwise
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import index
 
 __all__ = [

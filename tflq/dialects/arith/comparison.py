@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tflq.dialects.core_rules import BOOLEAN, FLAGS, FLOATS, SIGNLESS, constraint, declared, elementwise, one_shape
+from tflq.dialects.core_rules import BOOLEAN, FLAGS, FLOATS, SIGNLESS, elementwise, one_shape
 from tflq.dialects.declare import INT, OneOf, Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import BareType
 
 __all__ = ["COMPARE_FLOAT", "COMPARE_INTEGER", "CmpF", "CmpI", "Select"]

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from tflq.dialects.core_rules import INDEX, constraint, declared, scalars
+from tflq.dialects.core_rules import INDEX, scalars
 from tflq.dialects.declare import INT, Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.traits.effects import Impure
 from tflq.ir.attributes import AffineMap, Opaque
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import BareType
 
 __all__ = ["Generic", "Index", "Yield"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tflq.dialects.core_rules import BOOLEAN, FLAGS, FLOATS, declared, elementwise
+from tflq.dialects.core_rules import BOOLEAN, FLAGS, FLOATS, elementwise
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.ir.attributes import Opaque
 from tflq.ir.core import Value
 

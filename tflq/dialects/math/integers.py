@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tflq.dialects.core_rules import SIGNLESS, declared, elementwise
+from tflq.dialects.core_rules import SIGNLESS, elementwise
 from tflq.dialects.declare import OneOf, Operator, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.ir.core import Value
 
 __all__ = ["AbsI", "CtLz", "CtPop", "CtTz", "IPowI"]

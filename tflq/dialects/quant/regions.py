@@ -12,8 +12,9 @@ from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.effects import Atomic, Impure
 from tflq.ir.core import Op, Value, walk
+from tflq.ir.op_checks import constraint
 from tflq.ir.print_types import type_text
-from tflq.ir.quant_constraints import axis_problem, constraint_of, one_operand_and_result
+from tflq.ir.quant_constraints import axis_problem, one_operand_and_result
 from tflq.ir.types import (
     QUANTIZED_TYPES,
     AnyQuantizedType,
@@ -31,26 +32,26 @@ SPECS = (*QUANTIZED_TYPES, AnyQuantizedType, CalibratedQuantizedType, NoQuantize
 """The constraints on a port, but for the plain type, which is none."""
 
 
-@constraint_of
+@constraint
 def _operands_there(op: Op) -> bool:
     """no operand must be left out"""
     return None not in op.operands
 
 
-@constraint_of
+@constraint
 def _high_precision(op: Op) -> bool:
     """operands and results must be of plain types: the specs say how they are quantized"""
     return all(isinstance(value.type.element, ScalarType) for value in op.tensors)
 
 
-@constraint_of
+@constraint
 def _kernel(op: Op) -> bool:
     """kernel must be a string that is not empty: with the specs it is the key of the target's constraints"""
     name = op.attributes.get("kernel")
     return isinstance(name, str) and bool(name)
 
 
-@constraint_of
+@constraint
 def _specs(op: Op) -> bool:
     """input_specs and output_specs must be lists of types, one for each operand and each result"""
     sides = ((op.attributes.get("input_specs"), op.operands), (op.attributes.get("output_specs"), op.results))
@@ -83,26 +84,26 @@ def _specs_express(op: Op) -> str | None:
     return None
 
 
-@constraint_of
+@constraint
 def _one_block(op: Op) -> bool:
     """there must be one region of one block"""
     return len(op.regions) == 1 and len(op.regions[0].blocks) == 1
 
 
-@constraint_of
+@constraint
 def _arguments(op: Op) -> bool:
     """the block's arguments must be the operands: as many, of the same types"""
     return _types(op.regions[0].block.arguments) == _types(op.operands)
 
 
-@constraint_of
+@constraint
 def _ends(op: Op) -> bool:
     """the block must end with quant.return, which stands nowhere else in it"""
     ops = op.regions[0].block.ops
     return bool(ops) and [isinstance(inner, Return) for inner in ops] == [False] * (len(ops) - 1) + [True]
 
 
-@constraint_of
+@constraint
 def _returned(op: Op) -> bool:
     """the values of quant.return must be the results: as many, of the same types"""
     return _types(op.regions[0].block.ops[-1].operands) == _types(op.results)
@@ -154,7 +155,7 @@ class Return(Operator, name="quant.return"):
     traits = (Impure(),)
 
 
-@constraint_of
+@constraint
 def _same_plain_type(op: Op) -> bool:
     """the operand and the result must be of the same floating-point type"""
     element = op.operand(0).type.element

@@ -13,7 +13,8 @@ from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
 from tflq.dialects.traits.effects import Impure
 from tflq.ir.core import Op, Value
-from tflq.ir.quant_constraints import constraint_of, one_operand_and_result
+from tflq.ir.op_checks import constraint
+from tflq.ir.quant_constraints import one_operand_and_result
 from tflq.ir.types import ScalarType
 
 __all__ = ["ConstFakeQuant", "ConstFakeQuantPerAxis", "CoupledRef", "Stats", "StatsRef"]
@@ -36,32 +37,32 @@ def _ordered(value: Any) -> bool:
     return bool((pairs[..., 0] <= pairs[..., 1]).all())
 
 
-@constraint_of
+@constraint
 def _same_type(op: Op) -> bool:
     """the operand and the result must be of the same type"""
     return op.operand(0).type == op.result.type
 
 
-@constraint_of
+@constraint
 def _real(op: Op) -> bool:
     """the operand must be a tensor of reals: of a floating-point or a quantized type"""
     element = op.operand(0).type.element
     return not isinstance(element, ScalarType) or element.is_float
 
 
-@constraint_of
+@constraint
 def _range_given(op: Op) -> bool:
     """min and max must be numbers"""
     return _is_number(op.attributes.get("min")) and _is_number(op.attributes.get("max"))
 
 
-@constraint_of
+@constraint
 def _range_ordered(op: Op) -> bool:
     """min must be below max"""
     return bool(op.attributes["min"] < op.attributes["max"])
 
 
-@constraint_of
+@constraint
 def _ranges_given(op: Op) -> bool:
     """min and max must be lists of numbers, one for each index of the axis"""
     low, high = op.attributes.get("min"), op.attributes.get("max")
@@ -69,74 +70,74 @@ def _ranges_given(op: Op) -> bool:
     return lists and len(low) == len(high) > 0  # type: ignore[arg-type]
 
 
-@constraint_of
+@constraint
 def _ranges_ordered(op: Op) -> bool:
     """each min must be below its max"""
     return all(low < high for low, high in zip(op.attributes["min"], op.attributes["max"], strict=True))
 
 
-@constraint_of
+@constraint
 def _ranges_of_axis(op: Op) -> bool:
     """there must be one min and one max for each index of the axis, which must be an axis of the tensor"""
     return _fits_axis(op, len(op.attributes["min"]))
 
 
-@constraint_of
+@constraint
 def _bits(op: Op) -> bool:
     """num_bits must be an integer from 2 to 16"""
     bits = op.attributes.get("num_bits")
     return isinstance(bits, int) and not isinstance(bits, bool) and bits in _BITS
 
 
-@constraint_of
+@constraint
 def _flags(op: Op) -> bool:
     """narrow_range and is_signed must be true or false"""
     return all(isinstance(op.attributes.get(key, False), bool) for key in ("narrow_range", "is_signed"))
 
 
-@constraint_of
+@constraint
 def _layer_given(op: Op) -> bool:
     """layerStats must be a minimum and a maximum: floats of shape 2"""
     return _is_pairs(op.attributes.get("layerStats"), 1)
 
 
-@constraint_of
+@constraint
 def _layer_ordered(op: Op) -> bool:
     """the minimum in layerStats must not be above the maximum"""
     return _ordered(op.attributes["layerStats"])
 
 
-@constraint_of
+@constraint
 def _axis_together(op: Op) -> bool:
     """axisStats and axis must be given together"""
     return ("axisStats" in op.attributes) == ("axis" in op.attributes)
 
 
-@constraint_of
+@constraint
 def _axis_pairs(op: Op) -> bool:
     """axisStats must be a minimum and a maximum for each index of the axis: floats of shape Nx2"""
     return "axisStats" not in op.attributes or _is_pairs(op.attributes["axisStats"], 2)
 
 
-@constraint_of
+@constraint
 def _axis_ordered(op: Op) -> bool:
     """no minimum in axisStats must be above its maximum"""
     return "axisStats" not in op.attributes or _ordered(op.attributes["axisStats"])
 
 
-@constraint_of
+@constraint
 def _axis_size(op: Op) -> bool:
     """axis must be an axis of the tensor, and axisStats have one pair for each index of it"""
     return "axisStats" not in op.attributes or _fits_axis(op, len(op.attributes["axisStats"]))
 
 
-@constraint_of
+@constraint
 def _stats_key(op: Op) -> bool:
     """statsKey must be a string that is not empty"""
     return _is_key(op.attributes.get("statsKey"))
 
 
-@constraint_of
+@constraint
 def _coupled_key(op: Op) -> bool:
     """coupledKey must be a string that is not empty"""
     return _is_key(op.attributes.get("coupledKey"))

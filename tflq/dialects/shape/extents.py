@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.dialects.core_rules import INDEX, SIGNLESS, all_tensors, constraint, declared, scalars
+from tflq.dialects.core_rules import INDEX, SIGNLESS, all_tensors, scalars
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.rules import integers
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 
 __all__ = [
     *("Broadcast", "Concat", "ConstShape", "Dim", "GetExtent", "NumElements", "Rank", "ShapeOf", "SplitAt"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.rules import elementwise, one_kind
 from tflq.ir.core import Value
 
@@ -30,7 +31,7 @@ class Binary(Operator):
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(2), one_kind)
+    constraints = (declared, elementwise, one_kind)
 
 
 class Add(Binary, name="stablehlo.add"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.stablehlo.rules import constraint, elementwise
+from tflq.dialects.declared import declared
+from tflq.dialects.stablehlo.rules import elementwise
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import ScalarType, is_quantized
 
 __all__ = ["Convert", "UniformDequantize", "UniformQuantize"]
@@ -45,7 +47,7 @@ class UniformQuantize(Operator, name="stablehlo.uniform_quantize"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(1), _made_quantized)
+    constraints = (declared, elementwise, _made_quantized)
 
 
 class UniformDequantize(Operator, name="stablehlo.uniform_dequantize"):
@@ -54,7 +56,7 @@ class UniformDequantize(Operator, name="stablehlo.uniform_dequantize"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(1), _made_real)
+    constraints = (declared, elementwise, _made_real)
 
 
 class Convert(Operator, name="stablehlo.convert"):
@@ -63,4 +65,4 @@ class Convert(Operator, name="stablehlo.convert"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(1), _plain)
+    constraints = (declared, elementwise, _plain)

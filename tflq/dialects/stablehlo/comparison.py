@@ -6,8 +6,10 @@ import re
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.stablehlo.rules import agree, constraint, elementwise, signature
+from tflq.dialects.declared import declared
+from tflq.dialects.stablehlo.rules import agree, elementwise
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import i1
 
 __all__ = ["Clamp", "Compare", "Select"]
@@ -56,7 +58,7 @@ class Compare(Operator, name="stablehlo.compare"):
     lhs: Value = operand()
     rhs: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(2), _compared, _directed)
+    constraints = (declared, elementwise, _compared, _directed)
 
     @property
     def direction(self) -> str:
@@ -74,7 +76,7 @@ class Select(Operator, name="stablehlo.select"):
     on_true: Value = operand()
     on_false: Value = operand()
     result: Value = result_()
-    constraints = (signature(3), _chosen)
+    constraints = (declared, _chosen)
 
 
 class Clamp(Operator, name="stablehlo.clamp"):
@@ -85,4 +87,4 @@ class Clamp(Operator, name="stablehlo.clamp"):
     input: Value = operand()
     max: Value = operand()
     result: Value = result_()
-    constraints = (signature(3), _bounded)
+    constraints = (declared, _bounded)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand, result
-from tflq.dialects.stablehlo.rules import constraint
 from tflq.dialects.traits.effects import Impure
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 
 __all__ = ["CustomCall", "OptimizationBarrier", "Return"]
 

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tflq.dialects.declare import Operator
-from tflq.dialects.stablehlo.rules import baseline, constraint
+from tflq.dialects.stablehlo.rules import baseline
 from tflq.ir.core import Block, Op, Region, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.registry import op_class
 from tflq.ir.types import ElementType, TensorType, is_quantized
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.hybrid import (
     Hybrid,
     all_quantized_or_hybrid,
@@ -18,8 +19,9 @@ from tflq.dialects.stablehlo.hybrid import (
     one_storage_type,
     real_as_expressed,
 )
-from tflq.dialects.stablehlo.rules import agree, constraint, integers, is_per_tensor, signature
+from tflq.dialects.stablehlo.rules import agree, integers, is_per_tensor
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 
 __all__ = ["ConvNumbers", "Convolution", "Window", "window"]
 
@@ -197,7 +199,7 @@ class Convolution(Operator, name="stablehlo.convolution"):
     feature_group_count: int = attribute(default=1)
     batch_group_count: int = attribute(default=1)
     constraints = (
-        signature(2),
+        declared,
         _one_element_type,
         all_quantized_or_hybrid("C28"),
         _kernel_axis,

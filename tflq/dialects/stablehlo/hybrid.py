@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflq.dialects.declare import Trait
-from tflq.dialects.stablehlo.rules import Check, constraint, is_per_axis
+from tflq.dialects.stablehlo.rules import is_per_axis
 from tflq.ir.core import Op
+from tflq.ir.op_checks import Check, constraint
 from tflq.ir.types import is_quantized
 
 __all__ = [
@@ -40,12 +41,11 @@ def uses_quantized(op: Op) -> bool:
 
 
 def all_quantized_or_hybrid(label: str) -> Check:
-    @constraint
     def rule(op: Any) -> bool:
         lhs, rhs, made = op.lhs.type, op.rhs.type, op.result.type
         return not uses_quantized(op) or (lhs.quantized == made.quantized and rhs.quantized)
 
-    return _labelled(label, "lhs and result must be both quantized or both not, and rhs must be quantized", rule)
+    return constraint(rule, f"({label}) lhs and result must be both quantized or both not, and rhs must be quantized")
 
 
 @constraint
@@ -55,40 +55,27 @@ def lhs_per_tensor(op: Any) -> bool:
 
 
 def one_storage_type(label: str) -> Check:
-    @constraint
     def rule(op: Any) -> bool:
         return not op.lhs.type.quantized or op.lhs.type.storage == op.rhs.type.storage
 
-    return _labelled(label, "lhs and rhs must have the same storage type", rule)
+    return constraint(rule, f"({label}) lhs and rhs must have the same storage type")
 
 
 def one_expressed_type(label: str) -> Check:
-    @constraint
     def rule(op: Any) -> bool:
         return not op.lhs.type.quantized or len({v.type.element.expressed for v in op.tensors}) == 1
 
-    return _labelled(label, "lhs, rhs and result must have the same expressed type", rule)
+    return constraint(rule, f"({label}) lhs, rhs and result must have the same expressed type")
 
 
 def real_as_expressed(label: str) -> Check:
-    @constraint
     def rule(op: Any) -> bool:
         element = op.rhs.type.element
         if not is_quantized(element) or op.lhs.type.quantized:
             return True
         return bool(op.lhs.type.element == element.expressed == op.result.type.element)
 
-    return _labelled(label, "the element types of lhs and result must be the expressed type of rhs", rule)
-
-
-def _labelled(label: str, sentence: str, rule: Check) -> Check:
-    said = f"({label}) {sentence}"
-
-    def check(op: Op) -> str | None:
-        return None if rule(op) is None else said
-
-    check.__doc__ = said
-    return check
+    return constraint(rule, f"({label}) the element types of lhs and result must be the expressed type of rhs")
 
 
 def along(type: Any, dimension: int) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.hybrid import (
     Hybrid,
     all_quantized_or_hybrid,
@@ -17,8 +18,9 @@ from tflq.dialects.stablehlo.hybrid import (
     one_storage_type,
     real_as_expressed,
 )
-from tflq.dialects.stablehlo.rules import agree, constraint, is_per_axis, signature
+from tflq.dialects.stablehlo.rules import agree, is_per_axis
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 
 __all__ = ["DotGeneral", "DotNumbers"]
 
@@ -98,7 +100,7 @@ class DotGeneral(Operator, name="stablehlo.dot_general"):
     rhs: Value = operand()
     result: Value = result_()
     constraints = (
-        signature(2),
+        declared,
         all_quantized_or_hybrid("C14"),
         _no_zero_points,
         one_storage_type("C16"),

@@ -6,8 +6,10 @@ import math
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
-from tflq.dialects.stablehlo.rules import agree, baseline, constraint, integers, signature
+from tflq.dialects.declared import declared
+from tflq.dialects.stablehlo.rules import agree, baseline, integers
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 
 __all__ = ["BroadcastInDim", "Concatenate", "Reshape", "Reverse", "Slice", "Transpose"]
 
@@ -97,7 +99,7 @@ class Reshape(Operator, name="stablehlo.reshape"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (signature(1), _same_elements, _counted)
+    constraints = (declared, _same_elements, _counted)
 
 
 class Transpose(Operator, name="stablehlo.transpose"):
@@ -106,7 +108,7 @@ class Transpose(Operator, name="stablehlo.transpose"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (signature(1), _same_elements, _permuted)
+    constraints = (declared, _same_elements, _permuted)
 
 
 class BroadcastInDim(Operator, name="stablehlo.broadcast_in_dim"):
@@ -115,7 +117,7 @@ class BroadcastInDim(Operator, name="stablehlo.broadcast_in_dim"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (signature(1), _same_elements, _broadcast)
+    constraints = (declared, _same_elements, _broadcast)
 
 
 class Slice(Operator, name="stablehlo.slice"):
@@ -124,7 +126,7 @@ class Slice(Operator, name="stablehlo.slice"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (signature(1), _same_elements, _within)
+    constraints = (declared, _same_elements, _within)
 
 
 class Concatenate(Operator, name="stablehlo.concatenate"):
@@ -142,4 +144,4 @@ class Reverse(Operator, name="stablehlo.reverse"):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (signature(1), _same_elements, _reversed)
+    constraints = (declared, _same_elements, _reversed)

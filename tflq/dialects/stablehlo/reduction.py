@@ -8,9 +8,10 @@ import numpy as np
 
 from tflq.dialects.declare import operand, result
 from tflq.dialects.stablehlo.conversions import ACCUMULATION, Accumulating, single_op
-from tflq.dialects.stablehlo.rules import agree, constraint, integers, types_agree
+from tflq.dialects.stablehlo.rules import agree, integers, types_agree
 from tflq.ir.attributes import TypedArray
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import TensorType, i64
 
 __all__ = ["Reduce"]

@@ -1,69 +1,36 @@
 """What the constraints of several ops share: element types and shapes that must agree.
 
-A constraint is a predicate whose docstring is the sentence that the user reads when it does not hold.
+A constraint is a predicate whose docstring is the sentence that the user reads when it does not hold
+(`tflq.ir.op_checks`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from tflq.ir.core import Op, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import ElementType, Shape, TensorType, UniformQuantizedPerAxisType, UniformQuantizedType
 
 __all__ = [
-    "Check",
     "agree",
     "baseline",
-    "constraint",
     "elementwise",
     "integers",
     "is_per_axis",
     "is_per_tensor",
     "one_kind",
-    "signature",
     "types_agree",
 ]
 
-Check: TypeAlias = Callable[[Any], str | None]
-"""The reason why an op is invalid, or None."""
 
-
-def constraint(predicate: Callable[[Any], bool]) -> Check:
-    """The check whose reason is the docstring of a predicate that does not hold."""
-    sentence: Final = " ".join((predicate.__doc__ or "").split())
-
-    def check(op: Op) -> str | None:
-        return None if predicate(op) else sentence
-
-    check.__doc__ = sentence
-    return check
-
-
-def signature(operands: int, results: int = 1) -> Check:
-    """The constraint that an op has so many operands and results."""
-    sentence = f"the op must have {operands} operands and {results} results".replace("1 operands", "1 operand")
-    sentence = sentence.replace("1 results", "1 result")
-
-    def check(op: Op) -> str | None:
-        given = len(op.operands) == operands and None not in op.operands and len(op.results) == results
-        return None if given else sentence
-
-    return check
-
-
-def elementwise(operands: int) -> Check:
-    """The constraint that an op has so many operands, which all have the shape of its one result."""
-    counted = signature(operands)
-
-    def check(op: Op) -> str | None:
-        if (reason := counted(op)) is not None:
-            return reason
-        return None if types_agree(op.tensors) else "operands and result must have the same shape"
-
-    return check
+@constraint
+def elementwise(op: Op) -> bool:
+    """operands and result must have the same shape"""
+    return types_agree(op.tensors)
 
 
 @constraint

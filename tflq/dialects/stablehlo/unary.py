@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.rules import elementwise, one_kind
 from tflq.ir.core import Value
 
@@ -34,7 +35,7 @@ class Unary(Operator):
     __slots__ = ()
     input: Value = operand()
     result: Value = result_()
-    constraints = (elementwise(1), one_kind)
+    constraints = (declared, elementwise, one_kind)
 
 
 class Abs(Unary, name="stablehlo.abs"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tflq.dialects.declare import operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.conversions import ACCUMULATION, Accumulating, results_of
 from tflq.dialects.stablehlo.convolution import Window, window
-from tflq.dialects.stablehlo.rules import agree, constraint, integers, types_agree
+from tflq.dialects.stablehlo.rules import agree, integers, types_agree
 from tflq.ir.core import Op, Region, Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import TensorType, i1
 
 __all__ = ["ReduceWindow", "SelectAndScatter"]
@@ -47,12 +49,6 @@ def _sized(op: ReduceWindow) -> bool:
     spread, shapes = op.window, [value.type.shape for value in op.inputs]
     counts = [None if spread is None or shape is None else spread.counts(shape) for shape in shapes]
     return all(agree(count, made.type.shape) for count in counts for made in op.results)
-
-
-@constraint
-def _three_operands(op: SelectAndScatter) -> bool:
-    """the op must have an operand, a source, an init value and a result"""
-    return len(op.operands) == 3 and None not in op.operands and len(op.results) == 1
 
 
 @constraint
@@ -128,7 +124,7 @@ class SelectAndScatter(Accumulating, name="stablehlo.select_and_scatter"):
     init: Value = operand()
     result: Value = result_()
     constraints = (
-        _three_operands,
+        declared,
         _has_select,
         _source_type,
         _init_type,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tflq.dialects.core_rules import INDEX, all_tensors, constraint, declared, scalars
+from tflq.dialects.core_rules import INDEX, all_tensors, scalars
 from tflq.dialects.declare import Operator, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.traits.effects import Impure
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import BareType, index
 
 __all__ = ["Empty", "FromElements", "Generate", "Splat", "Yield"]

@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tflq.dialects.core_rules import INDEX, all_tensors, constraint, declared, scalars
+from tflq.dialects.core_rules import INDEX, all_tensors, scalars
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.rules import agree, integers
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 from tflq.ir.types import BareType, Shape
 
 __all__ = ["GIVEN", "Concat", "Dim", "Extract", "ExtractSlice", "Insert", "InsertSlice", "Pad", "Rank", "places"]

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tflq.dialects.core_rules import SIGNLESS, all_tensors, constraint, declared, elementwise
+from tflq.dialects.core_rules import SIGNLESS, all_tensors, elementwise
 from tflq.dialects.declare import Operator, attribute, operand
 from tflq.dialects.declare import result as result_
+from tflq.dialects.declared import declared
 from tflq.dialects.stablehlo.rules import agree
 from tflq.ir.core import Value
+from tflq.ir.op_checks import constraint
 
 __all__ = ["Bitcast", "Cast", "CollapseShape", "ExpandShape", "Reshape", "groups"]
 
