@@ -24,7 +24,6 @@ REGISTRIES = {
     "tflq.evaluate.registry": ("evaluator", "running"),
     "tflq.legalize.core.registry": ("form", "of_tensors"),
     "tflq.select.lowering": ("lowering",),
-    "tflq.shapes.site": ("shape_of",),
     "tflq.tosa.laws.registry": ("law",),
     "tflq.tosa.lowering.registry": ("lowering",),
 }

@@ -20,7 +20,6 @@ REGISTRIES = {
     "running": ("tflq.evaluate.registry", "running"),
     "tosa": ("tflq.tosa.lowering.registry", "lowering"),
     "laws": ("tflq.tosa.laws.registry", "law"),
-    "shapes": ("tflq.shapes.site", "shape_of"),
 }
 
 

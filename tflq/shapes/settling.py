@@ -33,7 +33,7 @@ from tflq.ir.types import Shape, TensorType, UniformQuantizedPerAxisType
 from tflq.light import NamedTuple, dataclass
 from tflq.shapes.filling import SHAPE_INFO, reason, set_shape
 from tflq.shapes.inference import Inference, is_complete
-from tflq.shapes.stating import stored_shape
+from tflq.shapes.site import stored_shape
 
 __all__ = ["RestateResults", "SettleShapes", "Stated", "settle"]
 
