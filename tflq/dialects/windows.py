@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.dialects.inference import Dims, Misfit, NotInferred
+from tflq.dialects.inference import Dims, Misfit, NotInferred, plus
 from tflq.numerics.convolution import window
 
-__all__ = ["places", "slide"]
+__all__ = ["convolved", "places", "slide"]
 
 
 def slide(
@@ -35,7 +35,20 @@ def slide(
 
 def places(size: int | None, window: int | None, stride: int | None, dilation: int | None = 1) -> int | None:
     """How many windows fit into one dim, padding included; what the last step leaves over is not used."""
-    if size is None or window is None or not stride or dilation is None:
+    if size is None or window is None or stride is None or stride < 1 or dilation is None:
         return None
     reach = (window - 1) * dilation + 1
     return 0 if size < reach else (size - reach) // stride + 1
+
+
+def convolved(
+    sizes: Sequence[int | None],
+    kernel: Sequence[int | None],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int] | None = None,
+) -> Dims:
+    """Sizes of the results of windows over spatial dims with so many elements before and after each: `pads` has both of
+    the first dim, then both of the next."""
+    padded = map(plus, sizes, pads[::2], pads[1::2])
+    return tuple(map(places, padded, kernel, strides, dilations or (1,) * len(strides)))
