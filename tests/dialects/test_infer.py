@@ -181,7 +181,7 @@ CASES: dict[type[Operator], tuple[Callable[[np.random.Generator], Drawn], Sequen
     moving.Tile: (_tile, (i32,), i32),
     moving.Transpose: (_transpose, (i32,), i32),
 }
-# The kinds that the reference model takes on random operands of these types, in a fixed order: workers must collect alike.
+# What the reference model takes on random operands of these types, in a fixed order: workers must collect alike.
 ON_MODEL = (
     Add,
     Select,
