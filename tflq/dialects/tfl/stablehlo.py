@@ -9,7 +9,7 @@ from tflq.dialects.inference import Dims, Misfit, NotInferred, Stated, agree
 from tflq.dialects.sizes import fitting, padded, permuted, reduced, reshaped
 from tflq.dialects.tfl.control import CALLS
 from tflq.dialects.traits.effects import Calls, Impure, Unquantized
-from tflq.dialects.traits.kernels import FloatKernel, Misreads, Unbounded
+from tflq.dialects.traits.kernels import FloatKernel, Misreads, NeverRuns, Unbounded
 from tflq.dialects.traits.types import Elementwise, SameShape
 from tflq.dialects.windows import places
 from tflq.ir.core import Value
@@ -245,6 +245,7 @@ class StablehloConvolution(Operator, name="tfl.stablehlo_convolution"):
     feature_group_count: int = attribute(default=0)
     batch_group_count: int = attribute(default=0)
     precision_config: Any = attribute(default=None)
+    traits = (NeverRuns(),)
 
 
 class StablehloCosine(StablehloUnary, name="tfl.stablehlo_cosine"):
@@ -286,6 +287,7 @@ class StablehloDotGeneral(Operator, name="tfl.stablehlo_dot_general"):
     lhs_contracting_dimensions: Any = attribute(default=None)
     rhs_contracting_dimensions: Any = attribute(default=None)
     precision_config: Any = attribute(default=None)
+    traits = (NeverRuns(),)
 
     def infer(self, site: Stated) -> Dims:
         """Batch dims, then what is left of each side."""
